@@ -1,8 +1,17 @@
 //! Changes of files by several processes: one reads, changes and writes after the other.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
+use std::time::Duration;
+
+use crate::clock::NodeClock;
+
+/// Longest wait for another process, which changes one file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Interval between two attempts.
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A lock on the files of a folder against other processes that take it before they change one. It ends when it is dropped, or
 /// with the process.
@@ -12,21 +21,42 @@ pub struct FolderLock {
 }
 
 impl FolderLock {
-    /// Waits until no other process holds the lock of the folder that a file is in.
+    /// Waits a few seconds until no other process holds the lock of the folder that a file is in.
     ///
     /// # Errors
-    /// The folder cannot be opened or locked.
+    /// The folder cannot be opened or locked, or another process keeps the lock.
     pub fn for_change_of(file: &Path) -> io::Result<Self> {
         let folder = file.parent();
         let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-        let file = lock_file(folder.unwrap_or(Path::new(".")))?;
-        match file.lock() {
-            // A file system without locks, as of some shares.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
-            locked => locked?,
+        let folder = folder.unwrap_or(Path::new("."));
+        let file = lock_file(folder)?;
+        let clock = NodeClock::real();
+        let deadline = clock.now().after(LOCK_TIMEOUT);
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if clock.now() < deadline => {
+                    std::thread::park_timeout(RETRY_INTERVAL);
+                }
+                Err(TryLockError::WouldBlock) => return Err(busy(folder)),
+                // A file system without locks, as of some shares.
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                    break;
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
         }
         Ok(Self { _file: file })
     }
+}
+
+fn busy(folder: &Path) -> io::Error {
+    let text = format!(
+        "another process has held the lock on {} for {} s: wait until it has ended, and try again",
+        folder.display(),
+        LOCK_TIMEOUT.as_secs()
+    );
+    io::Error::new(io::ErrorKind::WouldBlock, text)
 }
 
 /// Opens the folder itself, so that no file is left behind.

@@ -51,6 +51,7 @@ impl Fleet {
         }
         let is_stop = effect == ToolEffect::Stops;
         let _under_way = is_stop.then(|| self.stops_under_way.token());
+        let given_up = self.given_up(is_stop, watch);
         let watch = match is_stop {
             true => &watch.without_cancellation(),
             false => watch,
@@ -61,7 +62,16 @@ impl Fleet {
         tokio::select! {
             answer = timeout_at(deadline, sending) => answer.unwrap_or(Err(RemoteCallError::Silent(limit))),
             // Dropping the call under way gives it up at the other end.
-            () = watch.cancelled.cancelled() => Err(RemoteCallError::Cancelled),
+            () = given_up => Err(RemoteCallError::Cancelled),
+        }
+    }
+
+    /// Waits until a call is to be given up: when its caller goes; a stop only where as many others are carried on for callers
+    /// that have gone as this node has connections to spare.
+    async fn given_up(&self, is_stop: bool, watch: &RemoteCallWatch) {
+        watch.cancelled.cancelled().await;
+        if is_stop && let Ok(_carried_on) = self.abandoned_stops.try_acquire() {
+            std::future::pending::<()>().await;
         }
     }
 

@@ -24,12 +24,16 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use base::lock::MutexExt as _;
 use call::ReceivedArguments;
 use stop_fan_out::StopEngine;
+
+/// Most stops that are carried on for callers that have gone: each has a connection.
+const ABANDONED_STOPS_MAX: usize = 64;
 
 pub use call::{CallHop, QueueTag, ToolAnswer, ToolEffect};
 pub use peer_list::{ClockOffset, PeerSighting};
@@ -179,6 +183,8 @@ pub struct Fleet {
     stop_engine: OnceLock<Arc<dyn StopEngine>>,
     /// Stops that are being forwarded.
     stops_under_way: TaskTracker,
+    /// Stops that are carried on though their callers have gone.
+    abandoned_stops: Semaphore,
     states: Mutex<HashMap<String, Arc<peer_list::PeerState>>>,
 }
 
@@ -193,6 +199,7 @@ impl Fleet {
             presence: Arc::default(),
             stop_engine: OnceLock::new(),
             stops_under_way: TaskTracker::new(),
+            abandoned_stops: Semaphore::new(ABANDONED_STOPS_MAX),
             states: Mutex::default(),
         }
     }

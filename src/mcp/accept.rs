@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -210,6 +210,8 @@ struct HttpConnection {
     requests: AtomicUsize,
     /// Requests whose body has not been read to its end.
     uploads: AtomicUsize,
+    /// Set once the connection has ended and only its last request is worked on.
+    is_gone: AtomicBool,
     /// Set when another connection needs its slot, or the server ends. A call in progress then counts as hung up, and its motion
     /// stops.
     close: CancellationToken,
@@ -238,12 +240,18 @@ impl ConnectionQueue {
             busy: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
             uploads: AtomicUsize::new(0),
+            is_gone: AtomicBool::new(false),
             close: quit.child_token(),
         });
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= CONNECTIONS_MAX {
-            let idle = all.iter().position(|other| other.is_idle()).unwrap_or(0);
-            if let Some(longest) = all.remove(idle) {
+            // Nobody waits for the answer of one that is gone.
+            let gone = all
+                .iter()
+                .position(|other| other.is_gone.load(Ordering::Acquire));
+            let idle = || all.iter().position(|other| other.is_idle());
+            let evicted = gone.or_else(idle).unwrap_or(0);
+            if let Some(longest) = all.remove(evicted) {
                 longest.close.cancel();
             }
         }
@@ -301,7 +309,8 @@ impl hyper::service::Service<http::Request<Incoming>> for ConnectionService {
         let close = self.slot.connection.close.clone();
         let work = answer(self.setup.router.clone(), request, busy, sender, close);
         let work = Some(work.boxed());
-        Box::pin(PendingAnswer { work, gone })
+        let slot = Arc::clone(&self.slot);
+        Box::pin(PendingAnswer { work, gone, slot })
     }
 }
 
@@ -335,6 +344,7 @@ struct PendingAnswer {
     work: Option<BoxFuture<'static, http::Response<Body>>>,
     /// Set when the connection ends.
     gone: CancellationToken,
+    slot: Arc<HttpConnectionSlot>,
 }
 
 impl Future for PendingAnswer {
@@ -358,6 +368,7 @@ impl Drop for PendingAnswer {
         let Some(work) = self.work.take() else {
             return;
         };
+        self.slot.connection.is_gone.store(true, Ordering::Release);
         self.gone.cancel();
         // Without a runtime the process ends.
         if let Ok(runtime) = Handle::try_current() {

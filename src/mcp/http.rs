@@ -724,6 +724,10 @@ async fn post<H: ServerHandler + Clone>(
         let sender = parts.extensions.get::<VerifiedIdentity>();
         let hop = forward::hop_from_headers(&parts.headers);
         is_stop = service.preempt_stop(&call.tool, &call.arguments, sender, hop.as_ref());
+        let is_gone = RequestSender::of(&parts.extensions).gone().is_cancelled();
+        if is_gone && !is_stop && !service.is_stop(&call.tool) {
+            return refuse_gone();
+        }
         let stamp = match is_stop {
             true => service.stamp_arrival().of_stop(),
             false => parts.extensions.remove().unwrap_or_default(),

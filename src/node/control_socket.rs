@@ -83,10 +83,10 @@ pub(super) fn folders() -> Vec<PathBuf> {
     ]
 }
 
-/// Returns whether the environment names a folder for sockets that is not the system's for this user.
+/// Returns whether the environment names a folder for sockets that is none of the system's: `su` keeps that of another user.
 pub(super) fn has_own_folder() -> bool {
-    let named = std::env::var_os("XDG_RUNTIME_DIR");
-    named.is_some_and(|named| Path::new(&named) != systems_folder())
+    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    named.is_some_and(|named| named.is_absolute() && named.parent() != Some(Path::new("/run/user")))
 }
 
 /// Returns the folder that the system makes for what this user's programs keep while they run.
@@ -170,7 +170,8 @@ fn make_folder(folder: &Path) -> anyhow::Result<()> {
 /// Checks that the folder belongs to this user: another user who created it could answer in the node's name. In a temporary
 /// directory, where every user can create one, it must not be a link either.
 pub(super) fn check_owner(folder: &Path) -> anyhow::Result<()> {
-    if folder == users_temporary() {
+    let temporary = [std::env::temp_dir(), PathBuf::from("/tmp")];
+    if temporary.iter().any(|outer| folder.parent() == Some(outer)) {
         return Ok(disk::check_private(folder)?);
     }
     let owner = rustix::fs::stat(folder)?.st_uid;

@@ -154,11 +154,15 @@ async fn serve_until_stopped(
     };
     systemd::notify("STOPPING=1\nSTATUS=stopping: every arm comes to a stand first");
     // Operators can still stop an arm that is moving to rest.
+    let ending = async {
+        let exit = end(&node, parking.get()).await;
+        close(&node).await;
+        exit
+    };
     let exit = tokio::select! {
-        exit = end(&node, parking.get()) => exit,
+        exit = ending => exit,
         never = serve_operators(&control, &node) => never,
     };
-    close(&node).await;
     node.note_end(format!("{exit:?}"));
     ended?;
     Ok(exit)
@@ -186,6 +190,9 @@ fn report_energised(node: &Node) -> ExitStatus {
     exit
 }
 
+/// Longest wait for another node's answer to a stop that was passed on.
+const PASSED_ON_STOPS_WAIT_MAX: Duration = Duration::from_secs(3);
+
 /// Longest wait for the journal of a stopped job. Its arm already stands.
 const JOURNAL_WAIT_MAX: Duration = Duration::from_secs(1);
 
@@ -193,7 +200,10 @@ const JOURNAL_WAIT_MAX: Duration = Duration::from_secs(1);
 /// the process ends.
 pub async fn close(node: &Node) {
     if let Some(fleet) = &node.fleet {
-        fleet.wait_for_stops().await;
+        let stops = tokio::time::timeout(PASSED_ON_STOPS_WAIT_MAX, fleet.wait_for_stops());
+        if stops.await.is_err() {
+            tracing::error!("a stop for another node was not answered: look at its arm");
+        }
     }
     if !node.wait_until_idle(JOURNAL_WAIT_MAX).await {
         tracing::error!("the end of a job is not in its journal: the next start will ask about it");

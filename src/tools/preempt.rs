@@ -148,6 +148,8 @@ impl Node {
         let Some(stop) = stop_tool().filter(|_| says_stop(&request.tool)) else {
             return unknown;
         };
+        // Calls of before are older than what is passed on now.
+        self.count_stop();
         let as_named = ToolDefinition {
             name: request.tool.clone(),
             ..stop.clone()
