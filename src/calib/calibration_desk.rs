@@ -145,8 +145,8 @@ pub struct CalibrationDesk<'a> {
     pub library: &'a SceneLibrary,
     /// The time now, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Returns the origin of what is measured now on the arm of a file.
-    pub origin: &'a dyn Fn(&ArmFile) -> CalibrationOrigin,
+    /// Returns every arm of a file, by its name in the node file, with the origin of what is measured on it now.
+    pub arms: &'a dyn Fn(&ArmFile) -> Vec<(String, CalibrationOrigin)>,
 }
 
 impl CalibrationDesk<'_> {
@@ -248,7 +248,8 @@ impl CalibrationDesk<'_> {
         Ok((session, assessed))
     }
 
-    /// Proposes a camera's observation, replacing an earlier proposal for the same object; returns it with its assessment.
+    /// Proposes a camera's observation of an arm's sheet, replacing an earlier proposal for the same object; returns it with its
+    /// assessment.
     ///
     /// # Errors
     /// When touches of another object are being collected, or it cannot be assessed.
@@ -256,8 +257,8 @@ impl CalibrationDesk<'_> {
         &self,
         scene: &Scene,
         seen: TagObservation,
+        origin: CalibrationOrigin,
     ) -> Result<(CalibrationSession, TouchAssessment), CalibrationDeskError> {
-        let origin = (self.origin)(&scene.arm.file);
         let session = CalibrationSession {
             name: seen.camera.clone(),
             seen: Some(seen),
@@ -345,14 +346,7 @@ impl CalibrationDesk<'_> {
             self.store.end_proposal(&lock)?;
             return self.accepted(record.number, path);
         }
-        let origin = (self.origin)(&self.library.arm(&session.arm)?.file);
-        if session.origin.simulated != origin.simulated {
-            return Err(CalibrationDeskError::Refused(format!(
-                "it was found on {}, and this is {}; `steadyhand calibrate discard`, and touch again",
-                session.origin.describe(),
-                origin.describe()
-            )));
-        }
+        self.check_measuring_arm(&session)?;
         check(&assessed.finding, &assessed.change, consent.overridden)
             .map_err(CalibrationDeskError::Refused)?;
         let record = CalibrationRecord {
@@ -370,6 +364,35 @@ impl CalibrationDesk<'_> {
         let path = self.write_recorded(&record, None, &lock)?;
         self.store.end_proposal(&lock)?;
         self.accepted(record.number, path)
+    }
+
+    /// Refuses a proposal of a simulated arm where it would be used on one at a port, and the other way round: it belongs to the arm
+    /// that measured it or, where none is recorded, to any arm of its model.
+    fn check_measuring_arm(
+        &self,
+        session: &CalibrationSession,
+    ) -> Result<(), CalibrationDeskError> {
+        let origins = self.origins(&self.library.arm(&session.arm)?.file, &session.arm_name);
+        let is_alike = |origin: &CalibrationOrigin| origin.simulated == session.origin.simulated;
+        if origins.iter().any(is_alike) {
+            return Ok(());
+        }
+        let here = origins.first().map(CalibrationOrigin::describe);
+        Err(CalibrationDeskError::Refused(format!(
+            "it was found on {}, and this is {}; `steadyhand calibrate discard`, and touch again",
+            session.origin.describe(),
+            here.unwrap_or_default()
+        )))
+    }
+
+    /// Returns the origins of the arms of a file, or of the named one alone; one that nothing is known of if there are none.
+    fn origins(&self, file: &ArmFile, name: &str) -> Vec<CalibrationOrigin> {
+        let mut arms = (self.arms)(file);
+        arms.retain(|(other, _)| name.is_empty() || other == name);
+        match arms.is_empty() {
+            true => vec![CalibrationOrigin::default()],
+            false => arms.into_iter().map(|(_, origin)| origin).collect(),
+        }
     }
 
     /// Discards the proposal that was shown.
@@ -517,9 +540,12 @@ impl CalibrationDesk<'_> {
         let scenes = names
             .into_iter()
             .filter_map(|name| self.library.scene(name, None).ok());
-        Ok(scenes
-            .filter_map(|scene| stale(&history, &scene, &(self.origin)(&scene.arm.file)))
-            .collect())
+        let stale_for_an_arm = |scene: Arc<Scene>| {
+            let origins = self.origins(&scene.arm.file, "");
+            let mut origins = origins.iter();
+            origins.find_map(|origin| stale(&history, &scene, origin))
+        };
+        Ok(scenes.filter_map(stale_for_an_arm).collect())
     }
 }
 
@@ -667,7 +693,7 @@ mod tests {
             store: &store,
             library: &library,
             at_ms: 0,
-            origin: &simulated_origin,
+            arms: &|arm| vec![("arm".to_owned(), simulated_origin(arm))],
         };
         let scene = library.scene("default", None).unwrap();
         let kind = CalibrationKind::Sheet;
@@ -731,7 +757,7 @@ mod tests {
             store: &store,
             library: &library,
             at_ms: 0,
-            origin: &simulated_origin,
+            arms: &|arm| vec![("arm".to_owned(), simulated_origin(arm))],
         };
         let scene = library.scene("default", None).unwrap();
         let kind = CalibrationKind::Sheet;
@@ -763,5 +789,51 @@ mod tests {
         ));
         desk.discard(&proposal_key(&session, &assessed)).unwrap();
         assert_eq!(store.proposal().unwrap(), None);
+    }
+    #[test]
+    fn a_proposal_is_accepted_for_the_arm_that_measured_it() {
+        let origin = |is_simulated| CalibrationOrigin {
+            simulated: Some(is_simulated),
+            ..CalibrationOrigin::default()
+        };
+        let arms = |_: &ArmFile| {
+            let arms = [("left", true), ("right", false)];
+            let arms = arms.map(|(name, is_simulated)| (name.to_owned(), origin(is_simulated)));
+            arms.to_vec()
+        };
+        // A sheet that a person touched says no arm: any of the model may be meant.
+        for (name, is_simulated, is_accepted) in [
+            ("right", false, true),
+            ("left", true, true),
+            ("", false, true),
+            ("right", true, false),
+            ("left", false, false),
+            ("gone", true, false),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let desk = CalibrationDesk {
+                store: &CalibrationStore::of_state(folder.path()),
+                library: &SceneLibrary::new(Some(folder.path().join("scenes"))),
+                at_ms: 0,
+                arms: &arms,
+            };
+            let scene = desk.library.scene("default", None).unwrap();
+            let fresh = begin_session(CalibrationKind::Sheet, &scene, None, origin(is_simulated));
+            let session = CalibrationSession {
+                arm_name: name.to_owned(),
+                read_mm: Some([1.0, 0.0]),
+                ..fresh.unwrap()
+            };
+            let assessed = desk.assess(&session).unwrap();
+            let lock = desk.store.lock().unwrap();
+            desk.store.propose(&session, &lock).unwrap();
+            drop(lock);
+            let accepted = desk.accept(AcceptConsent {
+                shown: &proposal_key(&session, &assessed),
+                overridden: false,
+            });
+            let text = format!("{name:?}, {is_simulated}: {accepted:?}");
+            assert_eq!(accepted.is_ok(), is_accepted, "{text}");
+        }
     }
 }

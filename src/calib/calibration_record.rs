@@ -164,7 +164,7 @@ pub struct CalibrationSession {
     pub pen: String,
     /// The arm.
     pub arm: String,
-    /// Name in the node file of the arm that measured by itself; empty for what a person touched.
+    /// Name in the node file of the arm that measured by itself; empty for what a person touched, and on a node of one arm.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub arm_name: String,
     /// Name of the pose, ink cap or camera.

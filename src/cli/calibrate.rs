@@ -46,20 +46,23 @@ pub(super) async fn run(node: &NodeOptions, what: CalibrateCommand) -> anyhow::R
         CalibrateCommand::Restore {
             number,
             before,
+            arm,
             change,
             at,
-        } => folders(&at)
-            .await?
-            .restore(number, before, change.overridden),
+        } => {
+            let folders = folders(&at).await?;
+            folders.restore(number, before, arm.as_deref(), change.overridden)
+        }
         CalibrateCommand::Import {
             file,
             arm,
             accept,
             change,
             at,
-        } => folders(&at)
-            .await?
-            .import(&file, &arm, accept, change.overridden),
+        } => {
+            let (folders, model) = folders(&at).await?.named(&arm)?;
+            folders.import(&file, &model, accept, change.overridden)
+        }
         CalibrateCommand::Export { arm, at, .. } => {
             let (folders, model) = folders(&at).await?.named(&arm)?;
             folders.export(&model)

@@ -117,7 +117,7 @@ pub(super) enum CliCommand {
         #[arg(long)]
         meta: Option<String>,
         /// For how long, such as 90s, 30m or 2h; without it as long as the node runs
-        #[arg(long = "for", value_parser = duration, allow_hyphen_values = true)]
+        #[arg(long = "for", value_parser = duration)]
         for_: Option<Duration>,
         /// The arm, if several arms of the node draw the scene
         #[arg(long, value_name = "NAME")]
@@ -326,7 +326,7 @@ mod tests {
                 "that is -1 mm; 0 to",
             ),
             (
-                "steadyhand enable --scene default --for -5m",
+                "steadyhand enable --scene default --for=-5m",
                 "1 second to 7 days",
             ),
         ] {

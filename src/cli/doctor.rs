@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -51,16 +51,15 @@ pub(super) async fn run(node: &NodeOptions, args: &DoctorArgs) -> anyhow::Result
         root: args.root.clone(),
     };
     let file = open::file(node)?;
-    let targets = targets(args, &file)?;
+    let targets = targets(args, &file, node.config.is_some())?;
     if targets.is_empty() {
         return without_port(&host, node.config.as_deref(), &file, args.json);
     }
-    let library = open::library(node, &file)?;
+    let models = models(node, &file, &targets)?;
     let has_several = targets.len() > 1;
     let (mut cards, mut is_good) = (Vec::new(), true);
-    for target in &targets {
-        let arm = target.model.as_ref().map(|model| library.arm(model));
-        let diagnosis = examine(&host, &target.port, arm.transpose()?.as_ref()).await?;
+    for (target, model) in targets.iter().zip(&models) {
+        let diagnosis = examine(&host, &target.port, model.as_ref()).await?;
         is_good &= diagnosis.findings.is_empty();
         if args.json {
             cards.push(target.card(&diagnosis));
@@ -77,6 +76,37 @@ pub(super) async fn run(node: &NodeOptions, args: &DoctorArgs) -> anyhow::Result
         all => terminal_output::json(&json!({ "arms": all }))?,
     }
     Ok(ExitStatus::of(is_good))
+}
+
+/// Returns the model of the arm at each port, of those whose model is known. Where none is, no folder of scenes is needed.
+fn models(
+    node: &NodeOptions,
+    file: &NodeFile,
+    targets: &[DoctorTarget],
+) -> anyhow::Result<Vec<Option<Arc<ArmModel>>>> {
+    if targets.iter().all(|target| target.model.is_none()) {
+        return Ok(vec![None; targets.len()]);
+    }
+    let library = open::library(node, file)?;
+    let model = |name: &String| {
+        let is_of_file = file.arms.iter().any(|entry| entry.model == *name);
+        library.arm(name).map_err(|error| match node.config {
+            Some(_) if !is_of_file => anyhow!(
+                "{error}; arms of the node file: {}",
+                names(file.arms.iter())
+            ),
+            _ => anyhow!(error),
+        })
+    };
+    let models = targets
+        .iter()
+        .map(|target| target.model.as_ref().map(model));
+    models.map(Option::transpose).collect()
+}
+
+fn names<'a>(entries: impl Iterator<Item = &'a ArmEntry>) -> String {
+    let names: Vec<&str> = entries.map(|entry| entry.name.as_str()).collect();
+    names.join(", ")
 }
 
 /// A port to examine, and what should be there.
@@ -123,45 +153,52 @@ fn without_null(mut card: Value) -> Value {
 }
 
 /// Returns the ports to examine: the given one, or those of the named arm or of all arms of the node file that have one.
-fn targets(args: &DoctorArgs, file: &NodeFile) -> anyhow::Result<Vec<DoctorTarget>> {
+fn targets(
+    args: &DoctorArgs,
+    file: &NodeFile,
+    has_file: bool,
+) -> anyhow::Result<Vec<DoctorTarget>> {
     let on_ports = file.arms.iter().filter(|entry| !entry.is_simulated());
     let on_ports: Vec<&ArmEntry> = on_ports.collect();
     if let Some(port) = &args.port {
-        return Ok(vec![target_at(port, args.arm.as_deref(), &on_ports)]);
+        return Ok(vec![target_at(port, args.arm.as_deref(), file, &on_ports)]);
     }
     let Some(arm) = &args.arm else {
         return Ok(on_ports.into_iter().map(DoctorTarget::of).collect());
     };
     let named = file.arms.iter().find(|entry| entry.name == *arm);
     let of_model = || on_ports.iter().filter(|entry| entry.model == *arm);
+    let is_model_of_file = file.arms.iter().any(|entry| entry.model == *arm);
     match (named, on_ports.as_slice()) {
         (Some(entry), _) if entry.is_simulated() => Ok(Vec::new()),
         (Some(entry), _) => Ok(vec![DoctorTarget::of(entry)]),
         (None, _) if of_model().next().is_some() => {
             Ok(of_model().map(|entry| DoctorTarget::of(entry)).collect())
         }
-        (None, []) => Ok(Vec::new()),
+        (None, []) if is_model_of_file || !has_file => Ok(Vec::new()),
         // The only arm on a port, which is taken for another model than the file says.
         (None, [one]) => Ok(vec![DoctorTarget {
             model: Some(arm.clone()),
             ..DoctorTarget::of(one)
         }]),
-        (None, several) => {
-            let valid: Vec<&str> = several.iter().map(|entry| entry.name.as_str()).collect();
-            bail!(
-                "no arm of the node file is called `{arm}` or of that model; valid: {}",
-                valid.join(", ")
-            )
-        }
+        (None, _) => bail!(
+            "no arm of the node file is called `{arm}` or of that model; valid: {}",
+            names(file.arms.iter())
+        ),
     }
 }
 
 /// Returns what to look for at a given port: the named arm, or the one that the node file has there, or its only one.
-fn target_at(port: &str, arm: Option<&str>, on_ports: &[&ArmEntry]) -> DoctorTarget {
+fn target_at(
+    port: &str,
+    arm: Option<&str>,
+    file: &NodeFile,
+    on_ports: &[&ArmEntry],
+) -> DoctorTarget {
     let there = on_ports.iter().find(|entry| entry.port == port);
     let model = match (arm, there, on_ports) {
         (Some(arm), ..) => {
-            let named = on_ports.iter().find(|entry| entry.name == arm);
+            let named = file.arms.iter().find(|entry| entry.name == arm);
             Some(named.map_or_else(|| arm.to_owned(), |entry| entry.model.clone()))
         }
         (None, Some(entry), _) | (None, None, [entry]) => Some(entry.model.clone()),

@@ -24,7 +24,7 @@ pub(super) struct JogArgs {
     arm: Option<String>,
     /// Only this step, without the terminal view: `x+1`, `z-0.1` in mm, or a joint's number and
     /// degrees, `j2-1`
-    #[arg(long, value_name = "STEP", allow_hyphen_values = true)]
+    #[arg(long, value_name = "STEP")]
     step: Option<JogRequest>,
     /// File for recorded poses [default: they are only shown]
     #[arg(long, value_name = "FILE")]

@@ -140,6 +140,7 @@ fn tidying_mm(text: &str) -> anyhow::Result<Finite> {
 }
 
 fn length_within(text: &str, range_mm: &RangeInclusive<f64>) -> anyhow::Result<Finite> {
+    refuse_option(text)?;
     let (number, factor_mm) = number_and_unit(text)?;
     refuse_comma(&number, text)?;
     let length_mm = parse_number(&number)? * factor_mm.unwrap_or(1.0);
@@ -148,6 +149,14 @@ fn length_within(text: &str, range_mm: &RangeInclusive<f64>) -> anyhow::Result<F
         .ok()
         .filter(|_| range_mm.contains(&length_mm));
     within.with_context(|| format!("that is {length_mm} mm; {min} to {max} mm are possible"))
+}
+
+/// Refuses the next option in the place of a value, which an option whose value may be below 0 takes.
+pub(super) fn refuse_option(text: &str) -> anyhow::Result<()> {
+    match text.starts_with("--") {
+        true => bail!("a value is missing before `{text}`"),
+        false => Ok(()),
+    }
 }
 
 /// Refuses a comma, which stands for a decimal point in some countries and groups thousands in others.
@@ -170,6 +179,7 @@ fn refuse_comma(number: &str, text: &str) -> anyhow::Result<()> {
 
 /// Parses a point of the sheet such as `20mm,30mm`, `2cm, 3cm` or `20,30`; a unit given once applies to both.
 pub(super) fn point_mm(text: &str) -> anyhow::Result<[Finite; 2]> {
+    refuse_option(text)?;
     let parts: Vec<&str> = text.split([',', ';']).collect();
     let &[x, y] = parts.as_slice() else {
         bail!("write two lengths with a comma between, such as 20mm,30mm");
@@ -200,6 +210,7 @@ pub(super) fn size_mm(text: &str) -> anyhow::Result<[f64; 2]> {
 
 /// Parses a rotation such as `90`, `90deg`, `90 degrees` or `-12,5°`.
 fn rotation_deg(text: &str) -> anyhow::Result<Finite> {
+    refuse_option(text)?;
     let hint = "write degrees, such as 90, 90deg or -12.5°";
     let lower = text.trim().to_lowercase();
     let units = ["degrees", "degree", "deg", "°"];
@@ -318,6 +329,7 @@ mod tests {
             ("1,000mm", "write 1.000mm or 1000mm"),
             ("6,5 cm", "write 6.5 cm"),
             ("1,2,3", "has a comma"),
+            ("--fit", "a value is missing before `--fit`"),
         ] {
             let error = length_mm(text).unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");

@@ -111,7 +111,7 @@ pub(super) async fn run(node: &Node, action: &CalibrateAction) -> VerbReply {
         }
         CalibrateAction::Camera { scene, camera } => {
             match node.camera_pose(scene, camera.as_deref()).await {
-                Ok(observation) => with_desk(node, |desk| propose_camera(desk, scene, observation)),
+                Ok(seen) => with_desk(node, |desk| propose_camera(desk, scene, seen)),
                 Err(error) => Ok(VerbReply::failed(error)),
             }
         }
@@ -135,25 +135,26 @@ fn with_desk<T>(node: &Node, work: impl FnOnce(&CalibrationDesk<'_>) -> T) -> T 
         store: &CalibrationStore::of_state(&node.state),
         library: &node.scenes,
         at_ms: base::clock::calendar_ms(),
-        origin: &|arm| origin(node, arm),
+        arms: &|file| arms_of(node, file),
     })
 }
 
 fn propose_camera(
     desk: &CalibrationDesk<'_>,
     scene: &str,
-    observation: TagObservation,
+    (observation, origin): (TagObservation, CalibrationOrigin),
 ) -> Result<VerbReply, CalibrationDeskError> {
     let scene = desk.library.scene(scene, None)?;
-    let (session, assessment) = desk.propose_seen(&scene, observation)?;
+    let (session, assessment) = desk.propose_seen(&scene, observation, origin)?;
     Ok(proposal_reply(&session, &assessment))
 }
 
-/// Returns the origin of a calibration of this arm; the default if no such arm is attached.
-fn origin(node: &Node, arm: &ArmFile) -> CalibrationOrigin {
-    let mut seats = node.arms.iter();
-    let seat = seats.find(|seat| seat.motion.arm().file.name == arm.name);
-    seat.map_or_else(CalibrationOrigin::default, |seat| tools::origin(node, seat))
+/// Returns every attached arm of a file, by its name, with the origin of what is measured on it now.
+fn arms_of(node: &Node, file: &ArmFile) -> Vec<(String, CalibrationOrigin)> {
+    let arms = node.arms.iter();
+    let arms = arms.filter(|arm| arm.motion.arm().file.name == file.name);
+    arms.map(|arm| (arm.name.clone(), tools::origin(node, arm)))
+        .collect()
 }
 
 fn show_proposal(desk: &CalibrationDesk<'_>) -> Result<VerbReply, CalibrationDeskError> {

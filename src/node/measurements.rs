@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::operator_verb::VerbReply;
 use base::wording::count;
-use calib::{CalibrationOrigin, CalibrationStore};
+use calib::{CalibrationOrigin, CalibrationStore, TagObservation};
 use tools::Node;
 
 /// Data of a node for calibrations.
@@ -21,6 +21,14 @@ pub struct NodeMeasurements {
     /// Name and model of every arm.
     #[serde(default)]
     pub known: Vec<(String, String)>,
+}
+
+/// The pose of a camera, and the arm whose sheet it sees.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct MeasuredCamera {
+    #[serde(flatten)]
+    pub observation: TagObservation,
+    pub origin: CalibrationOrigin,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -119,8 +127,12 @@ pub fn measurements_reply(node: &Node) -> VerbReply {
 
 /// Returns the pose of a camera of the node, from a picture taken now.
 pub async fn camera_pose_reply(node: &Node, scene: &str, camera: Option<&str>) -> VerbReply {
-    let observation = node.camera_pose(scene, camera).await;
-    match observation.map(|observation| serde_json::to_string(&observation)) {
+    let seen = node.camera_pose(scene, camera).await;
+    let seen = seen.map(|(observation, origin)| MeasuredCamera {
+        observation,
+        origin,
+    });
+    match seen.map(|seen| serde_json::to_string(&seen)) {
         Ok(Ok(text)) => VerbReply::done(text),
         Ok(Err(error)) => VerbReply::failed(error.to_string()),
         Err(error) => VerbReply::failed(error),

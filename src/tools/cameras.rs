@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use nalgebra::{Isometry3, Point3, Vector3};
 
-use super::{AttachedArm, Node, RecordedPicture};
-use calib::{CalibrationStore, TagObservation, camera_pose, is_out_of_date};
+use super::{AttachedArm, Node, RecordedPicture, calibration_check};
+use calib::{CalibrationOrigin, CalibrationStore, TagObservation, camera_pose, is_out_of_date};
 use call::{Refusal, refusal};
 use camera::{CameraHandle, PictureSource};
 use config::{CameraEntry, CameraSource, NodeFile, SimulatedCameraEntry};
@@ -142,7 +142,7 @@ impl Node {
         &self,
         scene_name: &str,
         camera_name: Option<&str>,
-    ) -> Result<TagObservation, Refusal> {
+    ) -> Result<(TagObservation, CalibrationOrigin), Refusal> {
         let scene = self.scenes.scene(scene_name, None)?;
         let arms = self.arms_of(&scene);
         if arms.is_empty() {
@@ -159,7 +159,8 @@ impl Node {
         let (arm, camera) = choose(cameras.collect(), camera_name)?;
         let store = CalibrationStore::of_state(&self.state);
         let capture = camera.capture(arm, Some(Arc::clone(&scene)), store);
-        capture.await?.camera_observation(&scene)
+        let observation = capture.await?.camera_observation(&scene)?;
+        Ok((observation, calibration_check::origin(self, arm)))
     }
 }
 

@@ -12,7 +12,20 @@ use scene::Scene;
 const COMMAND: &str = "`steadyhand ";
 
 /// Commands that act on one arm and take `--arm`.
-const OF_ONE_ARM: [&str; 4] = ["draw", "enable", "jog", "reset"];
+const OF_ONE_ARM: [&str; 9] = [
+    "calibrate play",
+    "calibrate restore",
+    "calibrate touch",
+    "draw",
+    "enable",
+    "first-line",
+    "jog",
+    "reset",
+    "teach",
+];
+
+/// The command that names an arm by its model where nobody knows its name on the node.
+const JOINTS: &str = "calibrate joints";
 
 /// Number of scenes that are named to somebody who named one of another arm.
 const SCENES_NAMED_MAX: usize = 3;
@@ -82,7 +95,7 @@ impl Node {
     #[must_use]
     pub fn commands_for_arm(&self, arm: &AttachedArm, text: &str) -> String {
         match self.has_several_arms() {
-            true => with_arm_option(text, &arm.name),
+            true => with_arm_option(text, arm.into()),
             false => text.to_owned(),
         }
     }
@@ -92,10 +105,10 @@ impl Node {
         if !self.has_several_arms() {
             return reply;
         }
-        reply.text = with_arm_option(&reply.text, &arm.name);
+        reply.text = with_arm_option(&reply.text, arm.into());
         for key in ["message", "fault", "steps", "usage_hints"] {
             if let Some(value) = reply.structured.get_mut(key) {
-                name_in_value(value, &arm.name);
+                name_in_value(value, arm.into());
             }
         }
         reply
@@ -131,8 +144,24 @@ impl Node {
     }
 }
 
+/// An arm's name in the node file, and its model.
+#[derive(Clone, Copy)]
+struct ArmNames<'a> {
+    name: &'a str,
+    model: &'a str,
+}
+
+impl<'a> From<&'a AttachedArm> for ArmNames<'a> {
+    fn from(arm: &'a AttachedArm) -> Self {
+        Self {
+            name: &arm.name,
+            model: &arm.motion.arm().file.name,
+        }
+    }
+}
+
 /// Names the arm in the commands of a text or of a list of texts.
-fn name_in_value(value: &mut serde_json::Value, arm: &str) {
+fn name_in_value(value: &mut serde_json::Value, arm: ArmNames<'_>) {
     match value {
         serde_json::Value::String(text) => *text = with_arm_option(text, arm),
         serde_json::Value::Array(texts) => {
@@ -143,23 +172,36 @@ fn name_in_value(value: &mut serde_json::Value, arm: &str) {
 }
 
 /// Returns a text in which every command in backticks that acts on one arm, and names none, names this one.
-fn with_arm_option(text: &str, arm: &str) -> String {
+fn with_arm_option(text: &str, arm: ArmNames<'_>) -> String {
     let mut parts = text.split(COMMAND);
     let mut named = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        named.push_str(COMMAND);
         let command = part.split('`').next().unwrap_or_default();
-        let (verb, options) = command.split_once(' ').unwrap_or((command, ""));
-        let names_arm = options.split(' ').any(|option| option.starts_with("--arm"));
-        match OF_ONE_ARM.contains(&verb) && !names_arm {
-            true => {
-                let rest = part.strip_prefix(verb).unwrap_or_default();
-                named.push_str(&format!("{verb} {}{rest}", arm_option(arm)));
-            }
-            false => named.push_str(part),
-        }
+        let rest = part.strip_prefix(command).unwrap_or_default();
+        named.push_str(COMMAND);
+        named.push_str(&command_for_arm(command, arm));
+        named.push_str(rest);
     }
     named
+}
+
+/// Returns a command with the option that names the arm behind its words, and before its other options.
+fn command_for_arm(command: &str, arm: ArmNames<'_>) -> String {
+    let option = arm_option(arm.name);
+    if command.strip_prefix(JOINTS) == Some(&format!(" --arm {}", arm.model)) {
+        return format!("{JOINTS} {option}");
+    }
+    let begins_with = |verb: &&str| {
+        let rest = command.strip_prefix(*verb);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    if command.contains(" --arm") || !OF_ONE_ARM.iter().any(begins_with) {
+        return command.to_owned();
+    }
+    match command.split_once(" --") {
+        Some((words, options)) => format!("{words} {option} --{options}"),
+        None => format!("{command} {option}"),
+    }
 }
 
 /// Returns the option that names an arm, quoted for a shell where it must be.
@@ -194,14 +236,38 @@ mod tests {
                 "`steadyhand status` and `steadyhand torque-off`",
                 "`steadyhand status` and `steadyhand torque-off`",
             ),
+            (
+                "zeros: `steadyhand calibrate joints --arm so101`, then `steadyhand calibrate touch tool --scene a --pen b`",
+                "zeros: `steadyhand calibrate joints --arm right`, then `steadyhand calibrate touch tool --arm right --scene a --pen b`",
+            ),
+            (
+                "`steadyhand teach sheet --scene a`, `steadyhand calibrate play --scene a` or `steadyhand calibrate accept`",
+                "`steadyhand teach sheet --arm right --scene a`, `steadyhand calibrate play --arm right --scene a` or `steadyhand calibrate accept`",
+            ),
+            (
+                "`steadyhand calibrate restore 3`",
+                "`steadyhand calibrate restore 3 --arm right`",
+            ),
+            (
+                "`steadyhand calibrate joints --arm koch`",
+                "`steadyhand calibrate joints --arm koch`",
+            ),
             ("call reset", "call reset"),
             ("", ""),
         ] {
-            assert_eq!(with_arm_option(text, "right"), named);
-            assert_eq!(with_arm_option(named, "right"), named);
+            let right = ArmNames {
+                name: "right",
+                model: "so101",
+            };
+            assert_eq!(with_arm_option(text, right), named);
+            assert_eq!(with_arm_option(named, right), named);
         }
+        let big = ArmNames {
+            name: "the big one",
+            model: "so101",
+        };
         assert_eq!(
-            with_arm_option("`steadyhand reset`", "the big one"),
+            with_arm_option("`steadyhand reset`", big),
             "`steadyhand reset --arm='the big one'`"
         );
     }

@@ -330,6 +330,8 @@ fn restoring_an_earlier_sheet_takes_back_the_correction_since() {
     let practice = Practice::new(0.005);
     let read = practice.align(r#"{"scene": "short", "measured": {"dx": 1}}"#);
     assert_eq!(read["success"], true, "{read:#}");
+    let (_, shown) = practice.run(&["calibrate", "show"]);
+    assert!(!shown.contains("(arm"), "the node has one: {shown}");
     assert_eq!(practice.run(&["calibrate", "accept"]).0, 0);
     let record = practice.0.path("state/calibration/000001.toml");
     let mut later: toml::Table = std::fs::read_to_string(record).unwrap().parse().unwrap();

@@ -187,3 +187,31 @@ fn an_arm_on_a_port_moves_for_nobody_until_a_person_enables_it() {
         assert!(message.contains("nothing moved"), "{message}");
     });
 }
+
+#[test]
+fn an_option_is_not_taken_for_the_value_of_the_one_before() {
+    let bench = Bench::new();
+    for (args, expected) in [
+        (
+            &["enable", "--for", "--scene", "default"][..],
+            "a value is required for '--for",
+        ),
+        (
+            &["draw", "x.svg", "--merge", "--fit"],
+            "a value is missing before `--fit`",
+        ),
+        (
+            &["draw", "x.svg", "--at", "--fit"],
+            "a value is missing before `--fit`",
+        ),
+        (
+            &["jog", "--step", "--scene", "default"],
+            "a value is required for '--step",
+        ),
+    ] {
+        let output = bench.run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains(expected), "{args:?}: {text}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::support;
 
 use crate::sighted::TAGS;
 use serde_json::{Value, json};
-use support::{Bench, SHORT_LINES, Served, post, scene, unless_starved};
+use support::{Bench, Running, SHORT_LINES, Served, post, scene, unless_starved};
 
 /// Two arms of one model and one of another, all simulated, with a node file that names them.
 struct Workshop {
@@ -38,6 +38,20 @@ impl Workshop {
         std::fs::write(&file, head + &arms.concat() + more).unwrap();
         let node = bench.serve(&["--config", file.to_str().unwrap()]);
         Self { bench, node }
+    }
+
+    /// Of two arms of one model one is simulated and the other at a port; with the simulator at its far end.
+    fn with_one_at_a_port() -> (Self, Running) {
+        let bench = Bench::at_test_rate();
+        let (far_end, port) = bench.sim(&["--scene", "short"]);
+        let arms = [("left", "simulator"), ("right", port.as_str())].map(|(name, port)| {
+            format!("[[arms]]\nname = \"{name}\"\nmodel = \"so101\"\nport = \"{port}\"\napart = true\n\n")
+        });
+        let head = format!("name = \"workshop\"\nstate = {:?}\n\n", bench.state());
+        let file = bench.path("node.toml");
+        std::fs::write(&file, head + &arms.concat()).unwrap();
+        let node = bench.serve(&["--config", file.to_str().unwrap()]);
+        (Self { bench, node }, far_end)
     }
 
     /// An operator's command: whether it was done, and what was said.
@@ -150,6 +164,71 @@ fn a_touch_is_of_the_arm_that_is_named() {
     });
 }
 
+/// The first arm of the model is another one, at which nothing was measured.
+#[test]
+fn what_an_arm_measured_is_accepted_for_that_arm() {
+    unless_starved(|| {
+        let (shop, _far_end) = Workshop::with_one_at_a_port();
+        let (denied, text) = shop.calls("stroke", &json!({"scene": "short", "arm": "right"}));
+        assert_eq!(denied["code"], "not_calibrated", "{text}");
+        has(
+            &text,
+            &[
+                "`steadyhand calibrate joints --arm right`",
+                "`steadyhand calibrate touch tool --arm right --scene short",
+                "`steadyhand teach sheet --arm right --scene short`",
+            ],
+        );
+        let touch = ["calibrate", "touch", "tool", "--scene", "short"];
+        let touch = [&touch[..], &["--joints", "0,0,0,0,0"]].concat();
+        refused(shop.says(&touch), &["several arms", "--arm: left, right"]);
+        let read = json!({"scene": "short", "arm": "right", "measured": {"dx": 1}});
+        let (aligned, text) = shop.calls("align", &read);
+        assert_eq!(aligned["success"], true, "{text}");
+        has(&text, &["(arm `right`)"]);
+        done(
+            shop.says(&["calibrate", "accept"]),
+            &["accepted as calibration 1"],
+        );
+        // As an older file, which does not say on which arm it was made.
+        let record = |number: u32| {
+            let name = format!("state/calibration/{number:06}.toml");
+            shop.bench.path(&name)
+        };
+        let kept = std::fs::read_to_string(record(1)).unwrap();
+        std::fs::write(record(1), kept.replace("simulated = false\n", "")).unwrap();
+        let restore = ["calibrate", "restore", "1"];
+        refused(shop.says(&restore), &["--arm: left, right"]);
+        let named = |arm| [&restore[..], &["--arm", arm]].concat();
+        refused(shop.says(&named("rihgt")), &["valid: left, right"]);
+        done(shop.says(&named("right")), &["accepted as calibration 2"]);
+        let kept = std::fs::read_to_string(record(2)).unwrap();
+        has(&kept, &["simulated = false\n"]);
+        // This one says it.
+        refused(
+            shop.says(&["calibrate", "restore", "2", "--arm", "left"]),
+            &["leave --arm out"],
+        );
+    });
+}
+
+#[test]
+fn an_import_is_for_the_arm_that_is_named() {
+    unless_starved(|| {
+        let shop = Workshop::new();
+        let export = ["calibrate", "export", "--lerobot", "--arm", "right"];
+        let exported = shop.bench.run(&export);
+        let file = shop.bench.path("lerobot.json");
+        std::fs::write(&file, exported.stdout).unwrap();
+        let import = |arm| {
+            let file = file.to_str().unwrap();
+            shop.says(&["calibrate", "import", file, "--arm", arm])
+        };
+        refused(import("so101"), &["several arms", "--arm: left, right"]);
+        done(import("right"), &["nothing was written; say --accept"]);
+    });
+}
+
 const CAMERA: &str = r#"
 [[cameras]]
 name = "rcam"
@@ -214,6 +293,27 @@ fn the_doctor_examines_the_port_of_each_arm_or_of_the_named_one() {
         "{text}"
     );
     refused(doctor(&["--arm", "thrid"]), &["left, right"]);
+    // A simulated arm of the file says what should be at another port.
+    std::fs::write(&file, arm("left", "so101", "simulator")).unwrap();
+    let text = doctor(&[&port, "--arm", "left"]).1;
+    has(&text, &["servos that answer"]);
+    refused(doctor(&[&port, "--arm", "rihgt"]), &["node file: left"]);
+    refused(doctor(&["--arm", "rihgt"]), &["valid: left"]);
+    done(doctor(&["--arm", "so101"]), &["arm left of"]);
+    let arms = [
+        arm("left", "so101", "simulator"),
+        arm("right", "so101", &port),
+    ];
+    std::fs::write(&file, arms.concat()).unwrap();
+    let names = "node file: left, right";
+    refused(doctor(&["--arm", "rihgt"]), &["`rihgt`", names]);
+    // Without an arm nothing of the scenes' folder is asked for.
+    std::fs::remove_dir_all(bench.path("scenes")).unwrap();
+    let output = bench.run(&["doctor", &port]);
+    has(
+        &String::from_utf8_lossy(&output.stdout),
+        &["servos that answer"],
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use super::joints::JointsArgs;
 use crate::AtArgs;
 use crate::choice::{Choice, choice};
+use crate::placement_args::refuse_option;
 use calib::{CalibrationKind, HandTouch, TouchRole};
 
 #[derive(Debug, Subcommand)]
@@ -67,6 +68,9 @@ pub(crate) enum CalibrateCommand {
         /// Write what the file said before that calibration instead
         #[arg(long)]
         before: bool,
+        /// The arm that it belongs to from now on, where an older file says none and the node has several of its model
+        #[arg(long, value_name = "NAME")]
+        arm: Option<String>,
         #[command(flatten)]
         change: ChangeArgs,
         #[command(flatten)]
@@ -76,7 +80,7 @@ pub(crate) enum CalibrateCommand {
     Import {
         /// The JSON file
         file: PathBuf,
-        /// The arm whose file is changed
+        /// The arm whose file is changed: its model, or its name on the node if the node has several of that model
         #[arg(long, default_value = "so101")]
         arm: String,
         /// Write it; without this it is shown
@@ -234,6 +238,7 @@ const ROLES: [Choice<TouchRole>; 7] = [
 ];
 
 fn radians(text: &str) -> anyhow::Result<f64> {
+    refuse_option(text)?;
     number(text).context("write each joint in rad, base first, such as 0.1,-0.3,0.4,1.2,0")
 }
 

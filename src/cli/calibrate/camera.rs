@@ -6,7 +6,8 @@ use super::arguments::CameraArgs;
 use super::place::CalibrationFolders;
 use super::proposal::print_result;
 use crate::{ExitStatus, operator_client};
-use calib::TagObservation;
+use calib::CalibrationDesk;
+use node::measurements::MeasuredCamera;
 use node::operator_verb::OperatorVerb;
 
 impl CalibrationFolders {
@@ -19,9 +20,11 @@ impl CalibrationFolders {
             camera: args.camera.clone(),
         };
         let reply = operator_client::require(at, &verb).await?;
-        let observation: TagObservation = operator_client::parse_text(&reply)?;
+        let seen: MeasuredCamera = operator_client::parse_text(&reply)?;
         let scene = self.library.scene(&args.scene, None)?;
-        let (session, assessed) = self.desk(|desk| desk.propose_seen(&scene, observation))?;
+        let propose =
+            |desk: CalibrationDesk<'_>| desk.propose_seen(&scene, seen.observation, seen.origin);
+        let (session, assessed) = self.desk(propose)?;
         Ok(print_result(&session, &assessed))
     }
 }

@@ -34,22 +34,43 @@ impl CalibrationFolders {
         terminal_output::done(report::comparison(&one.new, &other.new).trim_end())
     }
 
-    /// Writes the values of a calibration again or, with `is_before`, the file's values from before it.
+    /// Writes the values of a calibration again or, with `is_before`, the file's values from before it. One that says no arm belongs
+    /// to the named arm of its model from then on, or to the only one.
     pub(super) fn restore(
-        &self,
+        self,
         number: u64,
         is_before: bool,
+        arm: Option<&str>,
         overridden: bool,
     ) -> anyhow::Result<ExitStatus> {
-        let lock = self.store.lock()?;
         let mut target = self.store.record(number)?;
         if is_before {
             target = state_before(target)?;
-        } else if target.session.origin.simulated.is_none() && !target.session.origin.unmeasured {
-            // Restoring it at an arm declares that it belongs to this arm.
-            let arm = self.library.arm(&target.session.arm)?;
-            target.session.origin = self.origin(&arm.file);
         }
+        let origin = &target.session.origin;
+        let says_no_arm = origin.simulated.is_none() && !origin.unmeasured;
+        if !says_no_arm && arm.is_some() {
+            bail!(
+                "calibration {number} is written for the arm on which it was made: leave --arm out; nothing was written"
+            );
+        }
+        if !says_no_arm {
+            return self.write_again(target, is_before, overridden);
+        }
+        let folders = self.only(&target.session.arm, arm)?;
+        let model = folders.library.arm(&target.session.arm)?;
+        target.session.origin = folders.origin(&model.file);
+        folders.write_again(target, is_before, overridden)
+    }
+
+    fn write_again(
+        &self,
+        mut target: CalibrationRecord,
+        is_before: bool,
+        overridden: bool,
+    ) -> anyhow::Result<ExitStatus> {
+        let number = target.number;
+        let lock = self.store.lock()?;
         let history = self.store.history()?;
         target.new.extend(values_added_since(&history, &target));
         if !self.keeps_signs(&target.session.arm, &target.new, overridden)? {

@@ -73,20 +73,25 @@ impl CalibrationFolders {
         })
     }
 
-    /// Returns the folders for the joints of the named arm of a scene, or of the only one. Joints that are given need no arm.
+    /// Returns the folders for the joints of the named arm of a scene, or of the only one. Joints that are given need no name where
+    /// they would be the same on every arm of the model.
     pub(super) async fn find_here(node: &NodeOptions, here: &HereArgs) -> anyhow::Result<Self> {
         let folders = Self::find(node, &here.at).await?;
-        if here.joints.is_some() && here.arm.is_none() {
+        let scene = folders.library.scene(&here.scene, None)?;
+        let file = &scene.arm.file;
+        if here.joints.is_some() && here.arm.is_none() && folders.are_alike(file) {
             return Ok(folders);
         }
-        let model = folders
-            .library
-            .scene(&here.scene, None)?
-            .arm
-            .file
-            .name
-            .clone();
-        folders.only(&model, here.arm.as_deref())
+        folders.only(&file.name, here.arm.as_deref())
+    }
+
+    /// Returns whether a calibration on any arm of a file applies to every other.
+    fn are_alike(&self, file: &ArmFile) -> bool {
+        let arms = self.arms_of(file);
+        let known = self.known.iter().filter(|(_, model)| *model == file.name);
+        let first = self.origin(file);
+        let is_like_first = |(_, origin): &(_, CalibrationOrigin)| first.mismatch(origin).is_none();
+        arms.len() == known.count() && arms.iter().all(is_like_first)
     }
 
     /// Returns the folders for the arm that a text names, by its name on the node or by its model; and that model.
@@ -139,17 +144,19 @@ impl CalibrationFolders {
         arm.map_or_else(String::new, |arm| format!("; {}", torque(arm.energised)))
     }
 
-    /// Returns the arm that is calibrated: the running node's, or what the files know of it.
-    pub(super) fn origin(&self, arm: &ArmFile) -> CalibrationOrigin {
-        if let Some(measured) = self.arm(&arm.name) {
-            return measured.origin.clone();
-        }
-        let entry = self.entries.iter().find(|entry| entry.model == arm.name);
-        CalibrationOrigin {
-            simulated: entry.map(ArmEntry::is_simulated),
-            servos: calib::servos(arm),
-            unmeasured: false,
-        }
+    /// Returns the arm that is calibrated, where [`Self::only`] has left one: the running node's, or what the files know of it.
+    pub(super) fn origin(&self, file: &ArmFile) -> CalibrationOrigin {
+        let first = self.arms_of(file).into_iter().next();
+        first.map_or_else(|| origin_by_files(file, None), |(_, origin)| origin)
+    }
+
+    /// Returns every arm of a file, by its name, with its origin: the running node's, or what the files know of them.
+    fn arms_of(&self, file: &ArmFile) -> Vec<(String, CalibrationOrigin)> {
+        let measured = self.arms.iter().filter(|arm| arm.model == file.name);
+        let measured = measured.map(|arm| (arm.name.clone(), arm.origin.clone()));
+        let entries = self.entries.iter().filter(|entry| entry.model == file.name);
+        let entries = entries.map(|entry| (entry.name.clone(), origin_by_files(file, Some(entry))));
+        measured.chain(entries).collect()
     }
 
     /// Fails if a running node measures with zeros that differ from the arm's file.
@@ -170,7 +177,7 @@ impl CalibrationFolders {
             store: &self.store,
             library: &self.library,
             at_ms: base::clock::calendar_ms(),
-            origin: &|arm| self.origin(arm),
+            arms: &|file| self.arms_of(file),
         })
     }
 
@@ -180,6 +187,15 @@ impl CalibrationFolders {
 
     pub(super) fn assess(&self, session: &CalibrationSession) -> anyhow::Result<TouchAssessment> {
         Ok(self.desk(|desk| desk.assess(session))?)
+    }
+}
+
+/// Returns what an arm's file and its entry in the node file say of it.
+fn origin_by_files(file: &ArmFile, entry: Option<&ArmEntry>) -> CalibrationOrigin {
+    CalibrationOrigin {
+        simulated: entry.map(ArmEntry::is_simulated),
+        servos: calib::servos(file),
+        unmeasured: false,
     }
 }
 

@@ -111,9 +111,17 @@ pub(super) fn session(
     let session = calib::begin_session(CalibrationKind::Sheet, scene, None, origin)
         .map_err(|error| Reply::failed(error.to_string()).boxed())?;
     Ok(CalibrationSession {
-        arm_name: arm.name.clone(),
+        arm_name: name_among_several(node, arm).to_owned(),
         ..session
     })
+}
+
+/// Returns the name by which a proposal says which arm measured it; empty where the node has one.
+fn name_among_several<'a>(node: &Node, arm: &'a AttachedArm) -> &'a str {
+    match node.has_several_arms() {
+        true => &arm.name,
+        false => "",
+    }
 }
 
 /// Claims the next proposal for an arm before it moves; what it does is said to whoever wants to measure meanwhile.
@@ -124,7 +132,7 @@ pub(super) fn claim(ctx: &JobContext, scene: &Scene, does: &str) -> Result<Propo
     let store = CalibrationStore::of_state(&ctx.node.state);
     let (arm, scene_name) = (&ctx.arm.name, &scene.name);
     let claim = store.claim(&format!("arm {arm} {does} in scene {scene_name}"))?;
-    refuse_open_proposal(&store, scene, arm)?;
+    refuse_open_proposal(&store, scene, name_among_several(&ctx.node, &ctx.arm))?;
     Ok(claim)
 }
 
