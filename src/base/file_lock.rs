@@ -30,23 +30,32 @@ impl FolderLock {
         let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let file = lock_file(folder)?;
-        let clock = NodeClock::real();
-        let deadline = clock.now().after(LOCK_TIMEOUT);
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if clock.now() < deadline => {
-                    std::thread::park_timeout(RETRY_INTERVAL);
-                }
-                Err(TryLockError::WouldBlock) => return Err(busy(folder)),
-                // A file system without locks, as of some shares.
-                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-                    break;
-                }
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
+        match lock_within(&file, LOCK_TIMEOUT) {
+            Ok(false) => return Err(busy(folder)),
+            // A file system without locks, as of some shares.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+            locked => _ = locked?,
         }
         Ok(Self { _file: file })
+    }
+}
+
+/// Locks a file against other processes, waiting while one holds it; `false` if it is held until the timeout.
+///
+/// # Errors
+/// The file cannot be locked.
+pub fn lock_within(file: &File, timeout: Duration) -> io::Result<bool> {
+    let clock = NodeClock::real();
+    let deadline = clock.now().after(timeout);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) if clock.now() < deadline => {
+                std::thread::park_timeout(RETRY_INTERVAL);
+            }
+            Err(TryLockError::WouldBlock) => return Ok(false),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A file is written under another name, synced and renamed: a reader sees the old or the new. A lock prevents two commands
 //! from writing at once.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::calibration_record::{CalibrationRecord, CalibrationSession};
-use base::clock::NodeClock;
 use base::disk;
+use base::file_lock::lock_within;
 
 /// Number of records that are kept.
 pub const KEPT_MAX: usize = 50;
@@ -24,16 +24,13 @@ const BYTES_MAX: u64 = 1 << 20;
 /// Longest wait for another command's lock, which no command holds that long.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Interval between two attempts to lock.
-const RETRY_INTERVAL: Duration = Duration::from_millis(20);
-
 /// Name of the proposal's file.
 const PROPOSAL: &str = "proposal.toml";
 
 /// The record of a calibration that is being written into its scene's or arm's file.
 const ACCEPTING: &str = "accepting.toml";
 
-/// File that is locked by whoever measures for the next proposal.
+/// File that is locked while an arm or a person measures for the next proposal.
 const CLAIM: &str = "claim";
 
 /// Reason that the folder cannot be used.
@@ -79,7 +76,7 @@ pub enum CalibrationStoreError {
         "{by}, and one proposal is made at a time: wait until that has ended, or stop it, then try again"
     )]
     Claimed {
-        /// Who does what.
+        /// Arm or person, and what it does.
         by: String,
     },
     /// There is no such record.
@@ -133,17 +130,8 @@ impl CalibrationStore {
     fn lock_at(&self, path: &Path) -> io::Result<Option<File>> {
         disk::folder(&self.folder)?;
         let mut file = disk::touch(path)?;
-        let clock = NodeClock::real();
-        let deadline = clock.now().after(LOCK_TIMEOUT);
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::Error(error)) => return Err(error),
-                Err(TryLockError::WouldBlock) if clock.now() < deadline => {
-                    std::thread::park_timeout(RETRY_INTERVAL);
-                }
-                Err(TryLockError::WouldBlock) => return Ok(None),
-            }
+        if !lock_within(&file, LOCK_TIMEOUT)? {
+            return Ok(None);
         }
         file.set_len(0)?;
         write!(file, "{}", std::process::id())?;
@@ -153,16 +141,14 @@ impl CalibrationStore {
     /// Claims the next proposal for `by`, which says who does what: "arm left feels for the sheet of scene short".
     ///
     /// # Errors
-    /// Who has claimed it, or that the folder cannot be written.
+    /// Another arm or person has claimed it, or the folder cannot be written.
     pub fn claim(&self, by: &str) -> Result<ProposalClaim, CalibrationStoreError> {
         let path = self.folder.join(CLAIM);
         let claimed = || {
             disk::folder(&self.folder)?;
             let mut file = disk::touch(&path)?;
-            match file.try_lock() {
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(error),
-                Ok(()) => {}
+            if !lock_within(&file, Duration::ZERO)? {
+                return Ok(None);
             }
             file.set_len(0)?;
             write!(file, "{by}")?;

@@ -14,8 +14,9 @@ use super::journal_record::{JournalRecord, RecordKind};
 use super::old_tickets::{self, OldTicket, OldTickets};
 use super::past_job::PastJob;
 use super::{DESIGN, JOBS, JOURNAL};
-use base::clock::{NodeClock, calendar_ms};
+use base::clock::calendar_ms;
 use base::file_access::{make_folders, with_mode};
+use base::file_lock::lock_within;
 use base::lock::MutexExt;
 
 /// The file in a state folder that its node locks.
@@ -576,12 +577,8 @@ fn lock(path: &Path) -> Result<File, JobStoreError> {
     options.create(true).truncate(false).read(true).write(true);
     let opened = with_mode(&mut options, 0o600).open(path);
     let mut lock = opened.map_err(|error| file(path, error))?;
-    let mut is_ours = lock.try_lock().is_ok();
-    if !is_ours {
-        // A process that checks whether a node has locked the journals holds the lock for a moment.
-        NodeClock::real().sleep_through(Duration::from_millis(50));
-        is_ours = lock.try_lock().is_ok();
-    }
+    // A process that checks whether a node has locked the journals holds the lock for a moment.
+    let is_ours = lock_within(&lock, Duration::from_millis(50)).unwrap_or(false);
     if !is_ours {
         let holder = std::fs::read_to_string(path).unwrap_or_default();
         return Err(JobStoreError::Held {
