@@ -3,7 +3,7 @@
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 #[cfg(unix)]
@@ -16,6 +16,13 @@ pub fn with_mode(options: &mut OpenOptions, mode: u32) -> &mut OpenOptions {
     #[cfg(not(unix))]
     let _ = mode;
     options
+}
+
+/// Returns the folder that a variable of the XDG base directories names; the specification has a relative path ignored.
+#[must_use]
+pub fn xdg_folder(variable: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os(variable).map(PathBuf::from);
+    folder.filter(|folder| folder.is_absolute())
 }
 
 /// Makes a folder with this mode; its parents must exist.

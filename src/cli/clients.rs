@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::questions::{self, SHORT_YES};
 use super::{ExitStatus, NodeOptions, terminal_output};
+use base::file_access;
 use config_file::{ConfigChange, ConfigFile};
 use entry::NodeConnection;
 
@@ -143,8 +144,7 @@ impl ClientKind {
         let home = || std::env::var_os("HOME").map(PathBuf::from);
         match self {
             Self::ClaudeDesktop => {
-                let settings = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-                let settings = settings.filter(|folder| folder.is_absolute());
+                let settings = file_access::xdg_folder("XDG_CONFIG_HOME");
                 let settings = settings.or_else(|| Some(home()?.join(".config")));
                 Some(settings?.join("Claude/claude_desktop_config.json"))
             }

@@ -59,39 +59,33 @@ pub fn adopt(listener: AdoptedSocket) -> anyhow::Result<ControlListener> {
 /// Returns the folder for sockets: the unit's runtime directory, the user's, or a private folder of this user.
 pub fn folder() -> PathBuf {
     let own = std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from);
-    let users = || {
-        let folder = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        // The specification has a relative path ignored.
-        let folder = folder.filter(|folder| folder.is_absolute());
-        folder.map(|folder| folder.join("steadyhand"))
-    };
+    let users = || Some(file_access::xdg_folder("XDG_RUNTIME_DIR")?.join("steadyhand"));
     own.or_else(users).unwrap_or_else(users_temporary)
 }
 
 /// Returns the folders in which nodes of this user may have their sockets, whatever the environment was that they were started in:
-/// clients start nodes without `XDG_RUNTIME_DIR`. Whoever sets that to a folder of their own means that folder alone.
+/// clients start nodes without `XDG_RUNTIME_DIR`. One that is set to a folder of its own is meant alone.
 pub(super) fn folders() -> Vec<PathBuf> {
     if has_own_folder() {
         return vec![folder()];
     }
     let user = file_access::user();
-    vec![
+    let mut folders = vec![
         folder(),
-        systems_folder().join("steadyhand"),
+        PathBuf::from(format!("/run/user/{user}/steadyhand")),
         users_temporary(),
         PathBuf::from(format!("/tmp/steadyhand-{user}")),
-    ]
+    ];
+    // Each is looked through, and its sockets are called, once.
+    folders.sort();
+    folders.dedup();
+    folders
 }
 
 /// Returns whether the environment names a folder for sockets that is none of the system's: `su` keeps that of another user.
 pub(super) fn has_own_folder() -> bool {
-    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    named.is_some_and(|named| named.is_absolute() && named.parent() != Some(Path::new("/run/user")))
-}
-
-/// Returns the folder that the system makes for what this user's programs keep while they run.
-fn systems_folder() -> PathBuf {
-    PathBuf::from(format!("/run/user/{}", file_access::user()))
+    let named = file_access::xdg_folder("XDG_RUNTIME_DIR");
+    named.is_some_and(|named| named.parent() != Some(Path::new("/run/user")))
 }
 
 /// Opens the socket of a node: the one at this path, or one of its own in the user's folder.

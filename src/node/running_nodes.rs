@@ -191,7 +191,7 @@ fn users_sockets() -> anyhow::Result<Vec<PathBuf>> {
         check_owner(&own)?;
     }
     let mut folders = control_socket::folders();
-    // No node of this user opens a socket in a folder of somebody else's.
+    // No node of this user opens a socket in another user's folder.
     folders.retain(|folder| *folder == own || (folder.exists() && check_owner(folder).is_ok()));
     let mut sockets: Vec<PathBuf> = folders
         .iter()

@@ -81,11 +81,7 @@ pub fn usual(name: &str) -> anyhow::Result<PathBuf> {
         return Ok(PathBuf::from(folder));
     }
     let fallback = || env("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    // The specification has a relative path ignored: it would be another folder in every folder.
-    let users = env("XDG_STATE_HOME").map(PathBuf::from);
-    let home = users
-        .filter(|folder| folder.is_absolute())
-        .or_else(fallback);
+    let home = file_access::xdg_folder("XDG_STATE_HOME").or_else(fallback);
     let home = home.context("there is no HOME to keep state in: say --state DIR")?;
     Ok(home.join("steadyhand").join(name))
 }
