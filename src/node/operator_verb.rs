@@ -13,6 +13,24 @@ use tools::{DrawingAssent, DrawingOrder, Node};
 /// Longest verb: it may carry a drawing of 8 MiB, as JSON.
 pub(crate) const VERB_BYTES_MAX: usize = 18 * 1024 * 1024;
 
+/// Request to align an arm.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct AlignRequest {
+    /// The scene.
+    pub scene: String,
+    /// Touch the sheet to measure where it is.
+    pub touch: bool,
+    /// Draw a pattern instead, and read its ink by camera.
+    #[serde(default)]
+    pub ink: bool,
+    /// Move nothing, and use the offset of the cross that a person measured, along the sheet's x and y.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_mm: Option<[f64; 2]>,
+    /// The arm, where several draw the scene.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+}
+
 /// Request of an operator. If it is answered at the end of a motion, its client must stay connected until then, or the arm stops.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verb")]
@@ -58,21 +76,7 @@ pub enum OperatorVerb {
     /// Resume the held motion.
     Resume,
     /// Visit the sheet and draw a cross, or measure where the sheet is.
-    Align {
-        /// The scene.
-        scene: String,
-        /// Touch the sheet to measure where it is.
-        touch: bool,
-        /// Draw a pattern instead, and read its ink by camera.
-        #[serde(default)]
-        ink: bool,
-        /// Move nothing, and use the offset of the cross that a person measured, along the sheet's x and y.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        measured_mm: Option<[f64; 2]>,
-        /// The arm, where several draw the scene.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        arm: Option<String>,
-    },
+    Align(AlignRequest),
     /// Draw a scene for the first time, with less pen pressure.
     FirstInk {
         /// The scene.
@@ -200,7 +204,7 @@ impl OperatorVerb {
                 }
                 | Self::Resume
                 | Self::Jog { .. }
-                | Self::Align { .. }
+                | Self::Align(_)
                 | Self::FirstInk { .. }
         )
     }
@@ -210,9 +214,7 @@ impl OperatorVerb {
         match self {
             Self::Jog { .. } => Some(jog::JOG),
             Self::Selftest { .. } => Some("selftest"),
-            Self::Align {
-                measured_mm: None, ..
-            } => Some("align"),
+            Self::Align(align) if align.measured_mm.is_none() => Some("align"),
             Self::FirstInk { .. } => Some("stroke"),
             Self::Reset { .. } => Some("reset"),
             _ => None,

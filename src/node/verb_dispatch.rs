@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::job_list::describe_unread;
-use super::operator_verb::{OperatorVerb, VerbReply};
+use super::operator_verb::{AlignRequest, OperatorVerb, VerbReply};
 use super::running_nodes::NodeDescription;
 use super::{
     arm_verbs, calibrate_verbs, doctor, job_list, job_replay, jog, measurements, selftest,
@@ -96,7 +96,7 @@ async fn carry_out(node: &Arc<Node>, verb: OperatorVerb, arrived: &ArrivalStamp)
             selftest::run(node, arrived, scene.as_deref(), rounds).await
         }
         OperatorVerb::Reset { scene, arm } => reset(node, arrived, scene, arm).await,
-        align_verb @ OperatorVerb::Align { .. } => align(node, arrived, &align_verb).await,
+        OperatorVerb::Align(request) => align(node, arrived, &request).await,
         OperatorVerb::FirstInk { scene, arm } => {
             let reply = node.draw_first_ink(&scene, arm.as_deref(), arrived).await;
             reply.map_or_else(VerbReply::failed, |reply| VerbReply::of_tool(&reply))
@@ -147,25 +147,15 @@ async fn reset(
 }
 
 /// Aligns the named arm, or the only one that draws the scene: by the offset of the cross that a person measured, if there is one.
-async fn align(node: &Arc<Node>, arrived: &ArrivalStamp, verb: &OperatorVerb) -> VerbReply {
-    let OperatorVerb::Align {
-        scene,
-        touch,
-        ink,
-        measured_mm,
-        arm,
-    } = verb
-    else {
-        return VerbReply::failed("this verb does not align");
-    };
+async fn align(node: &Arc<Node>, arrived: &ArrivalStamp, request: &AlignRequest) -> VerbReply {
     let mut arguments = Map::from_iter([
-        ("scene".to_owned(), scene.as_str().into()),
-        ("touch".to_owned(), (*touch).into()),
-        ("ink".to_owned(), (*ink).into()),
+        ("scene".to_owned(), request.scene.as_str().into()),
+        ("touch".to_owned(), request.touch.into()),
+        ("ink".to_owned(), request.ink.into()),
     ]);
     // A scene that cannot be read is refused by the tool itself.
-    if let Ok(scene) = node.scenes.scene(scene, None) {
-        let seat = match node.arm_for(&scene, arm.as_deref()) {
+    if let Ok(scene) = node.scenes.scene(&request.scene, None) {
+        let seat = match node.arm_for(&scene, request.arm.as_deref()) {
             Ok(seat) => seat,
             Err(reason) => return VerbReply::failed(format!("{reason}; nothing moved")),
         };
@@ -173,7 +163,7 @@ async fn align(node: &Arc<Node>, arrived: &ArrivalStamp, verb: &OperatorVerb) ->
             arguments.insert("arm".to_owned(), seat.name.as_str().into());
         }
     }
-    if let Some([dx, dy]) = measured_mm {
+    if let Some([dx, dy]) = request.measured_mm {
         arguments.insert("measured".to_owned(), json!({ "dx": dx, "dy": dy }));
     }
     let arguments = ReceivedArguments::Value(arguments.into());

@@ -9,7 +9,7 @@ use super::place::CalibrationFolders;
 use super::proposal::print_result;
 use crate::{ExitStatus, NodeOptions, operator_client, terminal_output};
 use calib::{CalibrationSession, PatternGap, gap_sketch, gaps, ink_pattern};
-use node::operator_verb::OperatorVerb;
+use node::operator_verb::{AlignRequest, OperatorVerb};
 
 const INSTRUCTIONS: &str = "measure each gap at its middle, from the middle of one line to the middle of the other, in mm by ruler or loupe: a number and Enter; Enter alone skips one, q leaves and keeps what there is";
 
@@ -27,13 +27,13 @@ pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<E
     terminal_output::note(
         "it stands still over the sheet, and draws a pattern on it: a clean sheet, and a pen that draws; Ctrl-C stops it",
     );
-    let verb = OperatorVerb::Align {
+    let verb = OperatorVerb::Align(AlignRequest {
         scene: args.scene.clone(),
         touch: false,
         ink: true,
         measured_mm: None,
         arm: args.arm.clone(),
-    };
+    });
     // If a person measures it, this text contains the sketch.
     let reply = operator_client::moving(at, move_to_end(at, &verb)).await?;
     terminal_output::line(&reply.text);

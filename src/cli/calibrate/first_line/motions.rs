@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use base::task::pause;
-use node::operator_verb::{OperatorVerb, VerbReply};
+use node::operator_verb::{AlignRequest, OperatorVerb, VerbReply};
 use scene::ToolKind;
 use serde::Deserialize as _;
 use tools::JobProgress;
@@ -77,13 +77,13 @@ impl Guide<'_> {
 
     /// Returns the verb that aligns in the guide's scene: with the arm, or by a person's reading of the cross.
     pub(super) fn align_verb(&self, touch: bool, measured_mm: Option<[f64; 2]>) -> OperatorVerb {
-        OperatorVerb::Align {
+        OperatorVerb::Align(AlignRequest {
             scene: self.scene.clone(),
             touch,
             ink: false,
             measured_mm,
             arm: self.arm.clone(),
-        }
+        })
     }
 
     /// Has the arm feel for the sheet, if it can. If its file lacks its sag, it measures that first.
