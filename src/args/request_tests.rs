@@ -107,12 +107,6 @@ const LETTERS: &str = r#"{"scene":"letters"}"#;
 fn refuses_words_around_the_arguments() {
     none_draws(
         &[
-            "{}⏎dry_run: true",
-            "{} --dry-run",
-            "<dry_run>{}</dry_run>",
-            "{} but only as a dry run",
-            "Do not run: {}",
-            "I will not call {}",
             "<!-- {} -->",
             "<think>{}</think>",
             "<think>{}",
@@ -139,16 +133,11 @@ fn refuses_words_around_the_arguments() {
             "Action: stroke⏎Action Input: {}⏎Observation: dry_run: true",
             "const dry_run = {};",
             "simulate(stroke({}))",
-            "dry_run({})",
-            "dry_run.stroke({})",
-            "if False: stroke(scene='letters')",
             "if False: stroke({})",
             "<tool_call>do not run <scene>letters</scene></tool_call>",
             "<tool_call><scene>letters</scene> dry run</tool_call>",
-            "<dry_run><stroke scene=\"letters\"/></dry_run>",
             "<stroke><dry_run><scene>letters</scene></dry_run></stroke>",
             "<stroke><maybe><scene>letters</scene></maybe></stroke>",
-            "http://arm/dry_run/stroke?scene=letters",
         ]
         .map(|around| around.replace("{}", LETTERS).replace('⏎', "\n")),
     );

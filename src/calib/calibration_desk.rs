@@ -421,7 +421,7 @@ impl CalibrationDesk<'_> {
     }
 
     /// Writes a calibration into its file and the history. What is being written is recorded first, so that neither a full disk nor
-    /// a kill leaves a change that nobody knows of; a file that does not load is put back.
+    /// a kill leaves an unknown change; a file that does not load is put back.
     ///
     /// # Errors
     /// When it cannot be written, does not load, or accepting a proposal was interrupted; nothing has changed then.
@@ -437,7 +437,7 @@ impl CalibrationDesk<'_> {
         self.accepted(record.number, path)
     }
 
-    /// Writes like [`CalibrationDesk::write`]; whoever calls it ends the record of what is being written.
+    /// Writes like [`CalibrationDesk::write`]; its caller ends the record of what is being written.
     fn write_recorded(
         &self,
         record: &CalibrationRecord,
@@ -680,6 +680,16 @@ mod tests {
         }
     }
 
+    /// Returns the desk of a node with one simulated arm.
+    fn desk<'a>(store: &'a CalibrationStore, library: &'a SceneLibrary) -> CalibrationDesk<'a> {
+        CalibrationDesk {
+            store,
+            library,
+            at_ms: 0,
+            arms: &|arm| vec![("arm".to_owned(), simulated_origin(arm))],
+        }
+    }
+
     /// As after a kill once the file was written: a reading says how far to move, so it must not move twice.
     #[test]
     fn accepting_what_was_interrupted_changes_nothing_twice() {
@@ -689,12 +699,7 @@ mod tests {
             CalibrationStore::of_state(state),
             SceneLibrary::new(Some(state.join("scenes"))),
         );
-        let desk = CalibrationDesk {
-            store: &store,
-            library: &library,
-            at_ms: 0,
-            arms: &|arm| vec![("arm".to_owned(), simulated_origin(arm))],
-        };
+        let desk = desk(&store, &library);
         let scene = library.scene("default", None).unwrap();
         let kind = CalibrationKind::Sheet;
         let session = CalibrationSession {
@@ -753,12 +758,7 @@ mod tests {
             CalibrationStore::of_state(folder.path()),
             SceneLibrary::new(None),
         );
-        let desk = CalibrationDesk {
-            store: &store,
-            library: &library,
-            at_ms: 0,
-            arms: &|arm| vec![("arm".to_owned(), simulated_origin(arm))],
-        };
+        let desk = desk(&store, &library);
         let scene = library.scene("default", None).unwrap();
         let kind = CalibrationKind::Sheet;
         let touch = |role| {

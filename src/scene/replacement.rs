@@ -8,6 +8,7 @@ use super::SceneError;
 use super::area_fill;
 use super::file::{DesignFile, FillKind, Order};
 use super::placement::DesignPlacement;
+use base::terminal::harmless;
 use base::units::Finite;
 use config::toml::FileError;
 
@@ -75,11 +76,7 @@ impl fmt::Debug for DesignSource {
 
 /// Returns a file's name with what would break a line or steer a terminal written out.
 fn in_one_line(name: &str) -> String {
-    let shown = name.chars().map(|letter| match letter.is_control() {
-        true => letter.escape_default().to_string(),
-        false => letter.to_string(),
-    });
-    shown.collect()
+    harmless(name).replace('\n', "\\n").replace('\t', "\\t")
 }
 
 /// Most characters of a text that its label shows.
