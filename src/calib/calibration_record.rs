@@ -186,7 +186,7 @@ pub struct CalibrationSession {
     /// The drawn pattern and its readings. Replaces touches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ink: Option<InkObservation>,
-    /// Where the touches were measured.
+    /// Arm on which the touches were measured.
     #[serde(default)]
     pub origin: CalibrationOrigin,
     /// Touches in the order in which they were made.

@@ -21,7 +21,7 @@ const SIGMA_MM_MAX: f64 = 1.0;
 /// Smallest number of tags: one alone hardly determines a sheet's orientation.
 const TAGS_MIN: usize = 2;
 
-/// How far a sheet may seem to lie off its plane, and to lean: beyond that it was the camera that moved.
+/// Largest apparent offset of a sheet from its plane, and tilt: beyond them it was the camera that moved.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OffPlaneLimits {
     /// Of any corner.

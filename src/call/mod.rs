@@ -122,7 +122,7 @@ pub struct CallHop {
     pub caller: String,
     /// Set if a queue of drawings makes the call.
     pub queue: Option<QueueTag>,
-    /// Where the call stands among the stops that the node has passed on.
+    /// Place of the call among the stops that the node has passed on.
     pub order: Option<StopOrder>,
 }
 

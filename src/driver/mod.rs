@@ -67,7 +67,7 @@ enum DriverKind {
     Firmware(Box<firmware::FirmwareDriver>),
 }
 
-/// How an arm is brought to rest, ahead of everything else.
+/// Way to bring an arm to rest, ahead of everything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HaltMode {
     /// Along its path; the queue is dropped.

@@ -93,7 +93,7 @@ enum MotionGoal {
     Halt,
 }
 
-/// Where a motion that is held comes to rest.
+/// Place at which a held motion comes to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldAt {
     /// At the end of the current stroke; at once where none is being drawn.

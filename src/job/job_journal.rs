@@ -57,11 +57,11 @@ pub struct JournalDrawing {
     pub design: String,
     /// The words, if it is a text.
     pub words: Option<String>,
-    /// Who supplied it.
+    /// Its supplier.
     pub origin: DrawingOrigin,
 }
 
-/// Who supplied a drawing.
+/// Supplier of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawingOrigin {
     /// An operator at a terminal.
@@ -70,7 +70,7 @@ pub enum DrawingOrigin {
     Caller,
 }
 
-/// Where the tip was at a job's end.
+/// Place of the tip at a job's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TipPlace {
     /// It was measured to be off the sheet.

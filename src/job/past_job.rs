@@ -66,7 +66,7 @@ pub struct PastJob {
     pub ended_ms: u64,
     /// Its figures, as JSON.
     pub figures: String,
-    /// Where the tip was at its end; `None` if it did not move, and in a journal of an older node.
+    /// Place of the tip at its end; `None` if it did not move, and in a journal of an older node.
     pub tip: Option<TipPlace>,
     /// `true` if the pen was ever about to draw.
     pub was_at_ink: bool,

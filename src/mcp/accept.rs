@@ -245,7 +245,7 @@ impl ConnectionQueue {
         });
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= CONNECTIONS_MAX {
-            // Nobody waits for the answer of one that is gone.
+            // No client waits for the answer of one that is gone.
             let gone = all
                 .iter()
                 .position(|other| other.is_gone.load(Ordering::Acquire));

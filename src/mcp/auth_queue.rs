@@ -93,7 +93,7 @@ impl AuthQueue {
 
 fn verify_queued(auth: &dyn Authenticator, mut queue: mpsc::Receiver<AuthRequest>) {
     while let Some(AuthRequest { token, answer }) = queue.blocking_recv() {
-        // Nobody waits for it any more.
+        // No request waits for it any more.
         if !answer.is_closed() {
             let _ = answer.send(auth.verify(token.as_deref()));
         }

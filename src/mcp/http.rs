@@ -527,7 +527,7 @@ async fn handle_request<H: ServerHandler + Clone>(
     State(routes): State<Arc<HttpRoutes<H>>>,
     mut request: Request,
 ) -> Response {
-    // A request that has arrived is heard, whoever hangs up.
+    // A request that has arrived is heard, even if its sender hangs up.
     let _until_answered = RequestSender::of(request.extensions()).keep_request();
     if let Some(service) = &routes.service {
         request.extensions_mut().insert(service.stamp_arrival());
@@ -658,7 +658,7 @@ pub(super) fn refusal(status: StatusCode, reason: &str) -> Response {
     json(status, &refusal)
 }
 
-/// Returns the response that nobody reads.
+/// Returns the response to a sender that has gone.
 pub(super) fn refuse_gone() -> Response {
     refusal(StatusCode::REQUEST_TIMEOUT, "the sender has gone")
 }

@@ -1,4 +1,4 @@
-//! Whether the sender of an HTTP request is still there. A request that has arrived is not dropped at the end of its connection, so
+//! The sender of an HTTP request, who may go before it is answered. A request that has arrived is not dropped at the end of its connection, so
 //! that a stop whose sender closes at once is carried out all the same.
 
 use tokio_util::sync::CancellationToken;

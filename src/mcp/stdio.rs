@@ -490,7 +490,7 @@ impl Transport<RoleServer> for StdioTransport {
 #[derive(Clone)]
 struct StdioOutput {
     stream: Arc<Mutex<BoxedOutput>>,
-    /// Set when a line could not be written: nobody reads the answers any more.
+    /// Set when a line could not be written: the client no longer reads the answers.
     unread: CancellationToken,
 }
 

@@ -127,9 +127,9 @@ pub struct Snapshot {
     pub identity: Arc<Vec<ServoIdentity>>,
     /// Bus counters since the port was opened.
     pub counts: BusCounts,
-    /// How late ticks came while the arm moved.
+    /// Lateness of ticks while the arm moved.
     pub lateness: DurationHistogram,
-    /// How late the machine woke the sleeping thread; the rest of the lateness is cycles that overran.
+    /// Part of it by which the machine woke the sleeping thread late; the rest of the lateness is cycles that overran.
     pub woken_late: DurationHistogram,
     /// `true` if the arm's thread has a real-time priority.
     pub is_ahead: bool,

@@ -34,7 +34,7 @@ const USED: f64 = 0.999;
 /// Shorter crossings count as none.
 const CROSSING_MIN_MM: f64 = 1e-6;
 
-/// What all hops of one pen have in common.
+/// Common part of all hops of one pen.
 pub(super) struct HopPlanner<'a> {
     scene: &'a Scene,
     press_m: f64,

@@ -23,7 +23,7 @@ struct PenUpWay<'t> {
     samples: &'t [JointVector],
     /// The pen at either end.
     pens: [usize; 2],
-    /// Whether the tip touches the sheet at either end.
+    /// `true` where the tip touches the sheet, at either end.
     touches: [bool; 2],
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct RecordedJob {
     pub(crate) log: Vec<LogMessage>,
     pub(crate) bus: Vec<BusMessage>,
     pub(crate) pictures: Vec<RecordedStill>,
-    /// How it ended; `None` in a torn file.
+    /// Its end; `None` in a torn file.
     pub(crate) facts: Option<JobFacts>,
     pub(crate) attachments: Vec<String>,
     /// Number of messages by topic.
@@ -101,7 +101,7 @@ impl RecordedJob {
         self.plans.iter().find(|plan| plan.motion == motion)
     }
 
-    /// Returns the job's name, which is part of the names of files: a recording that somebody sent chooses no folder by it.
+    /// Returns the job's name, which is part of the names of files: a recording from elsewhere chooses no folder by it.
     pub(crate) fn name(&self) -> String {
         let plan = self.plans.first().map(|plan| plan.job.as_str());
         plan.filter(|job| is_job_name(job))

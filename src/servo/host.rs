@@ -1,4 +1,4 @@
-//! What the machine knows of a serial port, apart from the bytes on it.
+//! Facts that the machine knows of a serial port, apart from the bytes on it.
 
 use std::path::{Path, PathBuf};
 use std::{fs, iter};

@@ -57,7 +57,7 @@ pub struct BusScan {
     pub noise: BusNoise,
 }
 
-/// How thorough a scan is.
+/// Thoroughness of a scan.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanEffort {
     /// Longest time for which the adapter may hold a reply back.

@@ -101,7 +101,7 @@ pub(super) struct ForeignTalk {
     pub(super) text: Option<String>,
 }
 
-/// Listens for somebody else at one speed, such as that at which servos were asked; `None` if all is quiet.
+/// Listens for another device at one speed, such as the servos' own; `None` if all is quiet.
 ///
 /// # Errors
 /// When the port fails.

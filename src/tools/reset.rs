@@ -101,7 +101,7 @@ impl Node {
     ) -> Result<Option<&Arc<AttachedArm>>, Box<Reply>> {
         let default = self.arm(None);
         let mut waiting = self.waiting_for_reset(None);
-        // Nobody asks for an arm to be moved that merely stands away from rest.
+        // An arm that merely stands away from rest is not moved unasked.
         waiting.retain(|one| one.need.is_some());
         let is_default =
             |one: &WaitingArm<'_>| default.is_some_and(|default| Arc::ptr_eq(one.arm, default));

@@ -24,10 +24,10 @@ const OF_ONE_ARM: [&str; 9] = [
     "teach",
 ];
 
-/// The command that names an arm by its model where nobody knows its name on the node.
+/// The command that names an arm by its model where its name on the node is not known.
 const JOINTS: &str = "calibrate joints";
 
-/// Number of scenes that are named to somebody who named one of another arm.
+/// Number of scenes that the refusal of a scene of another arm names.
 const SCENES_NAMED_MAX: usize = 3;
 
 impl Node {

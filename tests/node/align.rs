@@ -314,7 +314,7 @@ fn with_two_arms() -> Practice {
     practice
 }
 
-/// What is accepted moves such a sheet too: the next round finds the same again.
+/// An accepted proposal moves such a sheet too: the next round finds the same again.
 #[test]
 fn a_simulated_sheet_that_follows_the_scene_is_said_to() {
     let practice = with_two_arms();

@@ -53,7 +53,7 @@ fn a_node_with_a_socket_of_its_own_is_stopped_with_the_others() {
     first.child.signal(rustix::process::Signal::TERM);
 }
 
-/// Clients start a node without `XDG_RUNTIME_DIR`; whoever sits at a terminal has it.
+/// Clients start a node without `XDG_RUNTIME_DIR`; a terminal has it.
 #[test]
 fn a_node_that_a_client_started_is_found_from_a_terminal() {
     let bench = Bench::at_test_rate();

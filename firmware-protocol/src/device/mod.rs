@@ -84,7 +84,7 @@ pub struct Setpoints {
     pub joints: Joints<Knot>,
 }
 
-/// What happens to the queue after a stop.
+/// Treatment of the queue after a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterStop {
     Keep,

@@ -44,7 +44,7 @@ impl HeightSides {
     }
 }
 
-/// What a file shows about heights and tools.
+/// Evidence of a file about heights and tools.
 #[derive(Default)]
 pub(super) struct LiftEvidence {
     /// Line of the lowest or highest point, for the refusal.

@@ -16,7 +16,7 @@ const SILENT: [&[u8; 2]; 22] = [
     b"OF", b"OH", b"OI", b"OO", b"OP", b"OS", b"OT", b"OW", b"KY",
 ];
 
-/// What a file requests but does not get, for the notes.
+/// Requests of a file that are not fulfilled, for the notes.
 #[derive(Default)]
 pub(super) struct HpglLosses {
     /// Commands that draw nothing, and how often they occur.

@@ -29,7 +29,7 @@ pub(crate) use servers::{RecordedServer, ServerChange, ServerStatus, ServerTrans
 /// Longest wait of one process for the write of another.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// What to do about a record that is damaged.
+/// Remedy for a damaged record.
 const DAMAGED: &str = "the file is damaged: move it away, with those beside it that end in -wal and -shm, and put a copy back; without one the next exam begins a new record, and certificates must be earned again";
 
 /// Returns the error of a record's file.

@@ -259,7 +259,7 @@ fn tick(
     execution.next(&reading(*execution.goal_rad(), *now), *now)
 }
 
-/// Where the path itself is at lift height there is nothing to lift.
+/// There is nothing to lift where the path itself is at lift height.
 #[test]
 fn a_stop_where_the_tip_is_as_high_as_a_lift_brings_it_is_done_there() {
     let mut execution = at_rate(0.0);

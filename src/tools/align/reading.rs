@@ -124,10 +124,10 @@ fn name_among_several<'a>(node: &Node, arm: &'a AttachedArm) -> &'a str {
     }
 }
 
-/// Claims the next proposal for an arm before it moves; what it does is said to whoever wants to measure meanwhile.
+/// Claims the next proposal for an arm before it moves; a measurement that is asked for meanwhile is told what it does.
 ///
 /// # Errors
-/// What measures now, or the proposal that an operator must decide first.
+/// Another measurement is under way, or an operator must decide a proposal first.
 pub(super) fn claim(ctx: &JobContext, scene: &Scene, does: &str) -> Result<ProposalClaim, Refusal> {
     let store = CalibrationStore::of_state(&ctx.node.state);
     let (arm, scene_name) = (&ctx.arm.name, &scene.name);
