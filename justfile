@@ -4,6 +4,7 @@
 check:
     cargo fmt --all --check
     cargo clippy --locked --workspace --all-targets -- -D warnings
+    cargo clippy --locked --test timing -- -D warnings
 
 # Everything that needs no hardware and little time.
 test:

@@ -230,7 +230,7 @@ impl Rig {
             match self.swings_once(motion, (way_rad, slower), fraction).await {
                 Ok(()) => return,
                 Err(why) if TOO_BUSY.iter().any(|expected| why.contains(expected)) => {
-                    self.release()
+                    self.release();
                 }
                 Err(why) => panic!("{why}"),
             }
