@@ -253,7 +253,6 @@ impl DrawCommand<'_> {
         let named = self.args.out.as_ref().or(self.options.output.as_ref());
         let folder = open::or_temporary(named.cloned())?;
         let path = files::write_into(&folder, "draw-plan.png", &png)?;
-        let path = std::path::absolute(&path).unwrap_or(path);
         Ok(Some(path.display().to_string()))
     }
 

@@ -22,6 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use config_problem::ProblemList;
+use peers::ZenohEntry;
 
 pub use cameras::{CameraEntry, CameraSource, SimulatedCameraEntry};
 pub use config_problem::ConfigProblem;
@@ -51,7 +52,7 @@ pub struct NodeFile {
     pub names: NamesEntry,
     /// Descriptions of built-in tools instead of the shipped ones, by the tool's name.
     pub descriptions: BTreeMap<String, DescriptionEntry>,
-    /// A folder of scenes that come before the ones in the binary.
+    /// A folder of scenes that come before the ones in the binary. A relative path in this file starts at the file's own folder.
     pub scenes: Option<PathBuf>,
     /// Folder for reports and pictures; absent: a folder in the system's temporary one.
     pub output: Option<PathBuf>,
@@ -388,11 +389,47 @@ impl NodeFile {
             file: file.to_owned(),
             text: text.into(),
         };
+        node.resolve_paths(file);
         let found = node.file_error(&node.problems());
         error.problems.extend(found.problems);
         match error.problems.is_empty() {
             true => Ok(node),
             false => Err(error),
+        }
+    }
+
+    /// Resolves every relative path against the folder of the node file, so that it leads to the same place wherever the program is
+    /// started. A program without a folder in its name is left to be found by `PATH`.
+    fn resolve_paths(&mut self, file: &str) {
+        let file = std::path::absolute(file).unwrap_or_else(|_| file.into());
+        let Some(folder) = file.parent() else { return };
+        let mut paths = vec![
+            &mut self.scenes,
+            &mut self.output,
+            &mut self.state,
+            &mut self.tls_cert,
+            &mut self.tls_key,
+        ];
+        paths.extend(self.arms.iter_mut().map(|arm| &mut arm.truth));
+        paths.extend(self.peers.iter_mut().map(|peer| &mut peer.token_file));
+        if let Some(ZenohEntry { ca, cert, key, .. }) = &mut self.fleet.zenoh {
+            paths.extend([ca, cert, key]);
+        }
+        for path in paths.into_iter().flatten() {
+            *path = folder.join(&path);
+        }
+        let servers = self
+            .tools
+            .iter_mut()
+            .filter_map(|tool| tool.server.as_mut());
+        let notices = self.notices.command.iter_mut();
+        let programs = servers
+            .filter_map(|server| server.command.as_mut())
+            .chain(notices.filter_map(|command| command.first_mut()));
+        for program in programs.filter(|program| Path::new(program).components().count() > 1) {
+            if let Some(path) = folder.join(&program).to_str() {
+                *program = path.to_owned();
+            }
         }
     }
 
@@ -526,6 +563,55 @@ mod tests {
             assert!(error.contains(expected), "{keys}: {error}");
         }
     }
+
+    #[test]
+    fn a_relative_path_starts_at_the_folder_of_the_node_file() {
+        let text = r#"
+scenes = "scenes"
+output = "/out"
+tls_cert = "a.pem"
+tls_key = "../b.key"
+notices = { command = ["./tell-me", "./here"] }
+
+[[arms]]
+name = "arm"
+model = "so101"
+port = "simulator"
+truth = "truth"
+
+[[peers]]
+name = "left"
+address = "a:1"
+token_file = "left.token"
+
+[[tools]]
+name = "weigh"
+description = "Weighs"
+effect = "reads"
+tool = "weigh"
+server = { command = "python3", args = ["./weigh.py"] }
+"#;
+        let node = NodeFile::read("/lab/bench/node.toml", text).unwrap();
+        let is = |path: &Option<PathBuf>, expected: &str| {
+            assert_eq!(path.as_deref(), Some(Path::new(expected)));
+        };
+        is(&node.scenes, "/lab/bench/scenes");
+        is(&node.output, "/out");
+        is(&node.tls_cert, "/lab/bench/a.pem");
+        is(&node.tls_key, "/lab/bench/../b.key");
+        is(&node.arms[0].truth, "/lab/bench/truth");
+        is(&node.peers[0].token_file, "/lab/bench/left.token");
+        assert_eq!(
+            node.notices.command.unwrap(),
+            ["/lab/bench/./tell-me", "./here"]
+        );
+        let server = node.tools[0].server.as_ref().unwrap();
+        assert_eq!(server.command.as_deref(), Some("python3"));
+        let here = std::env::current_dir().unwrap();
+        let node = NodeFile::read("node.toml", "state = \"state\"\n").unwrap();
+        assert_eq!(node.state, Some(here.join("state")));
+    }
+
     #[test]
     fn a_record_that_is_neither_yes_nor_no_nor_a_table_is_told_what_is_expected() {
         for record in ["5", "\"motion\"", "[true]"] {

@@ -177,12 +177,16 @@ fn attach_recordings(args: &NodeOptions, node: &mut Node) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Returns the named folder, or a temporary one of this process if none is named.
+/// Returns the absolute path of the named folder, or of a temporary one of this process if none is named.
 ///
 /// # Errors
-/// No folder is named, and the user's temporary folder is a link, belongs to another user, or is writable by others.
+/// The name is empty, or no folder is named and the user's temporary folder is a link, belongs to another user, or is writable by others.
 pub fn or_temporary(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    named.map_or_else(own_temporary, Ok)
+    let Some(named) = named else {
+        return own_temporary();
+    };
+    std::path::absolute(&named)
+        .with_context(|| format!("cannot use the folder {}", named.display()))
 }
 
 /// Returns this process's folder inside the user's folder in the system's temporary directory.

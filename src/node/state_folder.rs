@@ -26,10 +26,12 @@ pub fn folder(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Returns the folder that [`folder`] creates.
+/// Returns the absolute path of the folder that [`folder`] creates.
 pub fn place(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
     match args.state.clone().or_else(|| file.state.clone()) {
-        Some(given) => Ok(given),
+        // The paths of recordings in answers are read in other folders.
+        Some(given) => std::path::absolute(&given)
+            .with_context(|| format!("cannot use the folder {}", given.display())),
         None if is_practice(args, file) => Ok(super::open::own_temporary()?.join("state")),
         None if is_service(args, SERVICE_FILE) && env("STATE_DIRECTORY").is_none() => {
             Ok(PathBuf::from(SERVICE_STATE))

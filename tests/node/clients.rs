@@ -87,6 +87,13 @@ fn what_is_printed_starts_this_program_from_anywhere() {
     }
     let any = printed(&bench.run(&["clients", "cursor"]));
     assert!(tools_of(entry(&any)) >= 6);
+    let file = bench.path("node.toml");
+    std::fs::write(&file, "scenes = \"scenes\"\nstate = \"state\"\n").unwrap();
+    let of_file = Command::new(support::binary())
+        .args(["--config", "node.toml", "clients", "cursor"])
+        .current_dir(bench.path(""))
+        .output();
+    assert!(tools_of(entry(&printed(&of_file.unwrap()))) >= 6);
 }
 
 #[test]

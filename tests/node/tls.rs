@@ -293,7 +293,7 @@ fn a_certificate_that_cannot_be_used_is_named_with_its_fix() {
         ),
         (
             "tls_cert = \"a.pem\"\ntls_key = \"b.key\"\n",
-            "tls_cert a.pem cannot be read",
+            "/a.pem cannot be read",
         ),
     ] {
         let at = config_args(&other, text);

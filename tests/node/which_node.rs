@@ -8,6 +8,8 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::process::Command;
 
 use crate::support;
 use support::Bench;
@@ -151,6 +153,67 @@ fn several_nodes_are_listed_and_a_person_picks_one() {
     person.sees("on node right");
     person.sees("motion is enabled for scene short");
     person.ends_with(0);
+}
+
+/// Builds a command that is typed in a folder and says nothing about the folders of scenes and pictures.
+fn typed_in(bench: &Bench, folder: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(support::binary());
+    command
+        .args(args)
+        .current_dir(bench.path(folder))
+        .env("XDG_RUNTIME_DIR", bench.path(""))
+        .env("XDG_STATE_HOME", bench.path("state-home"));
+    command
+}
+
+/// What is taught was written into the scene of the folder in which the command was typed, and pictures were named by paths that
+/// lead nowhere from there.
+#[test]
+fn folders_in_a_node_file_are_those_beside_it_wherever_a_command_is_typed() {
+    let bench = Bench::new();
+    for folder in ["one", "other"] {
+        let scenes = bench.path(folder).join("scenes");
+        std::fs::create_dir_all(&scenes).unwrap();
+        std::fs::copy(bench.path("scenes/short.toml"), scenes.join("short.toml")).unwrap();
+    }
+    let text = "name = \"one\"\nscenes = \"scenes\"\noutput = \"out\"\nstate = \"state\"\n";
+    std::fs::write(bench.path("one/node.toml"), text).unwrap();
+    let scene = |folder: &str| {
+        std::fs::read_to_string(bench.path(folder).join("scenes/short.toml")).unwrap()
+    };
+    let untouched = scene("other");
+    let serve = ["--config", "node.toml", "serve", "--http", "127.0.0.1:0"];
+    let served = support::served(typed_in(&bench, "one", &serve));
+    let run = |args: &[&str]| {
+        let all = [&["--config", "../one/node.toml"], args].concat();
+        let output = typed_in(&bench, "other", &all).output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        printed
+    };
+    run(&[
+        "teach",
+        "pose",
+        "ready",
+        "--scene",
+        "short",
+        "--joints=0.1,-0.3,0.4,1.2,0.05",
+        "--yes",
+    ]);
+    assert_eq!(scene("other"), untouched);
+    assert_ne!(scene("one"), untouched);
+    drop(served);
+    let printed = run(&[
+        "call",
+        "stroke",
+        r#"{"scene":"short","dry_run":true}"#,
+        "--json",
+    ]);
+    let answer: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let plan = answer.pointer("/files/0").unwrap();
+    let plan = Path::new(plan.as_str().unwrap());
+    assert!(plan.is_absolute() && plan.is_file(), "{answer:#}");
+    assert!(bench.path("one/state").is_dir());
 }
 
 #[test]
