@@ -284,12 +284,13 @@ impl<'a> AssessmentInput<'a> {
     }
 
     /// Judges a fit by the largest residual of a verifying touch and by the spread of touches at one place, given the tip, and names
-    /// the places to touch again. Returns the figures that every fit has.
+    /// the places to touch again, on a sheet by `place_mm`. Returns the figures that every fit has.
     fn judge_fit(
         &self,
         fit: &impl TouchFit,
         tip_m: &Point3<f64>,
         verify_m: impl Fn(&TouchContact) -> f64,
+        place_mm: impl Fn(&Point3<f64>) -> [f64; 2],
         judge: impl FnOnce(&AcceptanceLimits, Option<f64>, Option<f64>) -> FitFinding,
     ) -> (FitFinding, Vec<(String, f64)>) {
         let (limits, left_out) = (self.limits(), fit.left_out());
@@ -297,7 +298,7 @@ impl<'a> AssessmentInput<'a> {
         let spread_m = scatter.map(|scatter| scatter.spread_m);
         let verify_m = self.contacts(true).map(verify_m).reduce(f64::max);
         let mut finding = judge(&limits, verify_m, spread_m);
-        self.name_places(&mut finding, &limits, left_out.as_ref(), scatter);
+        self.name_places(&mut finding, &limits, left_out.as_ref(), scatter, place_mm);
         let mut figures = named([
             ("rms_mm", fit.rms_m() * 1e3),
             ("largest_mm", fit.max_m() * 1e3),
@@ -324,10 +325,15 @@ impl<'a> AssessmentInput<'a> {
         let mounts: Vec<_> = self.contacts(false).map(|c| self.mount(c)).collect();
         let fit = pivot_robust(&mounts)?;
         let verify_m = |contact: &TouchContact| fit.verify_m(&self.mount(contact));
-        let (finding, mut figures) =
-            self.judge_fit(&fit, &fit.tip_m, verify_m, |limits, verify_m, spread_m| {
+        let (finding, mut figures) = self.judge_fit(
+            &fit,
+            &fit.tip_m,
+            verify_m,
+            |tip_m| self.present_place_mm(tip_m),
+            |limits, verify_m, spread_m| {
                 judge_pivot(&fit, limits, &self.pen.axis, verify_m, spread_m)
-            });
+            },
+        );
         figures.extend(named([
             ("condition", fit.condition),
             ("tip_sigma_mm", fit.sigma_m() * 1e3),
@@ -362,6 +368,7 @@ impl<'a> AssessmentInput<'a> {
             &fit,
             &self.pen.tip_m,
             verify_m,
+            |tip_m| frame.place_mm(tip_m),
             |limits, verify_m, spread_m| {
                 judge_plane(&fit, limits, &corners, verify_m, spread_m, tilt_rad)
             },
@@ -431,6 +438,7 @@ impl<'a> AssessmentInput<'a> {
             &fit,
             &self.pen.tip_m,
             verify_m,
+            |tip_m| fit.surface.project(tip_m).at_mm,
             |limits, verify_m, spread_m| {
                 judge_rolled(&fit, limits, &corners, verify_m, spread_m, tilt_rad)
             },
@@ -559,6 +567,11 @@ impl<'a> AssessmentInput<'a> {
         frame([&origin, &x, &y], self.ruler_distances(), fit)
     }
 
+    /// Returns the place on the sheet as the scene's file has it, for fits that find no sheet of their own.
+    fn present_place_mm(&self, tip_m: &Point3<f64>) -> [f64; 2] {
+        self.scene.surface.project(tip_m).at_mm
+    }
+
     fn old_corners(&self) -> [Point3<f64>; 3] {
         let [width, height] = self.scene.surface.size_mm();
         [[0.0, 0.0], [width, 0.0], [0.0, height]].map(|at| self.scene.surface.at(at).point_m)
@@ -635,7 +648,9 @@ impl<'a> AssessmentInput<'a> {
         });
         let limits = self.limits();
         let mut finding = judge_zeros(&fit, &limits, &names);
-        self.name_places(&mut finding, &limits, fit.outlier.as_ref(), None);
+        self.name_places(&mut finding, &limits, fit.outlier.as_ref(), None, |tip_m| {
+            self.present_place_mm(tip_m)
+        });
         finding.check_touch_counts(&self.places_touched_too_rarely());
         Ok(TouchAssessment {
             finding,

@@ -46,6 +46,12 @@ pub struct FrameSigma {
 }
 
 impl SheetFrame {
+    /// Returns a point's place along x and along y.
+    pub(super) fn place_mm(&self, at_m: &Point3<f64>) -> [f64; 2] {
+        let from_origin = at_m - self.origin_m;
+        [&self.x, &self.y].map(|axis| axis.dot(&from_origin) * 1e3)
+    }
+
     /// Returns its uncertainty, assuming that touches err as much along the plane as across it.
     #[must_use]
     pub fn sigma(&self, plane: &PlaneFit) -> FrameSigma {

@@ -90,12 +90,14 @@ impl AssessmentInput<'_> {
     }
 
     /// Adds reasons that name the place of a touch that was left out, or of touches that are far apart, and how to touch it again.
+    /// `place_mm` is where a tip was on the sheet, to the right of its origin and above it.
     pub(super) fn name_places(
         &self,
         finding: &mut FitFinding,
         limits: &AcceptanceLimits,
         left_out: Option<&TouchOutlier>,
         scatter: Option<TouchScatter>,
+        place_mm: impl Fn(&Point3<f64>) -> [f64; 2],
     ) {
         let wide = scatter.filter(|scatter| scatter.spread_m * 1e3 > limits.spread_mm);
         let left_out = left_out.and_then(|outlier| self.session_index(outlier.index));
@@ -106,19 +108,18 @@ impl AssessmentInput<'_> {
             let number = index + 1;
             finding.reasons.push(format!(
                 "{}: `steadyhand calibrate undo --touch {number}` takes that place back ({}), to be touched again",
-                self.describe_place(index),
+                self.describe_place(index, &place_mm),
                 count(self.touches_at_place_of(index).len(), "touch")
             ));
         }
     }
 
     /// Describes a touch's place, such as the sheet 34 mm to the right and 20 mm up.
-    fn describe_place(&self, index: usize) -> String {
+    fn describe_place(&self, index: usize, place_mm: impl Fn(&Point3<f64>) -> [f64; 2]) -> String {
         let number = index + 1;
         let Some(touch) = self.session.touches.get(index) else {
             return format!("touch {number}");
         };
-        let at_mm = self.scene.surface.project(&self.tip(touch)).at_mm;
         let place = match (self.session.kind, touch.role) {
             (CalibrationKind::Tool, _) => {
                 let joints = touch.joints_rad.iter();
@@ -128,10 +129,16 @@ impl AssessmentInput<'_> {
             }
             (_, TouchRole::Calibrator) => "the calibrator".to_owned(),
             (_, TouchRole::Point) => format!("point {}", touch.number),
-            _ => format!(
-                "the sheet {:.0} mm to the right of its origin and {:.0} mm up",
-                at_mm[0], at_mm[1]
-            ),
+            (_, role) => {
+                let what = match role {
+                    TouchRole::Origin => "`origin` of the sheet,",
+                    TouchRole::X => "`x` of the sheet,",
+                    TouchRole::Y => "`y` of the sheet,",
+                    _ => "the sheet",
+                };
+                let [right_mm, up_mm] = place_mm(&self.tip(touch)).map(|mm| mm.round() + 0.0);
+                format!("{what} {right_mm} mm to the right of its origin and {up_mm} mm up")
+            }
         };
         format!("touch {number} was {place}")
     }

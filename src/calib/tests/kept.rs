@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nalgebra::{Point3, Vector3};
+use nalgebra::{Isometry3, Point3, Translation3, UnitQuaternion, Vector3};
 
 use super::Chance;
 use crate::lerobot::{self, LeRobotError};
@@ -13,6 +13,26 @@ use scene::{Scene, SceneLibrary};
 
 fn scene() -> Scene {
     Scene::clone(&*SceneLibrary::default().scene("default", None).unwrap())
+}
+
+/// Returns the scene with its sheet moved along itself and turned.
+fn with_sheet(scene: &Scene, right_mm: f64, up_mm: f64, turn_deg: f64) -> Scene {
+    let turn = UnitQuaternion::from_euler_angles(0.0, 0.0, turn_deg.to_radians());
+    let shift = Translation3::new(right_mm / 1e3, up_mm / 1e3, 0.0);
+    let flat = scene.surface.flat() * Isometry3::from_parts(shift, turn);
+    let [x, y] = [Vector3::x(), Vector3::y()].map(|axis| flat.rotation * axis);
+    let file = toml::from_str(&format!(
+        "origin_m = {:?}\nx_axis = {:?}\ny_axis = {:?}\nsize_mm = {:?}",
+        flat.translation.vector.as_slice(),
+        x.as_slice(),
+        y.as_slice(),
+        scene.surface.size_mm()
+    ));
+    let surface = scene::Surface::new(&file.unwrap()).unwrap();
+    Scene {
+        surface,
+        ..scene.clone()
+    }
 }
 
 /// Returns the scene with its tip shifted.
@@ -240,6 +260,21 @@ fn a_sheet_is_found_where_it_lies() {
         "{:?}",
         assessed.change
     );
+}
+
+/// It was told in the frame of the sheet as its file had it, 19 mm from where it was, and as a touch of the sheet anywhere.
+#[test]
+fn a_slipped_touch_of_an_axis_is_told_on_the_sheet_that_was_found() {
+    let assumed = scene();
+    let truth = with_sheet(&assumed, 12.0, -8.0, 4.0);
+    let mut touches = hand(&truth, 23).sheet();
+    let slipped = truth.surface.at([100.0, 0.0]).point_m + Vector3::z() * 0.002;
+    touches[5] = hand(&truth, 24).touch(slipped, TouchRole::X);
+    let session = session(CalibrationKind::Sheet, &assumed, touches);
+    let reasons = assess(&session, &assumed, None).unwrap().finding.reasons;
+    let reasons = reasons.join("; ");
+    let place = "touch 6 was `x` of the sheet, 100 mm to the right of its origin and 0 mm up";
+    assert!(reasons.contains(place), "{reasons}");
 }
 
 #[test]
