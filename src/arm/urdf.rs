@@ -407,6 +407,9 @@ fn joint_axis(node: Node<'_, '_>) -> Result<Unit<Vector3<f64>>, UrdfError> {
     Unit::try_new(axis, 1e-6).ok_or_else(|| wrong(node, "its axis has no direction"))
 }
 
+/// Largest limit of a revolute joint, a whole turn as it is rounded in files; a larger one is in degrees.
+const LIMIT_MAX_RAD: f64 = 6.3;
+
 /// A joint's limits.
 struct UrdfLimit {
     lower_rad: f64,
@@ -443,6 +446,12 @@ impl UrdfLimit {
         let (lower_rad, upper_rad) = (lower.unwrap_or(0.0), upper.unwrap_or(0.0));
         if lower_rad >= upper_rad {
             let reason = format!("its limits {lower_rad} to {upper_rad} rad leave no range");
+            return Err(wrong(node, reason));
+        }
+        if lower_rad.abs().max(upper_rad.abs()) > LIMIT_MAX_RAD {
+            let reason = format!(
+                "its limits are {lower_rad} to {upper_rad} rad, which is beyond a whole turn either way: are they in degrees? URDF has them in radians"
+            );
             return Err(wrong(node, reason));
         }
         Ok(Self {

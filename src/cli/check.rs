@@ -161,8 +161,10 @@ fn check_arms_and_scenes(
     for entry in &file.arms {
         let what = format!("arm {}", entry.name);
         let arm = library.arm(&entry.model).map_err(anyhow::Error::msg);
-        let baud = arm.map(|arm| arm.file.baud);
-        let found = baud.and_then(|baud| check_port(args, entry, baud));
+        let found = arm.and_then(|arm| {
+            driver::check_ranges(&arm)?;
+            check_port(args, entry, arm.file.baud)
+        });
         findings.note(&what, found);
     }
     for separation in tools::separations(file, library) {

@@ -191,11 +191,13 @@ impl DesignReport {
             }
             Err(other) => return Err(other.into()),
         };
+        self.add_identity(&scene);
+        driver::check_ranges(&scene.arm)?;
         if scene.canvas.is_some() && scene.strokes.is_empty() {
-            self.add_canvas(&scene);
+            self.add_canvas();
             return Ok(());
         }
-        self.add_scene(&scene);
+        self.add_size(&scene);
         let preview = match DrawingPreview::new(&scene, &scene.rest_rad, &SilentObserver) {
             Ok(preview) => preview,
             Err(error @ PlanError::Nothing) => bail!("{error}"),
@@ -214,8 +216,7 @@ impl DesignReport {
     }
 
     /// Reports that a canvas without a design has nothing to plan yet.
-    fn add_canvas(&mut self, scene: &Scene) {
-        self.add_identity(scene);
+    fn add_canvas(&mut self) {
         let message = format!("{CANVAS}; --design FILE or --text WORDS plans one");
         self.set("message", message.clone());
         self.lines.push(message);
@@ -228,9 +229,8 @@ impl DesignReport {
         self.set("revision", scene.revision.to_string());
     }
 
-    /// Adds the scene, its arm and its size.
-    fn add_scene(&mut self, scene: &Scene) {
-        self.add_identity(scene);
+    /// Adds the size of what a scene draws.
+    fn add_size(&mut self, scene: &Scene) {
         let (size_mm, from) = (scene.page.long_mm, scene.page.from);
         self.set("size_mm", rounded(size_mm));
         self.set("size_from", json!(from));

@@ -12,9 +12,10 @@ use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant};
 use gate::{Setpoint, TorqueLimit};
 use link::ByteLink;
+use servo::dialect::Dialect as _;
 use servo::dynamixel::DynamixelDialect;
 use servo::feetech::FeetechDialect;
-use servo_map::JointCommand;
+use servo_map::{JointCommand, ServoMap};
 use servos::ServoDriver;
 
 pub mod diagnose;
@@ -53,6 +54,27 @@ pub struct TorqueOffReport {
     pub off: Vec<ServoName>,
     /// Torque may still be on, and why.
     pub failed: Vec<(ServoName, DriverError)>,
+}
+
+/// Refuses an arm with a joint whose range leaves the one turn that its servo counts, as attaching to the arm would.
+///
+/// # Errors
+/// [`DriverError::Setup`] names the first such servo.
+pub fn check_ranges(arm: &ArmModel) -> Result<(), DriverError> {
+    let turn = match arm.file.family {
+        ServoFamily::FeetechSts => FeetechDialect::POSITIONS,
+        ServoFamily::Dynamixel2 => DynamixelDialect::POSITIONS,
+        // A controller counts as its firmware does.
+        ServoFamily::Firmware => return Ok(()),
+    };
+    for entry in ServoMap::new(arm).entries {
+        let fits = entry.check_turn(turn.clone());
+        fits.map_err(|fault| DriverError::Setup {
+            servo: entry.name,
+            fault,
+        })?;
+    }
+    Ok(())
 }
 
 /// The future of a driver's call, boxed so that it is compiled in this crate only.

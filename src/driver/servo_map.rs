@@ -7,11 +7,12 @@
 )]
 
 use std::f64::consts::TAU;
+use std::ops::RangeInclusive;
 
 use crate::error::{DriverError, ServoName};
 use arm::{ArmModel, ServoFile};
 use base::units::JointVector;
-use servo::{BusCounts, ServoCounts};
+use servo::{BusCounts, ServoCounts, SetupFault};
 
 /// Goals of the joints, and their speed caps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,6 +140,17 @@ impl ServoEntry {
         let (_, servo) = self.joint?;
         let (a, b) = (servo.ticks(self.lower_rad), servo.ticks(self.upper_rad));
         Some((a.min(b), a.max(b)))
+    }
+
+    /// Refuses a joint whose range leaves the one turn that its servo counts: it would fault there in the
+    /// middle of a motion.
+    pub(crate) fn check_turn(&self, turn: RangeInclusive<i32>) -> Result<(), SetupFault> {
+        match self.range_ticks() {
+            Some((least, most)) if !turn.contains(&least) || !turn.contains(&most) => {
+                Err(SetupFault::LeavesTurn { least, most, turn })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the lead of the goals, in counts, for this travel of the joint: the servo's dead band.

@@ -88,7 +88,7 @@ pub enum SetupFault {
     BeyondTurn(i32),
     /// A joint whose range leaves the turn that its servo counts.
     #[error(
-        "its joint's limits are {least} to {most} ticks, which leaves one turn, {} to {}: set its homing offset so that the middle of the joint's range is near the middle of the turn, and calibrate it; or narrow the joint in the arm's file", turn.start(), turn.end()
+        "its joint's limits are {least} to {most} ticks, which leaves one turn, {} to {}: {}", turn.start(), turn.end(), turn_fix(*least, *most, turn)
     )]
     LeavesTurn {
         /// Ticks of the joint's lower limit.
@@ -98,4 +98,13 @@ pub enum SetupFault {
         /// Positions that the servo counts.
         turn: RangeInclusive<i32>,
     },
+}
+
+/// Returns what to do about a joint whose range leaves the turn that its servo counts.
+fn turn_fix(least: i32, most: i32, turn: &RangeInclusive<i32>) -> &'static str {
+    if most.saturating_sub(least) > turn.end().saturating_sub(*turn.start()) {
+        "that is more than a turn: narrow the joint in the arm's file, whose limits are in radians, not degrees"
+    } else {
+        "set its homing offset so that the middle of the joint's range is near the middle of the turn, and calibrate it; or narrow the joint in the arm's file"
+    }
 }

@@ -223,6 +223,25 @@ const URDF: &str = r#"<robot name="two"><link name="base"/><link name="upper"/><
 <joint name="lift" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0.1 0 0"/><axis xyz="0 1 0"/>
 <limit lower="-1" upper="1" velocity="3" effort="1"/></joint></robot>"#;
 
+/// Both called such an arm good, and the first call told of homing offsets.
+#[test]
+fn an_arm_with_limits_in_degrees_is_refused_before_a_call() {
+    let bench = Bench::at_test_rate();
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/arms/so101.toml");
+    let shipped = std::fs::read_to_string(shipped).unwrap();
+    let in_degrees = shipped
+        .replacen("lower_rad = -1.91986", "lower_rad = -110", 1)
+        .replacen("upper_rad = 1.91986", "upper_rad = 110", 1);
+    std::fs::write(bench.path("scenes/arms/so101.toml"), in_degrees).unwrap();
+    for command in [&["scene", "check", "short"][..], &["check"]] {
+        let output = bench.run(command);
+        let (stdout, _) = text(&output);
+        assert_ne!(output.status.code(), Some(0), "{command:?}: {stdout}");
+        let expected = "in radians, not degrees";
+        assert!(stdout.contains(expected), "{command:?}: {stdout}");
+    }
+}
+
 #[test]
 fn an_imported_arm_is_one_that_a_scene_can_name() {
     let bench = Bench::at_test_rate();

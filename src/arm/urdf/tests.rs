@@ -77,6 +77,16 @@ fn fixed_and_held_joints_become_part_of_the_next_origin() {
 }
 
 #[test]
+fn limits_in_degrees_are_refused() {
+    let with = |limits: &str| import_arm(&ARM.replace(r#"lower="-1" upper="1.5""#, limits));
+    with(r#"lower="-6.2832" upper="6.2832""#).unwrap();
+    let error = with(r#"lower="-110" upper="110""#).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("-110 to 110 rad"), "{error}");
+    assert!(error.contains("degrees?"), "{error}");
+}
+
+#[test]
 fn capsules_hold_the_whole_of_their_shapes() {
     let found = import_arm(ARM).unwrap();
     let arm = ArmModel::new(found.file).unwrap();

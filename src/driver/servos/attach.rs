@@ -2,8 +2,6 @@
 
 use super::*;
 use crate::identity;
-use crate::servo_map::ServoEntry;
-use servo::SetupFault;
 
 /// Most readings of the positions until two agree.
 const FIRST_READINGS: u32 = 4;
@@ -132,7 +130,7 @@ impl<D: Dialect> ServoDriver<D> {
         let settings = self.read(link, index, D::SETTINGS).await?;
         let servo = self.map.name(index);
         let identity = D::identify(&settings, servo.clone(), &self.ids);
-        let fits = fits_turn::<D>(&self.map.entries[index]);
+        let fits = self.map.entries[index].check_turn(D::POSITIONS);
         let identity = identity.and_then(|identity| fits.map(|()| identity));
         let mut identity = identity.map_err(|fault| DriverError::Setup { servo, fault })?;
         let torque = self.read(link, index, D::TORQUE_ENABLE).await?;
@@ -217,22 +215,6 @@ impl<D: Dialect> ServoDriver<D> {
             })
             .collect()
     }
-}
-
-/// Refuses a joint whose range leaves the one turn that its servo counts: it would fault there in the
-/// middle of a motion.
-fn fits_turn<D: Dialect>(entry: &ServoEntry) -> Result<(), SetupFault> {
-    let Some((least, most)) = entry.range_ticks() else {
-        return Ok(());
-    };
-    if D::POSITIONS.contains(&least) && D::POSITIONS.contains(&most) {
-        return Ok(());
-    }
-    Err(SetupFault::LeavesTurn {
-        least,
-        most,
-        turn: D::POSITIONS,
-    })
 }
 
 /// Fraction of a cycle, as a divisor, that return delays may cost without a warning.

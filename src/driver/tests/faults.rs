@@ -455,9 +455,23 @@ async fn refuses_a_joint_that_leaves_its_servos_turn() {
         let mut bench = Bench::new(name);
         let mut file = bench.arm.file.clone();
         file.joints[1].servos[0].zero_tick = 3900;
-        let mut driver = ArmDriver::new(&ArmModel::new(file).unwrap(), &bench.clock);
+        let arm = ArmModel::new(file.clone()).unwrap();
+        let mut driver = ArmDriver::new(&arm, &bench.clock);
         let message = driver.attach(&mut bench.link).await;
         let message = message.unwrap_err().to_string();
         assert!(message.contains("leaves one turn"), "{message}");
+        assert!(message.contains("homing offset"), "{message}");
+        // Without the arm, the same is known from its file.
+        let unattached = crate::check_ranges(&arm).unwrap_err();
+        assert_eq!(unattached.to_string(), message);
+        crate::check_ranges(&bench.arm).unwrap();
+        let joint = &mut file.joints[1];
+        (joint.lower_rad, joint.upper_rad) = [-110.0, 110.0]
+            .map(|rad| base::units::Finite::new(rad).unwrap())
+            .into();
+        let in_degrees = crate::check_ranges(&ArmModel::new(file).unwrap()).unwrap_err();
+        let message = in_degrees.to_string();
+        assert!(message.contains("radians, not degrees"), "{message}");
+        assert!(!message.contains("homing offset"), "{message}");
     }
 }
