@@ -8,6 +8,7 @@
 )]
 
 use crate::support;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -41,6 +42,46 @@ fn setting(unit: &str, key: &str) -> String {
     let text = std::fs::read_to_string(units().join(unit)).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(key));
     line.unwrap().to_owned()
+}
+
+/// The package stayed without its configuration where a person had removed or renamed the node file.
+#[test]
+fn the_package_is_configured_without_its_node_file_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir(path("bin")).unwrap();
+    let done = path("done").display().to_string();
+    for program in ["systemd-sysusers", "systemctl", "udevadm", "chgrp", "chmod"] {
+        let stub = path("bin").join(program);
+        // A change of a file that is not there fails.
+        let text = format!(
+            "#!/bin/sh\necho {program} \"$@\" >> '{done}'\ncase $0 in */ch*) ls \"$2\" ;; esac\n"
+        );
+        std::fs::write(&stub, text).unwrap();
+        std::fs::set_permissions(&stub, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let configure = || {
+        let _ = std::fs::remove_file(&done);
+        let configured = Command::new("sh")
+            .arg(units().join("debian/postinst"))
+            .arg("configure")
+            .env("DPKG_ROOT", folder.path())
+            .env("PATH", format!("{}:/usr/bin:/bin", path("bin").display()))
+            .output()
+            .unwrap();
+        assert!(configured.status.success(), "{configured:?}");
+        std::fs::read_to_string(&done).unwrap()
+    };
+    configure();
+    std::fs::create_dir_all(path("etc/steadyhand")).unwrap();
+    let without = configure();
+    assert!(
+        without.contains("chmod 750") && !without.contains("node.toml"),
+        "{without}"
+    );
+    std::fs::write(path("etc/steadyhand/node.toml"), "").unwrap();
+    let with = configure();
+    assert!(with.contains("etc/steadyhand/node.toml"), "{with}");
 }
 
 #[test]
