@@ -18,6 +18,7 @@ use super::{
 };
 use super::{ink_assessment, tag_fit};
 use arm::JointFile;
+use base::calendar;
 use base::units::JointVector;
 use kin::ToolTip;
 use scene::{Scene, ScenePen, Surface};
@@ -206,7 +207,32 @@ pub fn assess(
             return Err(AssessError::Taught);
         }
     };
-    Ok(assessed.unwrap_or_else(|error| input.without_fit(&error)))
+    let mut assessed = assessed.unwrap_or_else(|error| input.without_fit(&error));
+    report_time_span(&mut assessed.finding, &session.touches);
+    Ok(assessed)
+}
+
+/// Time within which touches are taken together.
+const TOGETHER_MS: u64 = 3_600_000;
+
+/// Reports touches that were not taken together: what is touched may have been moved between them.
+fn report_time_span(finding: &mut FitFinding, touches: &[TouchContact]) {
+    let times_ms = || touches.iter().map(|touch| touch.at_ms);
+    let (Some(first_ms), Some(last_ms)) = (times_ms().min(), times_ms().max()) else {
+        return;
+    };
+    if last_ms - first_ms > TOGETHER_MS {
+        let old = touches
+            .iter()
+            .filter(|touch| last_ms - touch.at_ms > TOGETHER_MS);
+        finding.usable(format!(
+            "touches from {} UTC to {} UTC are fitted together, {} of {} more than an hour before the last: if the sheet, the tool or the arm was moved in that time, `steadyhand calibrate discard`, and touch again",
+            calendar::minute(first_ms),
+            calendar::minute(last_ms),
+            old.count(),
+            touches.len()
+        ));
+    }
 }
 
 /// Refuses a touch without an angle for each joint: a missing one must not count as 0.

@@ -306,7 +306,7 @@ impl CalibrationRecord {
     pub fn line(&self) -> String {
         let session = &self.session;
         format!(
-            "{:>4}  {}  {:<6} {}  {}, {}, {}",
+            "{:>4}  {} UTC  {:<6} {}  {}, {}, {}",
             self.number,
             base::calendar::minute(self.at_ms),
             session.kind.word(),

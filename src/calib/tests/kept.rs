@@ -277,6 +277,30 @@ fn a_slipped_touch_of_an_axis_is_told_on_the_sheet_that_was_found() {
     assert!(reasons.contains(place), "{reasons}");
 }
 
+/// Those of a week ago were fitted with those of today as if the sheet had lain still.
+#[test]
+fn touches_of_another_day_are_told() {
+    let assumed = scene();
+    let mut touches = hand(&assumed, 23).sheet();
+    let (now_ms, hour_ms) = (1_796_000_000_000, 3_600_000);
+    let reasons = |touches: &[TouchContact]| {
+        let session = session(CalibrationKind::Sheet, &assumed, touches.to_vec());
+        let assessed = assess(&session, &assumed, None).unwrap();
+        check(&assessed.finding, &assessed.change, false).unwrap();
+        assessed.finding.reasons.join("; ")
+    };
+    for (index, touch) in touches.iter_mut().enumerate() {
+        touch.at_ms = now_ms - if index < 3 { hour_ms } else { 0 };
+    }
+    assert_eq!(reasons(&touches), "");
+    for touch in &mut touches[..3] {
+        touch.at_ms -= 215 * hour_ms;
+    }
+    let told = reasons(&touches);
+    let expected = "touches from 2026-11-21 00:53 UTC to 2026-11-30 00:53 UTC are fitted together, 3 of 24 more than an hour before the last";
+    assert!(told.contains(expected), "{told}");
+}
+
 #[test]
 fn sabotaged_sessions_are_refused_with_their_cause() {
     let assumed = scene();
