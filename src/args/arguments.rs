@@ -82,9 +82,10 @@ impl<'a> CallReader<'a> {
             let issue = self.flaw_without_default(flaw, text);
             return self.refuse_unread(issue, text, &candidate.node);
         }
-        if let Some(tool) = candidate.tool {
-            self.check_tool_name(&tool, &ParsedValue::Text(tool.clone()));
+        if let Some(tool) = &candidate.tool {
+            self.check_tool_name(tool, &ParsedValue::Text(tool.clone()));
         }
+        self.judge_empty_call(&candidate, text);
         self.note_empty_word(&candidate.node, text);
         let original = self.searches_unread_text().then(|| candidate.node.clone());
         match self.unwrapped_pairs(candidate.node, UNWRAP_MAX) {

@@ -31,7 +31,8 @@ const WRAPPERS: [&str; 16] = [
     "payload",
 ];
 /// Keys that hold a whole call.
-const CALLS: [&str; 9] = [
+const CALLS: [&str; 10] = [
+    "calls",
     "toolcall",
     "functioncall",
     "function",
@@ -264,12 +265,14 @@ pub(super) fn is_envelope(key: &str, value: &ParsedValue) -> bool {
     holds_object && is_wrapper(key)
 }
 
+/// Returns whether a key holds a call, which says more than `{}`.
 pub(super) fn is_call(key: &str, value: &ParsedValue) -> bool {
+    let is_object = |value: &ParsedValue| value.as_pairs().is_some_and(|pairs| !pairs.is_empty());
     let holds_object = match value {
-        ParsedValue::Map(_) => true,
+        ParsedValue::Map(_) => is_object(value),
         ParsedValue::List(items) => items.iter().any(|item| match item {
             ParsedValue::Text(text) => text.trim_start().starts_with('{'),
-            item => matches!(item, ParsedValue::Map(_)),
+            item => is_object(item),
         }),
         _ => false,
     };

@@ -32,6 +32,7 @@ mod nested;
 mod numbers;
 mod numeral;
 mod objects;
+mod other_requests;
 mod outcome;
 mod parameter_keys;
 mod params;
@@ -81,6 +82,8 @@ pub use unit::DeclaredUnit;
 
 #[cfg(test)]
 mod guard_tests;
+#[cfg(test)]
+mod misread_tests;
 #[cfg(test)]
 mod property_tests;
 #[cfg(test)]

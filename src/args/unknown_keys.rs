@@ -8,6 +8,7 @@ use super::{
     limits::{PAIRS_MAX, UNWRAP_MAX},
     name,
     nearest::nearest,
+    other_requests,
     outcome::ArgumentIssue,
     parsed_value::{self, Pair, ParsedValue},
     rules::ReaderRule,
@@ -33,7 +34,7 @@ impl CallReader<'_> {
                 &ParsedValue::Null,
             );
         }
-        if self.judges_unknown_keys() && self.given.is_empty() {
+        if self.judges_unknown_keys() && (self.given.is_empty() || self.holds_data()) {
             self.judge_no_call(pairs);
         }
         let mut ignored = None;
@@ -53,14 +54,13 @@ impl CallReader<'_> {
         }
     }
 
-    /// Withholds the act if the only request is that nothing be called: `{"tool_calls": []}`, `{"name": "none"}`.
+    /// Withholds the act if the only request is that nothing be called: `{"tool_calls": []}`, `{"name": null}`.
     fn judge_no_call(&mut self, pairs: &[&Pair]) {
         let is_no_call = |(key, node): &&&Pair| {
             let names_calls = heuristics::names_calls(key);
-            match node {
-                ParsedValue::List(items) => names_calls && items.is_empty(),
-                node => (names_calls || heuristics::is_tool_name(key)) && is_none(node),
-            }
+            (names_calls && other_requests::holds_nothing(node))
+                || ((names_calls || heuristics::is_tool_name(key))
+                    && (is_none(node) || other_requests::is_empty_name(node)))
         };
         if let Some((key, node)) = pairs.iter().find(is_no_call) {
             self.add_no_call(&parsed_value::shown(key), node);
@@ -104,7 +104,7 @@ impl CallReader<'_> {
         }
     }
 
-    /// Handles an unknown key; returns whether it was ignored although it has a value.
+    /// Handles an unknown key; returns whether it was ignored although it has a value, or may be a call.
     fn handle_unknown_key(&mut self, key: &str, node: &ParsedValue) -> bool {
         let shown = parsed_value::shown(key);
         if heuristics::holds_schema(node) {
@@ -117,11 +117,15 @@ impl CallReader<'_> {
             self.given.insert(key.to_owned(), node.to_value());
         } else if self.withholds(key, node) {
             return false;
+        } else if self.judges_unknown_keys() && other_requests::is_other_call(key, node) {
+            self.check_tool_name(key, node);
         } else if heuristics::is_harmless(key) && !waits_for(key, node) {
             let reason = format!("the server supplies it; do not send {shown}");
             self.note_ignored(&shown, node, "ignored_key", reason);
         } else if node.is_empty() && !(self.judges_unknown_keys() && self.has_meaning(key, node)) {
             self.note_ignored(&shown, node, "ignored_key", "empty; ignored");
+            // `{"get_weather": {}}` may be a call.
+            return matches!(node, ParsedValue::Map(_)) && self.judges_unknown_keys();
         } else if !self.judges_unknown_keys() {
             self.note_ignored(&shown, node, "unknown_key", "no such parameter; ignored");
         } else {

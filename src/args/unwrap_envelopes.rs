@@ -67,6 +67,7 @@ impl CallReader<'_> {
         if let Some(tool) = &candidate.tool {
             self.check_tool_name(tool, &ParsedValue::Text(tool.clone()));
         }
+        self.judge_empty_call(&candidate, text);
         let is_prose = candidate.is_loose && !self.knows_a_key(&candidate.node);
         match candidate.flaw {
             _ if is_prose => Err(flaw_issue(TextFlaw::NoArguments)),
@@ -180,7 +181,7 @@ impl CallReader<'_> {
         for (key, value) in pairs {
             if self.is_param(&key) {
                 out.push((key, value));
-            } else if let Some(tool) = value.as_text()
+            } else if let Some(tool) = value.as_text().filter(|tool| !tool.trim().is_empty())
                 && heuristics::is_tool_name(&key)
             {
                 self.check_tool_name(tool, &value);

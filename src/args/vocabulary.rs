@@ -191,7 +191,12 @@ impl ReaderVocabulary {
 
     /// Returns whether a key withholds the act unless its value is false.
     pub(super) fn withholds_unless_false(&self, key: &FoldedText) -> bool {
-        self.awaits_consent(key) || has_word(key, &self.dissents) || self.forbids_act(key)
+        self.awaits_consent(key) || self.names_dissent(key) || self.forbids_act(key)
+    }
+
+    /// Returns whether a word of a key withholds the act: `stop`, `emergency_stop`.
+    pub(super) fn names_dissent(&self, key: &FoldedText) -> bool {
+        has_word(key, &self.dissents)
     }
 
     fn awaits_consent(&self, key: &FoldedText) -> bool {

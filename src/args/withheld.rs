@@ -326,7 +326,8 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
         return vocab.withholds_if_false(key) || vocab.says_act(key);
     }
     if node.is_empty() {
-        return false;
+        // An empty object under a name for stopping is a call of it: `{"cancel": {}}`.
+        return matches!(node, ParsedValue::Map(_)) && vocab.names_dissent(key);
     }
     if (vocab.asks_if_true(key) && is_clear_yes(node)) || is_still_mode(key, node) {
         return true;
