@@ -128,11 +128,20 @@ pub(super) fn same_key(a: &str, b: &str) -> bool {
     letters(a).eq(letters(b))
 }
 
-/// Returns whether a key is marked as denied, commented out or struck through: `!scene`, `//scene`, `~~scene~~`.
+/// Returns whether a key is marked as denied, commented out or struck through: `!scene`, `//scene`, `~~scene~~`, `scene≠`.
 pub(super) fn is_marked(key: &str) -> bool {
-    const BEFORE: [char; 8] = ['!', '¬', '#', '~', '/', '🚫', '❌', '⛔'];
+    const BEFORE: [char; 4] = ['!', '#', '~', '/'];
     let is_dashed = key.starts_with('-') && !key.starts_with("--");
-    key.starts_with(BEFORE) || is_dashed || key.ends_with("!=") || key.ends_with(['🚫', '❌', '⛔'])
+    let is_unequal = ["!=", "<>", "=/="].iter().any(|mark| key.contains(mark));
+    key.starts_with(BEFORE) || is_dashed || is_unequal || key.contains(is_denial)
+}
+
+/// Returns whether a character is a cross, a prohibition, or a sign of mathematics such as `≠` and `∉`.
+fn is_denial(c: char) -> bool {
+    matches!(
+        c,
+        '¬' | '×' | '✖' | '✗' | '✘' | '❌' | '❎' | '⛔' | '🚫' | '\u{2200}'..='\u{22ff}'
+    )
 }
 
 /// Returns a key without the remark of a signature or a path before it: `scene (string)`, `args.scene`. A unit is no remark.

@@ -8,7 +8,7 @@
 use super::{
     ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ReceivedArguments, ToolEffect,
     ValueKind, read,
-    request_tests::{all_draw, never_draws, none_draws},
+    request_tests::{all_draw, never_draws, none_draws, stroke},
 };
 use serde_json::json;
 
@@ -94,5 +94,84 @@ fn a_call_of_nothing_is_heard_beside_data() {
         assert!(runs(json!({"text": "Hi"})));
         assert!(!runs(json!({"text": "Hi", "name": null})));
         assert!(!runs(json!({"text": "Hi", "stop": {}})));
+    }
+}
+
+/// Words and marks around a parameter's name that may deny it, ask for it later, or only speak of it.
+const AFFIXES: [&str; 49] = [
+    "no_{}",
+    "not_{}",
+    "never_{}",
+    "dont_{}",
+    "exclude_{}",
+    "skip_{}",
+    "disable_{}",
+    "ignore_{}",
+    "forbidden_{}",
+    "without_{}",
+    "un{}",
+    "no{}",
+    "not{}",
+    "{}Not",
+    "{}_off",
+    "{}_false",
+    "{}_done",
+    "{}_disabled",
+    "{}_ignored",
+    "{}_denied",
+    "{}_failed",
+    "{}_later",
+    "{}_before",
+    "{}_after",
+    "{}_to_avoid",
+    "{}_or_not",
+    "if_{}",
+    "was_{}",
+    "only_{}",
+    "{}_only",
+    "max_{}",
+    "{}_limit",
+    "{}_count",
+    "{}_2",
+    "{}2",
+    "first_{}",
+    "describe_{}",
+    "erase_{}",
+    "allow_{}",
+    "{}_required",
+    "!{}",
+    "//{}",
+    "-{}",
+    "¬{}",
+    "~{}",
+    "{}!=",
+    "{}≠",
+    "{}<>",
+    "❌{}",
+];
+
+#[test]
+fn a_parameter_that_is_denied_is_never_taken_nor_offered_as_a_motion() {
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+    let shape = stroke();
+    for (name, value) in [
+        ("scene", json!("letters")),
+        ("meta", json!("leaf")),
+        ("resume", json!(true)),
+        ("debug", json!(true)),
+    ] {
+        for affix in AFFIXES {
+            let mut call = json!({affix.replace("{}", name): value});
+            if name != "scene" {
+                call["scene"] = json!("letters");
+            }
+            match read(&shape, &policy, ReceivedArguments::Value(call.clone())) {
+                Ok(reading) => assert!(!reading.given.contains_key(name), "{call}: {reading:?}"),
+                Err(refusal) => {
+                    let corrected = refusal.corrected.unwrap();
+                    assert_eq!(corrected["dry_run"], true, "{call} -> {corrected:?}");
+                }
+            }
+        }
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use serde_json::{Value, json};
 
 /// Returns a drawing tool that has a dry run, like `stroke`.
-fn stroke() -> ArgumentShape {
+pub(super) fn stroke() -> ArgumentShape {
     ArgumentShape::new(vec![
         ParameterShape::new("scene", ValueKind::name(["default", "letters", "short"]))
             .default("default"),

@@ -190,7 +190,7 @@ impl CallReader<'_> {
             let issue = self.issue(rule, "nameless", shown, reason, node);
             return Some(issue.in_doubt(true));
         } else if let Some(param) = self.misspelt_parameter(key) {
-            return Some(self.slip_issue(param, shown, node));
+            return Some(self.slip_issue(param, key, node));
         } else if self.names_other(key, node) {
             let reason = "this is a known name, but not one that would be used";
             (ReaderRule::DoubtfulKey, "other_name", reason)
@@ -311,8 +311,9 @@ impl CallReader<'_> {
         intended.map(|(_, param)| param)
     }
 
-    /// Returns the issue with a misspelt parameter name, and the value under it if the parameter accepts it.
-    fn slip_issue(&self, param: &ParameterShape, shown: &str, node: &ParsedValue) -> ArgumentIssue {
+    /// Returns the issue with a misspelt parameter name, and the value under it if the parameter accepts it. It is in doubt
+    /// what a longer or translated name means: `exclude_scene` denies the value.
+    fn slip_issue(&self, param: &ParameterShape, key: &str, node: &ParsedValue) -> ArgumentIssue {
         let rule = match (&param.kind, node) {
             // Data under a misspelt key counts as refused data.
             (ValueKind::Verbatim { .. }, ParsedValue::Text(_)) => ReaderRule::Verbatim,
@@ -322,10 +323,10 @@ impl CallReader<'_> {
         let mut coercer = ValueCoercer::new(self.policy);
         let fix = coercer.value(ValueSite::of_parameter(param, node)).ok();
         ArgumentIssue {
-            is_in_doubt: fix.is_none(),
+            is_in_doubt: fix.is_none() || !is_letter_slip(key, &param.name),
             mends: Some(param.name.clone()),
             fix,
-            ..self.issue(rule, "near_key", shown, reason, node)
+            ..self.issue(rule, "near_key", &parsed_value::shown(key), reason, node)
         }
     }
 
@@ -354,6 +355,17 @@ impl CallReader<'_> {
             .expected("the tool's own parameters")
             .valid(nearest(key, names))
     }
+}
+
+/// Returns whether a key is a parameter's name but for one letter, and says nothing else: `scen`, `scenes`, but not `!scene`.
+fn is_letter_slip(key: &str, name: &str) -> bool {
+    let (folded, vocab) = (FoldedText::new(key), vocabulary());
+    let is_plain = |c: char| c.is_alphabetic() || matches!(c, '_' | '-' | ' ');
+    key.chars().all(is_plain)
+        && !heuristics::is_marked(key)
+        && !vocab.negations.is_in(&folded)
+        && !vocab.is_conditional(&folded)
+        && strsim::osa_distance(&name::fold(name), &name::fold(key)) == 1
 }
 
 /// Most words of a value in which a name is looked for.
