@@ -97,6 +97,53 @@ fn a_call_of_nothing_is_heard_beside_data() {
     }
 }
 
+/// An instruction that no parameter takes is not left out; what explains the call or says whose it is may be.
+#[test]
+fn an_instruction_under_any_key_is_not_left_out() {
+    for words in [
+        "as slowly as possible",
+        "very careful",
+        "just the first letter",
+        "all but the last",
+        "half the size",
+        "ten times smaller",
+        "repeat five times",
+        "5 copies",
+        "twice",
+        "mirrored",
+        "upside down",
+        "in the upper left corner",
+        "on the left half",
+        "low pressure",
+        "on sheet 2",
+        "write HELLO",
+        "drawing.svg",
+        "langsam",
+        "lentement",
+        "慢一点",
+    ] {
+        for key in ["details", "mode", "instruction", "request"] {
+            none_draws(&[
+                json!({"scene": "letters", key: words}).to_string(),
+                json!({"scene": "letters", key: [words]}).to_string(),
+                json!({"scene": "letters", "options": {key: words}}).to_string(),
+            ]);
+        }
+    }
+    none_draws(&[
+        r#"{"scene":"letters","letter":"A"}"#,
+        r#"{"scene":"letters","selection":"A"}"#,
+    ]);
+    all_draw(&[
+        r#"{"scene":"letters","reason":"The user wants the first letter, on the left"}"#,
+        r#"{"scene":"letters","explanation":"Draws the letters at the top left of the sheet"}"#,
+        r#"{"scene":"letters","options":{"description":"slowly"}}"#,
+        r#"{"scene":"letters","thought":"slowly"}"#,
+        r#"{"scene":"letters","style":"bold","type":"drawing","task":"draw text"}"#,
+        r#"{"scene":"short","query":"Draw the short scene with the robot arm"}"#,
+    ]);
+}
+
 /// Words and marks around a parameter's name that may deny it, ask for it later, or only speak of it.
 const AFFIXES: [&str; 49] = [
     "no_{}",

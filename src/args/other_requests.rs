@@ -1,5 +1,5 @@
 //! What stands in the place of arguments and asks for something else: calls of nothing (`{"name": null}`, `[TOOL_CALLS][]`) and of
-//! other tools (`{"align": {}}`).
+//! other tools (`{"align": {}}`), and instructions that no parameter takes.
 
 use super::{
     arguments::CallReader,
@@ -10,6 +10,7 @@ use super::{
     vocabulary::vocabulary,
     word_table::FoldedText,
 };
+use serde_json::Value;
 
 impl CallReader<'_> {
     /// Returns whether data was sent, beside which nothing is left out.
@@ -26,6 +27,27 @@ impl CallReader<'_> {
         if is_nothing && self.judges_unknown_keys() && is_call_mark(text) {
             self.add_no_call("", &ParsedValue::Text(text.to_owned()));
         }
+    }
+
+    /// Returns whether a text in a value is an instruction, which no explanation of the call is: `slowly`, `on the left`.
+    pub(super) fn instructs(&self, key: &str, node: &ParsedValue) -> bool {
+        match node {
+            ParsedValue::List(items) => items.iter().any(|item| self.instructs(key, item)),
+            ParsedValue::Text(text) | ParsedValue::Word(text) => {
+                let is_named = |word: &str| {
+                    let names = self.given.values().filter_map(Value::as_str);
+                    let mut names = names.filter(|name| self.knows(name));
+                    names.any(|name| FoldedText::new(name).words().any(|part| part == word))
+                };
+                !vocabulary().is_remark(&FoldedText::new(key))
+                    && vocabulary().instructs(&FoldedText::new(text), is_named)
+            }
+            node => node.any_inside(|key, inner| self.instructs(key, inner)),
+        }
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        self.shape.known_names.iter().any(|known| known == name)
     }
 }
 

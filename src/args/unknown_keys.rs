@@ -200,6 +200,9 @@ impl CallReader<'_> {
         } else if is_doubt(key, node) {
             let reason = "this is false, a negation, a condition or a time, and this tool has no such parameter";
             (ReaderRule::DoubtfulKey, "negation", reason)
+        } else if self.instructs(key, node) {
+            let reason = "this says how or what to draw, and this tool has no such parameter";
+            (ReaderRule::PhysicalKey, "physical_key", reason)
         } else if matches!(node, ParsedValue::Map(_) | ParsedValue::List(_))
             && self.holds_arguments(node, UNWRAP_MAX)
         {

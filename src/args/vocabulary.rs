@@ -23,6 +23,9 @@ pub(super) struct ReaderVocabulary {
     when_keys: Vec<String>,
     /// Words of keys for something physical: how far, how fast, how often, with what.
     physical: Vec<String>,
+    /// Physical words that only name a thing, and so ask for nothing in a value; and keys whose texts explain or identify.
+    objects: Vec<String>,
+    remarks: Vec<String>,
     /// Physical words in other languages.
     physical_abroad: WordTable,
     /// Words of keys under which a number counts or names something of the caller's own, such as `step` and `user_id`; and
@@ -113,6 +116,8 @@ impl ReaderVocabulary {
             consents: list("consents"),
             when_keys: list("when_keys"),
             physical: list("physical"),
+            objects: list("objects"),
+            remarks: list("remarks"),
             physical_abroad: table("physical_abroad"),
             counters: list("counters"),
             counter_fillers: list("counter_fillers"),
@@ -312,6 +317,19 @@ impl ReaderVocabulary {
     /// Returns whether a key refers to something physical.
     pub(super) fn is_physical(&self, key: &FoldedText) -> bool {
         has_word(key, &self.physical) || self.physical_abroad.is_in(key)
+    }
+
+    /// Returns whether a text says how, how much or where to draw: `slowly`, `the left half`. `is_named` tells which words
+    /// are only the name of something that is used.
+    pub(super) fn instructs(&self, text: &FoldedText, is_named: impl Fn(&str) -> bool) -> bool {
+        let is_manner = |word: &str| holds(&self.physical, word) && !holds(&self.objects, word);
+        let mut words = text.words();
+        words.any(|word| is_manner(word) && !is_named(word)) || self.physical_abroad.is_in(text)
+    }
+
+    /// Returns whether the text under a key explains the call or says whose it is: `reason`, `title`, `user`.
+    pub(super) fn is_remark(&self, key: &FoldedText) -> bool {
+        self.remarks.contains(&key.letters())
     }
 
     /// Returns whether a key consists of a counter's words only: `step_number`, `current_step`.
