@@ -8,7 +8,7 @@
 use super::{
     ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ReceivedArguments, ToolEffect,
     ValueKind, read,
-    request_tests::{all_draw, never_draws, none_draws, stroke},
+    request_tests::{all_draw, lenient_draws, never_draws, none_draws, stroke},
 };
 use serde_json::json;
 
@@ -95,6 +95,58 @@ fn a_call_of_nothing_is_heard_beside_data() {
         assert!(!runs(json!({"text": "Hi", "name": null})));
         assert!(!runs(json!({"text": "Hi", "stop": {}})));
     }
+}
+
+#[test]
+fn a_motion_that_is_denied_in_any_words_is_made_in_no_profile() {
+    never_draws(&[
+        r#"{"scene":"letters","sans_dessiner":true}"#,
+        r#"{"scene":"letters","ne_pas_dessiner":true}"#,
+        r#"{"scene":"letters","sin_dibujar":true}"#,
+        r#"{"scene":"letters","no_dibujar":true}"#,
+        r#"{"scene":"letters","sin_tinta":true}"#,
+        r#"{"scene":"letters","não_desenhar":true}"#,
+        r#"{"scene":"letters","non_disegnare":true}"#,
+        r#"{"scene":"letters","nicht_malen":true}"#,
+        r#"{"scene":"letters","nichtZeichnen":true}"#,
+        r#"{"scene":"letters","niet_tekenen":true}"#,
+        r#"{"scene":"letters","nie_rysuj":true}"#,
+        r#"{"scene":"letters","не_рисовать":true}"#,
+        r#"{"scene":"letters","不要画":true}"#,
+        r#"{"scene":"letters","描かない":true}"#,
+        r#"{"scene":"letters","그리지 마":true}"#,
+        r#"{"scene":"letters","do_not_paint":true}"#,
+        r#"{"scene":"letters","no_contact":true}"#,
+        r#"{"scene":"letters","motors_disabled":true}"#,
+        r#"{"scene":"letters","inhibit_motion":true}"#,
+        r#"{"scene":"letters","suppress_motion":true}"#,
+        r#"{"scene":"letters","block_motion":true}"#,
+        r#"{"scene":"letters","disarmed":true}"#,
+        r#"{"scene":"letters","locked":true}"#,
+        r#"{"scene":"letters","mode":"测试"}"#,
+        r#"{"scene":"letters","mode":"テスト"}"#,
+        r#"{"scene":"letters","mode":"тест"}"#,
+        r#"{"scene":"letters","mode":"테스트"}"#,
+        r#"{"scene":"letters","mode":"drу_run"}"#,
+        r#"sans dessiner: {"scene":"letters"}"#,
+        r#"{"scene":"letters"} sin dibujar"#,
+        r#"그리지 마: {"scene":"letters"}"#,
+    ]);
+    none_draws(&[
+        r#"{"scene":"letters","details":"sin tocar el papel"}"#,
+        r#"{"scene":"letters","details":"sans toucher le papier"}"#,
+        r#"{"scene":"letters","details":"그리지 마"}"#,
+    ]);
+    all_draw(&[
+        r#"{"scene":"letters","mode":"draw"}"#,
+        r#"{"scene":"letters","artist":"Martin Malenkov"}"#,
+        r#"{"scene":"letters","comment":"画得好看一点"}"#,
+    ]);
+    lenient_draws(&[
+        r#"{"scene":"letters","locked":false}"#,
+        r#"{"scene":"letters","zeichnen":true}"#,
+        r#"{"scene":"letters","motors":true}"#,
+    ]);
 }
 
 /// An instruction that no parameter takes is not left out; what explains the call or says whose it is may be.

@@ -16,6 +16,8 @@ pub(super) struct ReaderVocabulary {
     /// Words of keys that withhold the act together with one of `acts`: `do_not_draw`, `plan_only`.
     limits: Vec<String>,
     acts: Vec<String>,
+    /// Acts in other languages.
+    acts_abroad: WordTable,
     /// Words of keys that together withhold the act until a person agrees: `requires_confirmation`, `wait_for_approval`.
     gates: Vec<String>,
     consents: Vec<String>,
@@ -112,6 +114,7 @@ impl ReaderVocabulary {
             dissents: list("dissents"),
             limits: list("limits"),
             acts: list("acts"),
+            acts_abroad: table("acts_abroad"),
             gates: list("gates"),
             consents: list("consents"),
             when_keys: list("when_keys"),
@@ -220,9 +223,10 @@ impl ReaderVocabulary {
             && is_made_of(key, &[&self.gates, &self.consents], &self.dry_run_fillers)
     }
 
-    /// Returns whether a key forbids or limits an act in words: `do_not_draw`, `plan_only`.
+    /// Returns whether a key forbids or limits an act in words: `do_not_draw`, `plan_only`, `nicht_malen`.
     pub(super) fn forbids_act(&self, key: &FoldedText) -> bool {
-        has_word(key, &self.limits) && has_word(key, &self.acts)
+        let names_act = has_word(key, &self.acts) || self.acts_abroad.is_in(key);
+        names_act && (has_word(key, &self.limits) || self.negations.is_in(key))
     }
 
     /// Returns whether a tool's namespace says how or whether to call the tool, not where it is: `slow`, `help`.
@@ -290,10 +294,12 @@ impl ReaderVocabulary {
         self.yes.contains(&value.phrase())
     }
 
-    /// Returns whether a key and its value name a mode in which nothing moves: `"mode": "test"`, `"action": "stop"`.
+    /// Returns whether a key and its value name a mode in which nothing moves: `"mode": "test"`, `"action": "stop"`,
+    /// `"mode": "dri_run"`.
     pub(super) fn is_still_mode(&self, key: &FoldedText, value: &FoldedText) -> bool {
         let words = [self.dry_run_if_true.as_slice(), &self.dissents];
-        self.mode_keys.contains(&key.letters()) && is_made_of(value, &words, &self.dry_run_fillers)
+        self.mode_keys.contains(&key.letters())
+            && (is_made_of(value, &words, &self.dry_run_fillers) || self.dry_run.is_near(value))
     }
 
     /// Returns whether a key names the act: `action`, `do`.
