@@ -71,6 +71,7 @@ fn a_tool_that_is_called_by_a_key_is_another_call() {
         r#"{"get_weather":{}}"#,
         r#"{"final_answer":{}}"#,
         r#"{"thoughts":"x","command":{}}"#,
+        r#"{"scene":"letters","align":true}"#,
     ]);
     all_draw(&[
         r#"{"stroke":{}}"#,
@@ -95,6 +96,31 @@ fn a_call_of_nothing_is_heard_beside_data() {
         assert!(!runs(json!({"text": "Hi", "name": null})));
         assert!(!runs(json!({"text": "Hi", "stop": {}})));
     }
+}
+
+#[test]
+fn a_request_for_help_draws_nothing() {
+    none_draws(&[
+        "stroke --scene letters --help",
+        r#"{"scene":"letters","help":true}"#,
+        r#"{"scene":"letters","help":"yes"}"#,
+        r#"{"scene":"letters","show_help":true}"#,
+        r#"{"scene":"letters","usage":true}"#,
+        r#"{"scene":"letters","explain":true}"#,
+        r#"{"scene":"letters","describe":true}"#,
+        r#"{"scene":"letters","info":true}"#,
+        r#"{"scene":"letters","example":true}"#,
+        r#"{"scene":"letters","template":true}"#,
+        r#"{"scene":"letters","hilfe":true}"#,
+        r#"{"scene":"letters","already_done":true}"#,
+        r#"{"scene":"letters","is_finished":true}"#,
+        r#"{"scene":"letters","erase":true}"#,
+    ]);
+    all_draw(&[
+        r#"{"scene":"letters","help":null}"#,
+        r#"{"scene":"letters","description":"The letters of Anna's name"}"#,
+        r#"{"scene":"letters","explanation":"This example shows the help."}"#,
+    ]);
 }
 
 #[test]

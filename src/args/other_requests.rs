@@ -1,5 +1,5 @@
 //! What stands in the place of arguments and asks for something else: calls of nothing (`{"name": null}`, `[TOOL_CALLS][]`) and of
-//! other tools (`{"align": {}}`), and instructions that no parameter takes.
+//! other tools (`{"align": {}}`), requests for help, and instructions that no parameter takes.
 
 use super::{
     arguments::CallReader,
@@ -8,6 +8,7 @@ use super::{
     parsed_value::ParsedValue,
     shape::{ParameterShape, ValueKind},
     vocabulary::vocabulary,
+    withheld::is_clear_yes,
     word_table::FoldedText,
 };
 use serde_json::Value;
@@ -91,4 +92,9 @@ pub(super) fn is_other_call(key: &str, node: &ParsedValue) -> bool {
         node => node.as_text().is_some_and(|text| text.trim().is_empty()),
     };
     has_arguments && !heuristics::is_harmless(key) && vocabulary().is_other_tool(key)
+}
+
+/// Returns whether a flag asks for something other than the act: `"help": true`, `"align": true`, `"already_done": true`.
+pub(super) fn asks_otherwise(key: &str, node: &ParsedValue) -> bool {
+    is_clear_yes(node) && vocabulary().asks_otherwise(&FoldedText::new(key))
 }

@@ -197,6 +197,9 @@ impl CallReader<'_> {
         } else if is_sentence(key) || names_other_act(key, node) {
             let reason = "this is more than a parameter's name, and it may change what is done";
             (ReaderRule::DoubtfulKey, "sentence", reason)
+        } else if other_requests::asks_otherwise(key, node) {
+            let reason = "this asks for help or for another act, or says that all is done";
+            (ReaderRule::DoubtfulKey, "other_request", reason)
         } else if is_doubt(key, node) {
             let reason = "this is false, a negation, a condition or a time, and this tool has no such parameter";
             (ReaderRule::DoubtfulKey, "negation", reason)

@@ -47,6 +47,9 @@ pub(super) struct ReaderVocabulary {
     reversals: Vec<String>,
     /// Acts other than drawing, as values of `mode_keys`.
     other_acts: Vec<String>,
+    /// Words of flags that ask for help, or say that all is done, and those that may stand beside them.
+    inquiries: Vec<String>,
+    inquiry_fillers: Vec<String>,
     /// Words that are not misspellings of a parameter's name: `note` is not `node`.
     ordinary: Vec<String>,
     /// Words that ask, or name another act, in the place of a tool's namespace; and those that are names of places there.
@@ -131,6 +134,8 @@ impl ReaderVocabulary {
             dry_run_flags: list("dry_run_flags"),
             reversals: list("reversals"),
             other_acts: folded("other_acts"),
+            inquiries: folded("inquiries"),
+            inquiry_fillers: list("inquiry_fillers"),
             ordinary: list("ordinary"),
             questions: list("questions"),
             places: list("places"),
@@ -282,6 +287,15 @@ impl ReaderVocabulary {
     /// Returns whether a key for the act names another act than drawing: `"op": "delete"`.
     pub(super) fn is_other_act(&self, key: &FoldedText, value: &FoldedText) -> bool {
         self.mode_keys.contains(&key.letters()) && self.other_acts.contains(&value.phrase())
+    }
+
+    /// Returns whether a flag asks for help or for another act, or says that all is done: `help`, `align`, `already_done`.
+    pub(super) fn asks_otherwise(&self, flag: &FoldedText) -> bool {
+        is_made_of(
+            flag,
+            &[&self.inquiries, &self.other_acts],
+            &self.inquiry_fillers,
+        )
     }
 
     /// Returns whether a folded key is an ordinary word, and so not a misspelling.

@@ -384,7 +384,7 @@ pub(super) fn is_clear_no(node: &ParsedValue) -> bool {
 }
 
 /// Returns whether a value is true, or a word for it.
-fn is_clear_yes(node: &ParsedValue) -> bool {
+pub(super) fn is_clear_yes(node: &ParsedValue) -> bool {
     match node {
         ParsedValue::Bool(value) => *value,
         ParsedValue::Flag => true,
