@@ -1,14 +1,19 @@
 //! The names of what arguments call, as in `{"name": "stop"}` or `stop()`.
 
-use super::{ReceivedArguments, candidates, parsed_value::ParsedValue};
+use super::{
+    ReceivedArguments, called_in_syntax::called_in_syntax, candidates, parsed_value::ParsedValue,
+    thought,
+};
 
-/// Longest text that is searched for names. The search runs before the call's turn, so it must be short.
+/// Longest text that is searched for names, and most bytes of a call's texts together. The search runs before the call's
+/// turn, so it must be short.
 const TEXT_BYTES_MAX: usize = 4096;
 
 /// Most names of one call.
 const NAMES_MAX: usize = 16;
 
-/// Returns the names of what arguments call, at most sixteen; for a text, the text itself too. A text over 4 KiB has none.
+/// Returns the names of what arguments call, at most sixteen; for a text, the text itself too. Of texts that are no
+/// plain words only 4 KiB are searched.
 #[must_use]
 pub fn called_names(arguments: &ReceivedArguments) -> Vec<String> {
     let found = match arguments {
@@ -16,31 +21,57 @@ pub fn called_names(arguments: &ReceivedArguments) -> Vec<String> {
         ReceivedArguments::Value(value) => call::names_in_arguments(value),
         ReceivedArguments::Text(text) => names_in_text(text),
     };
-    // A text may hold an object, as a value or encoded twice.
-    let is_bracketed = |text: &str| text.trim_start().starts_with(['{', '[', '"']);
-    let names_inside = |name: String| match is_bracketed(&name) {
-        true => names_in_text(&name),
-        false => vec![name],
-    };
-    let found = found.into_iter().take(NAMES_MAX);
-    found.flat_map(names_inside).take(NAMES_MAX).collect()
+    let mut bytes_left = TEXT_BYTES_MAX;
+    // A text may hold an object or a call, as a value or encoded twice.
+    let names = found.into_iter().take(NAMES_MAX).flat_map(|name| {
+        let is_read = matches!(arguments, ReceivedArguments::Text(text) if *text == name);
+        if is_read || name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+            return vec![name];
+        }
+        let left = bytes_left.checked_sub(name.len());
+        bytes_left = left.unwrap_or(bytes_left);
+        match left {
+            Some(_) => names_in_text(&name),
+            None => vec![name],
+        }
+    });
+    let mut distinct = Vec::new();
+    for name in names {
+        if distinct.len() < NAMES_MAX && !distinct.contains(&name) {
+            distinct.push(name);
+        }
+    }
+    distinct
 }
 
 fn names_in_text(text: &str) -> Vec<String> {
     if text.len() > TEXT_BYTES_MAX {
         return Vec::new();
     }
-    match candidates::of_inner_text(text).map(|inner| inner.node) {
+    let said = thought::without_thoughts(text);
+    // A thought that breaks off may hold all that was said.
+    let said = Some(said.trim()).filter(|said| !said.is_empty());
+    let said = said.unwrap_or(text);
+    match candidates::of_inner_text(said).map(|inner| inner.node) {
         Some(node @ (ParsedValue::Map(_) | ParsedValue::List(_))) => {
             call::names_in_arguments(&node.to_value())
         }
-        Some(ParsedValue::Text(inner)) if inner != text => vec![inner],
-        _ => {
-            let mut names = call::announced_names(text);
-            names.push(text.to_owned());
-            names
+        Some(ParsedValue::Text(inner)) if inner != said => vec![inner],
+        _ => names_in_loose_text(said),
+    }
+}
+
+fn names_in_loose_text(text: &str) -> Vec<String> {
+    let mut names = vec![text.to_owned()];
+    for reading in candidates::of_text(text) {
+        names.extend(reading.tool);
+        if let node @ ParsedValue::Map(_) = reading.node {
+            names.extend(call::names_in_arguments(&node.to_value()));
         }
     }
+    names.extend(called_in_syntax(text));
+    names.extend(call::announced_names(text));
+    names
 }
 
 #[cfg(test)]
@@ -71,6 +102,24 @@ mod tests {
             text("--action stop"),
             text("{\"name\":\"stop\""),
             text("stop"),
+            value(json!({"next_action": "stop"})),
+            value(json!({"selected_tool": "stop"})),
+            value(json!({"tool_to_call": "stop"})),
+            value(json!({"message": "stop"})),
+            value(json!({"stop": {"arm": "arm"}})),
+            value(json!({"stop": "yes please"})),
+            value(json!({"stop": "true!"})),
+            value(json!({"input": "[sense(), stop()]"})),
+            text("stop=true"),
+            text("stop(now=True)"),
+            text("[sense(), stop()]"),
+            text("sense(); stop()"),
+            text("print(default_api.stop())"),
+            text("```tool_code\nstop()\n```"),
+            text("<think>it hurts, I must stop</think>stop"),
+            text(
+                "<|tool_call_begin|>functions.stop:0<|tool_call_argument_begin|>{}<|tool_call_end|>",
+            ),
         ] {
             let names = called_names(&arguments);
             assert!(
@@ -82,6 +131,14 @@ mod tests {
             ReceivedArguments::Absent,
             value(json!({"text": "stop", "stop": false})),
             value(json!({"stop": null, "stop_sequences": ["stop"]})),
+            value(json!({"scene_name": "stop", "note": "stop()"})),
+            value(json!({"stop": {"enabled": false}, "stop_reason": "stop"})),
+            value(json!({"stop": "\n", "halt": "no"})),
+            text("{'text': 'call stop'}"),
+            text("text: stop"),
+            text("scene=stop"),
+            text("stroke(text='stop()', scene=stop)"),
+            text("<think>stop()</think>{\"scene\": \"koi\"}"),
             text(&(" ".repeat(5000) + "stop")),
         ] {
             let names = called_names(&arguments);

@@ -15,6 +15,7 @@
 #![doc = include_str!("README.md")]
 
 mod arguments;
+mod called_in_syntax;
 mod called_names;
 mod candidates;
 mod corrected_call;

@@ -48,6 +48,27 @@ const OTHER_NAME_KEYS: [&str; 15] = [
     "type",
 ];
 
+/// Words of a key under which a name may stand, as in `next_action`, `tool_to_call`.
+const NAME_WORDS: [&str; 14] = [
+    "action",
+    "actions",
+    "tool",
+    "tools",
+    "function",
+    "command",
+    "call",
+    "verb",
+    "operation",
+    "method",
+    "intent",
+    "decision",
+    "instruction",
+    "message",
+];
+
+/// Words of a key that holds data, whatever its other words are.
+const DATA_WORDS: [&str; 5] = ["text", "note", "scene", "svg", "reason"];
+
 /// Keys that hold the arguments of a call, which may be the call itself.
 const WRAPPERS: [&str; 10] = [
     "arguments",
@@ -119,7 +140,10 @@ impl CalledNames {
                 self.gather(inner, depth + 1);
             } else if has_name && !self.is_arguments {
                 // Next to a name, the rest of a message holds the tool's arguments.
-            } else if is_one_of(key, &OTHER_NAME_KEYS) || is_one_of(key, &WRAPPERS) {
+            } else if is_one_of(key, &OTHER_NAME_KEYS)
+                || is_one_of(key, &WRAPPERS)
+                || has_name_word(key)
+            {
                 self.gather(inner, depth + 1);
             } else if is_affirmative(inner) {
                 self.found.push(key.clone());
@@ -128,18 +152,45 @@ impl CalledNames {
     }
 }
 
-/// Returns whether a value makes a name of its key: `{"stop": true}`, `{"verb": {"stop": {}}}`, `{"stop": "now"}`.
+/// Returns whether a value makes a name of its key: `{"stop": true}`, `{"verb": {"stop": {}}}`, `{"stop": "yes, now!"}`,
+/// `{"stop": {"arm": "left"}}`.
 fn is_affirmative(value: &Value) -> bool {
-    const WORDS: [&str; 7] = ["true", "yes", "on", "1", "now", "stop", "please"];
+    const WORDS: [&str; 10] = [
+        "true",
+        "yes",
+        "y",
+        "on",
+        "1",
+        "now",
+        "stop",
+        "please",
+        "ok",
+        "immediately",
+    ];
+    let is_yes = |word: &str| WORDS.iter().any(|yes| word.eq_ignore_ascii_case(yes));
     match value {
         Value::Bool(value) => *value,
         Value::Number(number) => number.as_f64() == Some(1.0),
-        Value::String(word) => WORDS
-            .iter()
-            .any(|yes| word.trim().eq_ignore_ascii_case(yes)),
-        Value::Object(object) => object.is_empty(),
+        Value::String(text) => {
+            let words = text.split(|c: char| !c.is_alphanumeric());
+            let mut words = words.filter(|word| !word.is_empty()).peekable();
+            words.peek().is_some() && words.all(is_yes)
+        }
+        Value::Object(object) => {
+            let is_no = |value: &Value| matches!(value, Value::Null | Value::Bool(false));
+            object.is_empty() || !object.values().all(is_no)
+        }
         Value::Null | Value::Array(_) => false,
     }
+}
+
+/// Returns whether a word of a key says that a name stands under it, and none that data does.
+fn has_name_word(key: &str) -> bool {
+    let has_any = |words: &[&str]| {
+        let mut own = key.split(|c: char| !c.is_alphanumeric());
+        own.any(|own| words.iter().any(|word| own.eq_ignore_ascii_case(word)))
+    };
+    has_any(&NAME_WORDS) && !has_any(&DATA_WORDS)
 }
 
 fn is_name_key(key: &str) -> bool {
