@@ -3,6 +3,7 @@
 use super::{
     candidates::{CandidateReading, TextFlaw},
     form_repair::{FormRepair, FormRepairs},
+    indented,
     limits::{COST_MAX, SHOWN_CHARS_MAX, UNWRAP_MAX},
     outcome::{ArgumentIssue, ArgumentReading, ArgumentRefusal, ArgumentRepair},
     parsed_value::{self, ParsedValue},
@@ -106,9 +107,12 @@ impl<'a> CallReader<'a> {
 
     /// Returns the issue for a text that is flawed as a whole. Defaults never replace an object or a parameter that was
     /// passed over.
-    fn flaw_without_default(&self, flaw: TextFlaw, text: &str) -> ArgumentIssue {
+    pub(super) fn flaw_without_default(&self, flaw: TextFlaw, text: &str) -> ArgumentIssue {
         let is_passed_over = flaw == TextFlaw::NoArguments
-            && (text.contains(['{', '｛']) || self.assigns_parameter(text));
+            && (text.contains(['{', '｛'])
+                || self.assigns_parameter(text)
+                || self.mentions_argument(text)
+                || indented::read(text).is_some());
         flaw_issue(if is_passed_over {
             TextFlaw::Garbled
         } else {
@@ -128,6 +132,15 @@ impl<'a> CallReader<'a> {
                 let word = before.rsplit(|c| !is_inside(c)).next();
                 word.is_some_and(|word| !word.is_empty() && self.is_param(word))
             })
+    }
+
+    /// Returns whether a text holds a parameter's name with a word behind it: `scene is letters`, `| scene | letters |`.
+    fn mentions_argument(&self, text: &str) -> bool {
+        let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let words = text.split(|c| !is_inside(c));
+        let mut words = words.filter(|word| word.contains(char::is_alphanumeric));
+        let is_argument = |word: &str| self.is_param(word.trim_matches('-'));
+        self.policy.guards_motion() && words.any(is_argument) && words.next().is_some()
     }
 
     /// Adds the issue with a text or value in which no arguments can be read, and searches it for requests not to move.

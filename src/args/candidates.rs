@@ -1,9 +1,9 @@
 //! Every reading of a text as arguments, each with the repairs it takes.
 
 use super::{
-    encoding,
+    call_header, encoding,
     form_repair::{FormRepair, FormRepairs},
-    heuristics,
+    heuristics, indented,
     limits::{COMMENTS_MAX, TEXT_BYTES_MAX, UNWRAP_MAX},
     objects,
     parsed_value::{self, ParsedValue},
@@ -100,7 +100,11 @@ pub(super) fn of_text(text: &str) -> Vec<CandidateReading> {
     }
     let mut found = read_at_depth(text, 0);
     if found.is_empty() {
-        found.push(CandidateReading::unread(TextFlaw::NoArguments));
+        let flaw = match call_header::announces_arguments(text) {
+            true => TextFlaw::Cut,
+            false => TextFlaw::NoArguments,
+        };
+        found.push(CandidateReading::unread(flaw));
     }
     found
 }
@@ -301,8 +305,10 @@ fn without_brackets(text: &str) -> Vec<CandidateReading> {
     let readers = [tagged_text::read, options_or_url, call_pairs, named_options];
     let mut found: Vec<_> = readers.iter().filter_map(|read| read(text)).collect();
     if found.is_empty() {
-        // Keywords first, then lines of pairs.
-        let pairs = unbracketed::any_keywords(text).or_else(|| unbracketed::lines(text));
+        // Indented values first, then keywords, then lines of pairs.
+        let pairs = indented::read(text)
+            .or_else(|| unbracketed::any_keywords(text))
+            .or_else(|| unbracketed::lines(text));
         found.extend(pairs);
     }
     found.into_iter().map(CandidateReading::from).collect()

@@ -515,6 +515,15 @@ pub(super) fn holds_schema(node: &ParsedValue) -> bool {
     node.any_inside(|key, inner| (key == "type" && is_type_word(inner)) || holds_schema(inner))
 }
 
+/// Returns whether the parameters of a call have values, as some models write them; those of a definition are a schema.
+fn are_values(parameters: &ParsedValue) -> bool {
+    let ParsedValue::Map(pairs) = parameters else {
+        return false;
+    };
+    let declares = value_of(pairs, "properties").is_some() || holds_schema(parameters);
+    !pairs.is_empty() && !declares && !is_signature(pairs.iter())
+}
+
 /// Returns whether pairs are a schema or a tool's definition in the place of arguments. `is_param` tells which keys are real
 /// parameters.
 pub(super) fn is_schema_of_arguments(pairs: &[Pair], is_param: &dyn Fn(&str) -> bool) -> bool {
@@ -523,9 +532,12 @@ pub(super) fn is_schema_of_arguments(pairs: &[Pair], is_param: &dyn Fn(&str) -> 
     let carries_call = ["arguments", "args", "function"]
         .iter()
         .any(|key| matches!(get(key), Some(ParsedValue::Map(_) | ParsedValue::Text(_))));
+    let holds_values = get("parameters").is_some_and(are_values);
+    let carries_call = carries_call || holds_values;
     let names_type = get("type").is_some_and(is_type_word);
     let describes = has_any(&["description"]) && has_any(&["parameters", "name", "type"]);
-    let is_definition = names_type && (!carries_call || has_any(&["description", "parameters"]));
+    let declares = has_any(&["description"]) || (has_any(&["parameters"]) && !holds_values);
+    let is_definition = names_type && (!carries_call || declares);
     is_definition
         || describes
         || matches!(get("properties"), Some(ParsedValue::Map(_) | ParsedValue::List(_)))

@@ -15,6 +15,7 @@
 #![doc = include_str!("README.md")]
 
 mod arguments;
+mod call_header;
 mod called_in_syntax;
 mod called_names;
 mod candidates;
@@ -26,6 +27,7 @@ mod explain;
 mod finalize;
 mod form_repair;
 mod heuristics;
+mod indented;
 mod limits;
 pub mod name;
 mod nearest;
@@ -81,6 +83,8 @@ pub use shape::{ArgumentShape, ItemCount, NumberRange, ParameterShape, ValueKind
 pub use thought::without_thoughts;
 pub use unit::DeclaredUnit;
 
+#[cfg(test)]
+mod call_form_tests;
 #[cfg(test)]
 mod guard_tests;
 #[cfg(test)]

@@ -151,6 +151,13 @@ pub(super) fn resolve_value(received: &str, known: &[String]) -> NameResolution 
     let mut quotes = "\"'`“‘«".chars().zip("\"'`”’»".chars());
     let inner = quotes.find_map(|(open, close)| received.strip_prefix(open)?.strip_suffix(close));
     let inner = inner.unwrap_or(received);
+    // A dash before a name may be "not", or strike it out.
+    let denied = inner.strip_prefix(['-', '‐', '‑', '–']);
+    if denied.is_some_and(|name| name.starts_with(char::is_alphanumeric)) {
+        return NameResolution::Unknown {
+            nearest: nearest(received, known.iter().map(String::as_str)),
+        };
+    }
     let unmarked = || inner.trim_end().trim_end_matches(['.', ',', '!']);
     by_form(&fold(inner), known)
         .or_else(|| by_form(&fold(unmarked()), known))

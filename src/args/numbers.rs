@@ -74,8 +74,14 @@ impl NumberSite<'_> {
         }
         let text = self.site.node.as_text().map(|text| unquoted(text.trim()));
         let quantity = text.and_then(|text| Some((text, unit::quantity(text)?)));
-        let (text, quantity) =
-            quantity.ok_or_else(|| self.refuse("not_a_number", "this is not a number"))?;
+        let (text, quantity) = quantity.ok_or_else(|| {
+            let is_foreign = |c: char| !c.is_ascii() && c.is_numeric();
+            let reason = match text.is_some_and(|text| text.contains(is_foreign)) {
+                true => "this is not a number in the digits 0 to 9",
+                false => "this is not a number",
+            };
+            self.refuse("not_a_number", reason)
+        })?;
         if self.has_two_readings(text, quantity.suffix) {
             let reason = "the point may group thousands or begin a fraction";
             return Err(self.refuse("ambiguous_number", reason));

@@ -55,9 +55,11 @@ const NUMERAL_BYTES_MAX: usize = 60;
 /// Reads all of `text` as a number; `None` if it is anything else.
 pub(super) fn parse(text: &str) -> Option<ParsedNumeral> {
     let text = text.trim();
-    if text.starts_with(|c: char| ('０'..='９').contains(&c)) && text.len() <= 3 * NUMERAL_BYTES_MAX
-    {
-        return parse(&narrow(text));
+    if !text.is_ascii() && text.len() <= 3 * NUMERAL_BYTES_MAX {
+        let narrow = narrow(text);
+        if narrow != text {
+            return parse(&narrow);
+        }
     }
     let (negative, body) = sign(text);
     if is_not_finite(body) {
@@ -70,14 +72,26 @@ pub(super) fn parse(text: &str) -> Option<ParsedNumeral> {
     radix(body, negative).or_else(|| decimal(&without_separators(body)?, negative))
 }
 
-/// Converts full-width digits and points, as East Asian keyboards write them, to ASCII.
+/// Converts full-width characters, as East Asian keyboards write them, and fractions that are one character to ASCII.
 pub(super) fn narrow(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '０'..='９' | '．' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
-            _ => c,
-        })
-        .collect()
+    const FRACTIONS: [(char, &str); 7] = [
+        ('½', ".5"),
+        ('¼', ".25"),
+        ('¾', ".75"),
+        ('⅛', ".125"),
+        ('⅜', ".375"),
+        ('⅝', ".625"),
+        ('⅞', ".875"),
+    ];
+    let mut narrowed = String::with_capacity(text.len());
+    for c in text.chars() {
+        match (c, FRACTIONS.iter().find(|(fraction, _)| *fraction == c)) {
+            (_, Some((_, decimal))) => narrowed.push_str(decimal),
+            ('！'..='～', _) => narrowed.extend(char::from_u32(u32::from(c) - 0xfee0)),
+            _ => narrowed.push(c),
+        }
+    }
+    narrowed
 }
 
 fn sign(text: &str) -> (bool, &str) {

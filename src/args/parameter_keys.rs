@@ -110,6 +110,10 @@ pub(super) fn find(params: &[ParameterShape], key: &str) -> Option<usize> {
     exact
         .or_else(|| params.iter().position(is_alias))
         .or_else(|| {
+            // The protocol's own key is no spelling of another.
+            if key == heuristics::PROTOCOL_KEY {
+                return None;
+            }
             let mut same = params
                 .iter()
                 .enumerate()

@@ -56,6 +56,20 @@ impl SkippedText {
         }
     }
 
+    /// Returns the name of another tool if the text is a call of it without arguments: `<reset/>`, `call:align`.
+    pub(super) fn called_name(&self) -> Option<&str> {
+        let text = self.text.trim().trim_end_matches(':');
+        let inside = text
+            .strip_prefix('<')
+            .and_then(|text| text.strip_suffix('>'));
+        let name = inside.map_or(text, |inside| inside.trim_matches('/').trim());
+        let name = ["call:", "function="]
+            .iter()
+            .find_map(|mark| name.strip_prefix(mark))
+            .unwrap_or(name);
+        (name.len() < text.len() && vocabulary().is_other_tool(name)).then_some(name)
+    }
+
     /// Returns whether this is a lone exclamation mark, which programs read as "not".
     fn is_negation_sign(&self) -> bool {
         let text = self.text.trim();

@@ -28,7 +28,7 @@ pub(super) struct StrippedText<T> {
 /// Returns the text inside, if anything was around it; a marker that announces a call with nothing after it is a cut.
 pub(super) fn strip_wrapper(text: &str) -> Result<Option<StrippedText<Cow<'_, str>>>, TextFlaw> {
     let layers = [
-        channels, numbered, reasoning, marker, react, assignment, printed, pythonic,
+        channels, numbered, addressed, reasoning, marker, react, assignment, printed, pythonic,
     ];
     let mut rest = WrapperLayer::new(text, FormRepair::Prose);
     for _ in 0..LAYERS_MAX {
@@ -117,6 +117,21 @@ fn numbered(text: &str) -> Option<WrapperLayer<'_>> {
     })
 }
 
+/// Strips `<|recipient|>stroke⏎<|content|>{…}` and `>>>stroke⏎{…}`, which name whom the message is for.
+fn addressed(text: &str) -> Option<WrapperLayer<'_>> {
+    let text = text.strip_prefix("<|from|>assistant").unwrap_or(text);
+    let text = text.trim_start();
+    let (tool, rest) = match text.strip_prefix("<|recipient|>") {
+        Some(message) => message.split_once("<|content|>")?,
+        None => text.strip_prefix(">>>")?.split_once('\n')?,
+    };
+    let tool = tool.trim();
+    is_identifier(tool).then(|| WrapperLayer {
+        tool: Some(tool.to_owned()),
+        ..WrapperLayer::new(rest, FormRepair::Tag)
+    })
+}
+
 /// Marks around special tokens.
 const MARKS: [(&str, &str); 2] = [("<|", "|>"), ("<｜", "｜>")];
 
@@ -133,7 +148,9 @@ fn marker(text: &str) -> Option<WrapperLayer<'_>> {
         "<functioncall>",
         "<s>",
     ];
-    const AFTER: [&str; 9] = [
+    const AFTER: [&str; 10] = [
+        // The end of a turn, which asks for nothing.
+        "<|stop|>",
         "[/TOOL_CALLS]",
         "[END_TOOL_REQUEST]",
         "[/TOOL_REQUEST]",

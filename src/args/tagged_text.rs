@@ -81,7 +81,7 @@ pub(super) fn read(text: &str) -> Option<UnbracketedPairs> {
         pos = at + length + 1;
         if let Some(name) = inside.strip_prefix('/') {
             reader.skip_words_after_child(between);
-            reader.close(name.trim(), text.get(..at)?)?;
+            reader.close(local_name(name.trim()), text.get(..at)?)?;
         } else {
             reader.skip_words(between)?;
             reader.start(inside, pos)?;
@@ -94,6 +94,12 @@ pub(super) fn is_wrapper(name: &str) -> bool {
     WRAPPERS
         .iter()
         .any(|wrapper| name.eq_ignore_ascii_case(wrapper))
+}
+
+/// Returns the name of a call's tag without its namespace, as in `<minimax:tool_call>`.
+fn local_name(name: &str) -> &str {
+    let local = name.rsplit_once(':').map(|(_, local)| local);
+    local.filter(|local| is_wrapper(local)).unwrap_or(name)
 }
 
 fn is_carrier(name: &str) -> bool {
@@ -138,6 +144,7 @@ impl<'a> TagReader<'a> {
         let ends_name = |c: char| c.is_whitespace() || c == '=';
         let end = inside.find(ends_name).unwrap_or(inside.len());
         let (name, rest) = inside.split_at_checked(end)?;
+        let name = local_name(name);
         let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
         let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
             && name.chars().all(is_inside);

@@ -61,7 +61,7 @@ pub(super) fn guarded(text: &str) -> Result<ArgumentReading, Box<ArgumentRefusal
 }
 
 /// Returns one letter per column of the table: `.` runs, `!` runs after a loss, `r` is refused.
-fn columns(text: &str) -> String {
+pub(super) fn columns(text: &str) -> String {
     let letter = |outcome: Result<ArgumentReading, Box<ArgumentRefusal>>| match outcome {
         Ok(reading) if reading.loss == RepairClass::L2 => '!',
         Ok(_) => '.',
@@ -73,7 +73,7 @@ fn columns(text: &str) -> String {
         .collect()
 }
 
-fn check(rows: &[(&str, &str)]) {
+pub(super) fn check(rows: &[(&str, &str)]) {
     for (text, want) in rows {
         assert_eq!(
             columns(text),
@@ -273,7 +273,7 @@ fn envelopes_are_opened_and_never_overlooked() {
         (r#"{"input": "align(scene='koi')"}"#, "!!rr"),
         (r#""note": "koi"}"#, "!!rr"),
         ("note: koi}", "!!rr"),
-        ("--note koi}", "!!!r"),
+        ("--note koi}", "!!rr"),
         (
             r#"{"args": {"scene": "koi"}, "params": {"scene": "star"}}"#,
             "!!rr",

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 
 /// Tags around thoughts.
-const TAGS: [(&str, &str); 5] = [
+const TAGS: [(&str, &str); 7] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
     ("<reasoning>", "</reasoning>"),
     ("<scratchpad>", "</scratchpad>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("[THINK]", "[/THINK]"),
 ];
 
 /// Marks around thoughts on a channel of their own.

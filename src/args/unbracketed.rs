@@ -41,7 +41,10 @@ pub(super) fn keywords(text: &str, quotes: QuoteMatching) -> Option<UnbracketedP
     if !text.contains([':', '=']) {
         return None;
     }
-    let mut parser = TolerantParser::new(text, 0, quotes);
+    // A semicolon that separates nothing ends the statement.
+    let statement = text.trim_end().strip_suffix(';');
+    let statement = statement.filter(|statement| !statement.contains(';'));
+    let mut parser = TolerantParser::new(statement.unwrap_or(text), 0, quotes);
     let pairs = parser.pairs(PairsEnd::Text, 0).ok()?;
     let mut loose = UnbracketedPairs::of(FormRepair::Keywords);
     loose.forms.extend(&parser.forms);
@@ -77,6 +80,8 @@ fn call_in(text: &str, quotes: QuoteMatching) -> Option<UnbracketedPairs> {
     let mut loose = UnbracketedPairs::of(FormRepair::Call);
     loose.pairs = call_pairs(&mut parser, name)?;
     loose.cut = parser.cut;
+    // `stroke.call(…)` is a call of `stroke`.
+    let name = name.strip_suffix(".call").unwrap_or(name);
     loose.tool = Some(name.to_owned()).filter(|name| !name.is_empty());
     if loose.cut {
         loose.forms.extend(&parser.forms);
@@ -147,6 +152,10 @@ pub(super) fn lines(text: &str) -> Option<UnbracketedPairs> {
     }
     let is_empty = |line: &str| matches!(line.trim(), "" | "---" | "...");
     let mut lines = lines.into_iter().filter(|line| !is_empty(line)).peekable();
+    if let Some(tool) = lines.peek().and_then(|line| tool_heading(line)) {
+        loose.tool = Some(tool.to_owned());
+        lines.next();
+    }
     while let Some(line) = lines.next() {
         if loose.pairs.len() == PAIRS_MAX {
             return None;
@@ -200,6 +209,14 @@ fn is_heading(line: &str, next: Option<&str>) -> bool {
     table.or(headed).is_some_and(super::heuristics::is_wrapper)
 }
 
+/// Returns the tool that a table's heading names: `[stroke]`.
+fn tool_heading(line: &str) -> Option<&str> {
+    let name = line.trim().strip_prefix('[')?.strip_suffix(']')?;
+    let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_name = name.starts_with(char::is_alphabetic) && name.chars().all(is_inside);
+    (is_name && !super::heuristics::is_wrapper(name)).then_some(name)
+}
+
 /// Splits `stroke --scene koi` and `stroke scene=koi` into the tool's name and its options or keywords.
 pub(super) fn leading_name(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix("$ ").unwrap_or(text);
@@ -230,6 +247,7 @@ pub(super) fn options(text: &str) -> Option<UnbracketedPairs> {
             .strip_prefix("--")
             .filter(|name| !name.is_empty() && loose.pairs.len() < PAIRS_MAX)?;
         if let Some((key, value)) = option.split_once('=') {
+            loose.cut |= value.is_empty() && words.peek().is_none();
             loose.push(key, value)?;
         } else if let Some(value) =
             words.next_if(|next| !next.starts_with("--") && *next != DRY_RUN_OPTION)

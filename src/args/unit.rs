@@ -217,7 +217,7 @@ fn gcd(mut a: u128, mut b: u128) -> u128 {
 }
 
 fn fold(name: &str) -> String {
-    let name = name.trim().trim_end_matches('.').to_lowercase();
+    let name = numeral::narrow(name.trim().trim_end_matches('.')).to_lowercase();
     if !name.contains('/') && !name.contains(" per ") {
         return name;
     }

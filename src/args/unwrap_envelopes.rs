@@ -70,9 +70,11 @@ impl CallReader<'_> {
         self.judge_empty_call(&candidate, text);
         let is_prose = candidate.is_loose && !self.knows_a_key(&candidate.node);
         match candidate.flaw {
-            _ if is_prose => Err(flaw_issue(TextFlaw::NoArguments)),
-            Some(flaw) => Err(flaw_issue(flaw)),
-            None if candidate.node.as_text().is_some() => Err(flaw_issue(TextFlaw::NoArguments)),
+            _ if is_prose => Err(self.flaw_without_default(TextFlaw::NoArguments, text)),
+            Some(flaw) => Err(self.flaw_without_default(flaw, text)),
+            None if candidate.node.as_text().is_some() => {
+                Err(self.flaw_without_default(TextFlaw::NoArguments, text))
+            }
             None => self.unwrapped_pairs(candidate.node, left),
         }
     }

@@ -85,7 +85,10 @@ impl CallReader<'_> {
             }
             match piece.meaning(&self.shape.tool_names) {
                 SkippedMeaning::Packaging => {}
-                SkippedMeaning::Words => self.add_other_text(received),
+                SkippedMeaning::Words => match piece.called_name() {
+                    Some(tool) => self.check_tool_name(tool, &ParsedValue::Text(tool.to_owned())),
+                    None => self.add_other_text(received),
+                },
                 SkippedMeaning::Arguments => self.add_commented_out(received),
                 SkippedMeaning::Refusal if piece.place == SkippedPlace::Around => {
                     self.withhold("", received, ReaderRule::OtherText);

@@ -40,7 +40,12 @@ impl Node {
         nearest.sort_by_key(|near| intended.is_none_or(|tool| tool.name != *near));
         let nearest = nearest.join(", ");
         let name: String = name.chars().take(80).collect();
-        let message = format!("there is no tool {name:?}; the tools, nearest first: {nearest}");
+        let message = match name.trim().is_empty() {
+            true => format!(
+                "the call names no tool: its `name` is missing or empty; the tools: {nearest}"
+            ),
+            false => format!("there is no tool {name:?}; the tools, nearest first: {nearest}"),
+        };
         let offered = intended.and_then(|tool| Some((tool, self.same_call(tool, request)?)));
         match offered {
             None => *refused("unknown_tool", message),

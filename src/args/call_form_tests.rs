@@ -1,0 +1,118 @@
+//! Tests calls in the syntax of models, of which all is read or nothing runs.
+#![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+
+use super::tests::{check, guarded};
+use serde_json::{Value, json};
+
+#[test]
+fn a_call_in_a_models_own_syntax_is_read() {
+    for text in [
+        r#"{"type": "function", "name": "stroke", "parameters": {"scene": "koi"}}"#,
+        r#"{"type": "function", "function": "stroke", "parameters": {"scene": "koi"}}"#,
+        "<|recipient|>stroke\n<|content|>{\"scene\": \"koi\"}<|stop|>",
+        "<|from|>assistant\n<|recipient|>stroke\n<|content|>{\"scene\": \"koi\"}<|stop|>",
+        ">>>stroke\n{\"scene\": \"koi\"}",
+        "<|python_tag|>stroke.call(scene=\"koi\")",
+        "<minimax:tool_call><invoke name=\"stroke\"><parameter name=\"scene\">koi</parameter></invoke></minimax:tool_call>",
+        "<seed:tool_call><function=stroke><parameter=scene>koi</parameter></function></seed:tool_call>",
+        "<|START_THINKING|>the {star}?<|END_THINKING|><|START_ACTION|>[{\"tool_call_id\": \"0\", \"tool_name\": \"stroke\", \"parameters\": {\"scene\": \"koi\"}}]<|END_ACTION|>",
+        "[stroke]\nscene = \"koi\"",
+        "scene: |\n  koi",
+        "scene: >-\n  koi\n",
+        "stroke:\n  scene: koi",
+        "scene: koi;",
+    ] {
+        let read = guarded(text).map_err(|refusal| refusal.to_string());
+        assert_eq!(
+            Value::Object(read.unwrap().given),
+            json!({"scene": "koi"}),
+            "{text}"
+        );
+    }
+    check(&[
+        (
+            r#"{"type": "function", "name": "stroke", "parameters": {"type": "object", "properties": {"scene": {}}}}"#,
+            "!!rr",
+        ),
+        (
+            r#"{"type": "function", "name": "stroke", "parameters": {"scene": {"type": "string"}}}"#,
+            "!!rr",
+        ),
+        (
+            r#"{"type": "function", "name": "align", "parameters": {"scene": "koi"}}"#,
+            "!!rr",
+        ),
+        ("<|recipient|>reset\n<|content|>{}<|stop|>", "!!rr"),
+        (">>>reset\n{}", "!!rr"),
+        ("[reset]\nscene = \"koi\"", "!!rr"),
+        ("reset.call(scene=\"koi\")", "!!rr"),
+        ("note: |\n  a\n  b", "!!rr"),
+        ("scene: |", "!rrr"),
+        ("scene: koi; fps: 5;", "!!rr"),
+    ]);
+}
+
+#[test]
+fn the_default_is_not_drawn_in_place_of_a_value_that_is_seen() {
+    for text in [
+        "--scene koi --",
+        "stroke --scene koi -d",
+        "echo stroke --scene koi",
+        "scene -> koi",
+        "scene is koi",
+        "scene != \"koi\"",
+        "(scene koi)",
+        "measured:\n  dx: 0.8\n  dy: -0.3",
+        r#"{"input": "scene is koi"}"#,
+        "| scene | koi |",
+        "<tool_call>stroke\n<arg_key>scene</arg_key>\n<arg_value>koi</arg_value>\n</tool_call>\n<tool_call>reset</tool_call>",
+        "<stroke scene=\"koi\"/><reset/>",
+        "<function=stroke><parameter=scene>koi</parameter></function><function=reset></function>",
+        "call:align{}",
+    ] {
+        check(&[(text, "!!rr")]);
+    }
+}
+
+#[test]
+fn the_header_of_a_call_without_arguments_is_cut_off() {
+    for text in [
+        "<｜tool▁call▁begin｜>function<｜tool▁sep｜>stroke\n```json\n",
+        "‹｜tool▁call▁begin｜>function‹｜tool▁sep｜>stroke\n```json\n",
+        "```json\n",
+        "[TOOL_CALLS]stroke[ARGS]",
+        "<tool_call>stroke",
+        "const args =",
+        "--scene=",
+    ] {
+        let complaint = guarded(text).unwrap_err().complaints[0].code;
+        assert_eq!(complaint, "cut_off", "{text}");
+        check(&[(text, "!!rr")]);
+    }
+    check(&[
+        ("[TOOL_CALLS]stroke[ARGS]{}", "...."),
+        ("```json\n{}\n```", "...."),
+        ("draw it<|im_end|>", "!!!r"),
+    ]);
+}
+
+#[test]
+fn a_mark_that_denies_is_no_form() {
+    check(&[
+        (r#"{"scene": "-koi"}"#, "!rrr"),
+        (r#"{"scene": "- koi"}"#, "...."),
+    ]);
+    let read = guarded(r#"{"scene": "koi", "_meta": "leaf"}"#).unwrap();
+    assert_eq!(Value::Object(read.given), json!({"scene": "koi"}));
+}
+
+#[test]
+fn full_width_numbers_and_fractions_are_read() {
+    for (written, want) in [("５０ｍｍ", 0.05), ("½ inch", 0.0127), ("1½ cm", 0.015)] {
+        let read = guarded(&format!(r#"{{"lift": "{written}"}}"#)).unwrap();
+        assert_eq!(read.understood["lift"], want, "{written}");
+    }
+    check(&[(r#"{"fps": "½"}"#, "!rrr")]);
+    let refused = guarded(r#"{"lift": "٥٠ mm"}"#).unwrap_err().to_string();
+    assert!(refused.contains("the digits 0 to 9"), "{refused}");
+}
