@@ -1,5 +1,9 @@
 //! Tests calls in the syntax of models, of which all is read or nothing runs.
-#![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
 
 use super::tests::{check, guarded};
 use serde_json::{Value, json};
@@ -46,6 +50,11 @@ fn a_call_in_a_models_own_syntax_is_read() {
         (">>>reset\n{}", "!!rr"),
         ("[reset]\nscene = \"koi\"", "!!rr"),
         ("reset.call(scene=\"koi\")", "!!rr"),
+        (
+            "<dry_run:tool_call><scene>koi</scene></dry_run:tool_call>",
+            "!!rr",
+        ),
+        ("{note: ½}", "...."),
         ("note: |\n  a\n  b", "!!rr"),
         ("scene: |", "!rrr"),
         ("scene: koi; fps: 5;", "!!rr"),

@@ -72,7 +72,9 @@ impl NumberSite<'_> {
         if let ParsedValue::Number(number) = self.site.node {
             return Ok(ParsedNumber::of_json(number));
         }
-        let text = self.site.node.as_text().map(|text| unquoted(text.trim()));
+        let text = self.site.node.as_text();
+        let text = text.map(|text| numeral::narrow(unquoted(text.trim())));
+        let text = text.as_deref();
         let quantity = text.and_then(|text| Some((text, unit::quantity(text)?)));
         let (text, quantity) = quantity.ok_or_else(|| {
             let is_foreign = |c: char| !c.is_ascii() && c.is_numeric();
@@ -118,7 +120,6 @@ impl NumberSite<'_> {
     /// three zeros after the point add nothing unless they are thousands. JSON's own numbers have one reading.
     fn has_two_readings(&self, text: &str, suffix: &str) -> bool {
         let number = text.strip_suffix(suffix).unwrap_or(text).trim_end();
-        let number = numeral::narrow(number);
         let Some((whole, "000")) = number.rsplit_once('.') else {
             return false;
         };

@@ -55,11 +55,9 @@ const NUMERAL_BYTES_MAX: usize = 60;
 /// Reads all of `text` as a number; `None` if it is anything else.
 pub(super) fn parse(text: &str) -> Option<ParsedNumeral> {
     let text = text.trim();
-    if !text.is_ascii() && text.len() <= 3 * NUMERAL_BYTES_MAX {
-        let narrow = narrow(text);
-        if narrow != text {
-            return parse(&narrow);
-        }
+    if text.starts_with(|c: char| ('０'..='９').contains(&c)) && text.len() <= 3 * NUMERAL_BYTES_MAX
+    {
+        return parse(&narrow(text));
     }
     let (negative, body) = sign(text);
     if is_not_finite(body) {

@@ -61,7 +61,7 @@ pub(super) fn guarded(text: &str) -> Result<ArgumentReading, Box<ArgumentRefusal
 }
 
 /// Returns one letter per column of the table: `.` runs, `!` runs after a loss, `r` is refused.
-pub(super) fn columns(text: &str) -> String {
+fn columns(text: &str) -> String {
     let letter = |outcome: Result<ArgumentReading, Box<ArgumentRefusal>>| match outcome {
         Ok(reading) if reading.loss == RepairClass::L2 => '!',
         Ok(_) => '.',
