@@ -1,6 +1,6 @@
 //! `bus`: scans, monitors and configures the servos on a port, without a node.
 
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tokio::signal::ctrl_c;
 
+use super::questions::{self, FULL_YES};
 use super::{ExitStatus, NodeOptions, terminal_output};
 use base::clock::NodeClock;
 use link::serial::SerialLink;
@@ -419,10 +420,7 @@ fn written_text(steps: &[SetupStep]) -> String {
 
 /// Asks for consent to take torque off a servo. Returns whether it was given.
 fn confirm_torque_off(what: &str, id: u8) -> anyhow::Result<bool> {
-    terminal_output::note(&format!(
-        "{what} servo {id}: what it carries drops. Write `yes` to go on:"
-    ));
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line)?;
-    Ok(line.trim() == "yes")
+    let question = format!("{what} servo {id}: what it carries drops. Write `yes` to go on:");
+    let answer = questions::answer_to(&question)?.unwrap_or_default();
+    Ok(questions::agrees(&answer, &FULL_YES))
 }

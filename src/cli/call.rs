@@ -193,7 +193,7 @@ async fn call(
                 _ => cancelled.cancel(),
             },
             _ = poll.tick() => if let Some(door) = &door {
-                pens.poll(door, None, keys.is_heard()).await;
+                pens.poll(door, None, &mut keys).await;
             },
             _ = terminate.recv() => {
                 // Taken before the arms are stopped.

@@ -53,7 +53,7 @@ pub(super) async fn own_job(
                     break progress;
                 }
                 if progress.pen.is_some() {
-                    pens.poll(door, Some(job), keys.is_heard()).await;
+                    pens.poll(door, Some(job), &mut keys).await;
                 }
             }
             _ = interrupt.recv() => { stop(door, stops > 0); stops += 1; }

@@ -74,7 +74,7 @@ pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<Ex
         model: choose_arm(&args, &library, &port, &found)?,
         name: match args.name {
             Some(name) => name,
-            None => ask("what is this node called?", &machine_name()),
+            None => ask("what is this node called?", &machine_name())?,
         },
         scenes: node.scenes.as_ref().map(std::path::absolute).transpose()?,
         port,
@@ -173,7 +173,7 @@ fn fitting_arms(library: &SceneLibrary, found: &[FoundServo]) -> Vec<String> {
     let fewest = fits.iter().map(|(strangers, _)| *strangers).min();
     let best = fits.into_iter().filter(|(count, _)| Some(*count) == fewest);
     let mut names: Vec<String> = best.map(|(_, name)| name).collect();
-    // Arms with the same servos are indistinguishable: Enter takes the first.
+    // Arms with the same servos are indistinguishable: the usual one is shown first.
     names.sort_by_key(|name| name != USUAL_ARM);
     names
 }

@@ -1,6 +1,7 @@
 //! `scene new`: writes a complete, commented scene from an arm, a sheet's size and a name, with the sheet in good reach.
 
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -130,8 +131,8 @@ impl SceneChoices {
     /// Takes the given options, and asks for the rest at a terminal.
     fn ask(library: &SceneLibrary, args: &NewSceneArgs) -> anyhow::Result<Self> {
         let answer = |given: Option<String>, question: &str, default: &str| match given {
-            Some(given) => given,
-            None if args.yes => default.to_owned(),
+            Some(given) => Ok(given),
+            None if args.yes => Ok(default.to_owned()),
             None => ask(question, default),
         };
         let stem = args.file.as_ref().and_then(|file| file.file_stem());
@@ -142,11 +143,11 @@ impl SceneChoices {
             bail!("a scene is called as its file: the file is {stem}.toml and --name is {name}");
         }
         let name = args.name.clone().or(stem);
-        let name = answer(name, "what is the scene called?", "mine");
+        let name = answer(name, "what is the scene called?", "mine")?;
         check_name(&name)?;
         let arm = match &args.arm {
             Some(arm) => arm.clone(),
-            None if args.yes => "so101".to_owned(),
+            None if args.yes || !std::io::stdin().is_terminal() => "so101".to_owned(),
             None => pick("which arm is it for?", &arms_with_scenes(library))?,
         };
         let template = scene_of(library, &arm)?;
@@ -155,7 +156,7 @@ impl SceneChoices {
             Some(sheet_mm) => sheet_mm,
             None => {
                 let default = format!("{width}x{height}mm");
-                let given = answer(None, "how large is the sheet, width x height?", &default);
+                let given = answer(None, "how large is the sheet, width x height?", &default)?;
                 size_mm(&given).map_err(|error| anyhow!("the sheet: {error}"))?
             }
         };
@@ -163,7 +164,7 @@ impl SceneChoices {
             .pen(0)
             .map(|pen| pen.name.clone())
             .unwrap_or_default();
-        let pen = answer(args.pen.clone(), "what is the pen called?", &pen);
+        let pen = answer(args.pen.clone(), "what is the pen called?", &pen)?;
         Ok(Self {
             name,
             sheet_mm,
@@ -283,7 +284,7 @@ fn check_name(name: &str) -> anyhow::Result<()> {
 fn arms_with_scenes(library: &SceneLibrary) -> Vec<String> {
     let mut arms = library.arms();
     arms.retain(|arm| flat_scene_of(library, arm).is_some());
-    // The first is the default.
+    // The usual one is shown first.
     arms.sort_by_key(|arm| arm != "so101");
     arms
 }

@@ -4,6 +4,7 @@
 use serde::Deserialize as _;
 
 use super::operator_door::OperatorDoor;
+use super::stop_keys::StopKeyListener;
 use super::terminal_output;
 use node::operator_verb::OperatorVerb;
 use tools::AwaitedPen;
@@ -15,8 +16,13 @@ pub(super) struct PenPrompt {
 }
 
 impl PenPrompt {
-    /// Checks whether a job waits for a pen, and asks once for each. `has_keys` is true if a person can press y.
-    pub(super) async fn poll(&mut self, door: &OperatorDoor, job: Option<&str>, has_keys: bool) {
+    /// Checks whether a job waits for a pen, and asks once for each. A y that was pressed before that answers nothing.
+    pub(super) async fn poll(
+        &mut self,
+        door: &OperatorDoor,
+        job: Option<&str>,
+        keys: &mut StopKeyListener,
+    ) {
         let verb = OperatorVerb::Pen {
             job: job.map(str::to_owned),
             confirmed: None,
@@ -31,7 +37,8 @@ impl PenPrompt {
             return;
         };
         let is_own = door.own().is_some();
-        terminal_output::note(&prompt(&awaited, has_keys, is_own));
+        keys.forget_confirmation();
+        terminal_output::note(&prompt(&awaited, keys.is_heard(), is_own));
         if awaited.is_simulated && is_own {
             self.confirm(door).await;
         }

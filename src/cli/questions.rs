@@ -1,8 +1,8 @@
-//! Questions to a person at the terminal; without a terminal, the default is the answer.
+//! Questions to a person at the terminal.
 
 use std::io::IsTerminal;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 
 use super::terminal_output;
 use base::wording::cut;
@@ -21,41 +21,73 @@ pub(super) fn confirm(question: &str, accepted: &[&str], refusal: &str) -> anyho
     if !std::io::stdin().is_terminal() {
         bail!("{refusal}");
     }
+    let answer = answer_to(question)?.unwrap_or_default();
+    Ok(agrees(&answer, accepted))
+}
+
+/// Returns whether an answer is one of the accepted words, in any case.
+pub(super) fn agrees(answer: &str, accepted: &[&str]) -> bool {
+    accepted.contains(&answer.trim().to_lowercase().as_str())
+}
+
+/// Asks, and returns the line that a person types after the question; `None` at the end of the input.
+pub(super) fn answer_to(question: &str) -> anyhow::Result<Option<String>> {
+    discard_typed();
     terminal_output::note(question);
     let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(accepted.contains(&answer.trim().to_lowercase().as_str()))
+    let length = std::io::stdin().read_line(&mut answer)?;
+    Ok((length > 0).then_some(answer))
 }
+
+/// Discards what was typed at the terminal before a question: it answers nothing.
+#[cfg(unix)]
+pub(super) fn discard_typed() {
+    use rustix::termios::{QueueSelector, tcflush};
+    // Without a terminal there is nothing to discard.
+    let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
+}
+
+/// Placeholder for systems whose terminals keep what was typed.
+#[cfg(not(unix))]
+pub(super) const fn discard_typed() {}
 
 /// Longest answer to a question.
 const ANSWER_CHARS_MAX: usize = 400;
 
-/// Has a person pick one of several by its number.
+/// Has a person at the terminal pick one of several by its number; none of them is the default.
+///
+/// # Errors
+/// None was picked.
 pub(super) fn pick(question: &str, choices: &[String]) -> anyhow::Result<String> {
     terminal_output::note(question);
     for (index, one) in choices.iter().enumerate() {
         terminal_output::note(&format!("  {}: {one}", index + 1));
     }
-    let answer = ask("its number", "1");
+    let range = format!("1 to {}", choices.len());
+    let answer = typed(&format!("its number [{range}]"))?;
     let index = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
     match index.and_then(|index| choices.get(index)) {
         Some(one) => Ok(one.clone()),
-        None => bail!("{answer:?} is not one of 1 to {}", choices.len()),
+        None if answer.is_empty() => bail!("none of {range} was picked; nothing was done"),
+        None => bail!("{answer:?} is not one of {range}; nothing was done"),
     }
 }
 
-/// Returns a person's answer, or the default if it is missing or empty.
-pub(super) fn ask(question: &str, default: &str) -> String {
+/// Returns a person's answer, or the default if it is empty or there is no terminal to ask at.
+pub(super) fn ask(question: &str, default: &str) -> anyhow::Result<String> {
     if !std::io::stdin().is_terminal() {
-        return default.to_owned();
+        return Ok(default.to_owned());
     }
-    terminal_output::note(&format!("{question} [{default}]"));
-    let mut answer = String::new();
-    if std::io::stdin().read_line(&mut answer).is_err() {
-        return default.to_owned();
-    }
-    match cut(answer.trim(), ANSWER_CHARS_MAX) {
-        answer if answer.is_empty() => default.to_owned(),
-        answer => answer,
-    }
+    let answer = typed(&format!("{question} [{default}]"))?;
+    Ok(match answer.is_empty() {
+        true => default.to_owned(),
+        false => answer,
+    })
+}
+
+/// Returns what a person types after a question, at most so much of it as an answer may have.
+fn typed(question: &str) -> anyhow::Result<String> {
+    let answer = answer_to(question)?;
+    let answer = answer.context("the input ended without an answer; nothing was done")?;
+    Ok(cut(answer.trim(), ANSWER_CHARS_MAX))
 }

@@ -49,6 +49,11 @@ impl StopKeyListener {
         self.original_settings.is_some()
     }
 
+    /// Forgets a confirmation that came before what it would confirm.
+    pub(super) fn forget_confirmation(&mut self) {
+        while self.confirmed.try_recv().is_ok() {}
+    }
+
     /// Waits for a key that stops or confirms, and returns whether it confirms.
     pub(super) async fn any(&mut self) -> bool {
         tokio::select! {

@@ -31,6 +31,9 @@ use support::chance::Chance;
 use support::person::{Person, plugged_in};
 use support::{Bench, PATIENCE};
 
+/// End of every question for consent.
+const ASKED: &str = "Write `yes` to go on:";
+
 /// Practice: the simulated arm works on a sheet that lies two millimetres lower than the scene says.
 fn practice() -> (Bench, String) {
     let bench = Bench::new();
@@ -66,7 +69,8 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     person.sees("step 7 of 12: the sheet, by hand");
     person.sees("not needed in practice");
     person.sees("step 8 of 12: your leave");
-    person.types("yes\n");
+    person.sees(ASKED);
+    person.types("Yes\n");
     person.sees("motion is enabled for scene first");
     person.sees("step 9 of 12: the sheet, felt by the arm");
     person.sees("press Enter to begin");
@@ -75,6 +79,7 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     person.ends_with(1);
     let mut person = Person::at(&bench, &args);
     person.sees("step 8 of 12: your leave");
+    person.sees(ASKED);
     person.types("yes\n");
     person.sees("press Enter to begin");
     person.types("\n");
@@ -85,12 +90,14 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
         > 0
     {}
     person.sees("write this into the file?");
+    person.sees(ASKED);
     person.types("yes\n");
     person.sees("accepted as calibration 1");
     person.sees("step 10 of 12: align");
     person.types("\n");
     // Leave is for the scene as it was.
     person.sees("leave is asked for again");
+    person.sees(ASKED);
     person.types("yes\n");
     person.sees("registration cross drawn");
     person.sees("press Enter to begin");
@@ -99,6 +106,7 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     // What was done is not done again.
     let mut person = Person::at(&bench, &args);
     person.sees("step 8 of 12: your leave");
+    person.sees(ASKED);
     person.types("yes\n");
     person.sees("the sheet, felt by the arm: done before");
     person.sees("align: done before");
@@ -121,6 +129,7 @@ fn moving_in_practice(bench: &Bench, file: &str) -> Person {
     let mut person = Person::at(bench, &args);
     person.sees("started, and ends with this guide: node bench");
     person.sees("step 8 of 12: your leave");
+    person.sees(ASKED);
     person.types("yes\n");
     person.sees("step 9 of 12: the sheet, felt by the arm");
     person.sees("press Enter to begin");
@@ -411,6 +420,7 @@ impl WrongArm {
                 "throw all of them away",
             ];
             if person.sees_one_of(&ends).0 < 2 {
+                person.sees(ASKED);
                 person.types("yes\n");
                 person.sees("accepted as calibration");
                 return;
@@ -455,6 +465,7 @@ impl WrongArm {
             person.types("\n");
         }
         person.sees("write this into the arm's file?");
+        person.sees(ASKED);
         person.types("yes\n");
         person.sees("accepted as calibration");
     }
@@ -572,6 +583,7 @@ impl WrongArm {
         loop {
             let printed = self.moves(person, "until an operator accepts it");
             person.sees_one_of(&["write this into the file?", "write it all the same?"]);
+            person.sees(ASKED);
             person.types("yes\n");
             person.sees("accepted as calibration");
             if printed.contains("6 points touched") {
@@ -604,6 +616,7 @@ impl WrongArm {
             "write it all the same?",
         ];
         if person.sees_one_of(&ends).0 > 0 {
+            person.sees(ASKED);
             person.types("yes\n");
             person.sees("accepted as calibration");
         }
@@ -612,6 +625,7 @@ impl WrongArm {
     /// Enables motion again, for the scene as it is now.
     fn leave(&self, person: &mut Person) {
         person.sees("leave is asked for again");
+        person.sees(ASKED);
         person.types("yes\n");
     }
 
@@ -632,6 +646,7 @@ impl WrongArm {
         self.tool(&mut person);
         self.sheet(&mut person);
         person.sees("step 8 of 12: your leave");
+        person.sees(ASKED);
         person.types("yes\n");
         self.felt(&mut person);
         open::lay(&self.sim, &self.truth);
@@ -650,6 +665,7 @@ impl WrongArm {
             .0
             == 0
         {
+            person.sees(ASKED);
             person.types("yes\n");
         }
         self.moves(&mut person, "drew 2 strokes");

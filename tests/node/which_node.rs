@@ -216,6 +216,44 @@ fn folders_in_a_node_file_are_those_beside_it_wherever_a_command_is_typed() {
     assert!(bench.path("one/state").is_dir());
 }
 
+/// Enter and Ctrl-D moved the arm of the first node.
+#[test]
+fn without_an_answer_no_node_is_picked() {
+    let nodes = TwoNodes::new();
+    for (answer, told) in [
+        ("\n", "none of 1 to 2 was picked; nothing was done"),
+        (
+            "\u{4}",
+            "the input ended without an answer; nothing was done",
+        ),
+        ("3\n", "is not one of 1 to 2; nothing was done"),
+    ] {
+        let mut person = Person::at(&nodes.bench, &["torque-off", "--yes"]);
+        person.sees("which one is meant?");
+        person.sees("its number [1 to 2]");
+        person.types(answer);
+        person.sees(told);
+        person.ends_with(1);
+    }
+}
+
+/// It answered a question that nobody had seen.
+#[test]
+fn what_is_typed_before_a_question_does_not_answer_it() {
+    let nodes = TwoNodes::new();
+    let mut person = Person::at(&nodes.bench, &["torque-off"]);
+    person.types("1\nyes\n");
+    person.sees("its number");
+    // The question is there before its answer is heard.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    person.types("2\n");
+    person.sees("on node right");
+    person.sees("Type yes to take its torque off:");
+    person.types("no\n");
+    person.sees("nothing was done");
+    person.ends_with(1);
+}
+
 #[test]
 fn a_stop_that_names_no_node_stops_all_of_them() {
     let nodes = TwoNodes::new();

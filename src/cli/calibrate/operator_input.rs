@@ -1,16 +1,23 @@
 //! Input from the person at the terminal: a single reader of standard input, because every reader takes lines from the others.
 
 use std::io::{BufRead, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::bail;
 use base::signals::{SignalKind, SignalListener};
 use tokio::sync::mpsc;
 
+use crate::questions::{self, FULL_YES};
 use crate::terminal_output;
 
 /// Input of the operator: answers and interrupts.
 pub(super) struct OperatorInput {
-    lines: mpsc::Receiver<String>,
+    /// Each line with the number of questions that had been asked when it was read.
+    lines: mpsc::Receiver<(u64, String)>,
+    questions: Arc<AtomicU64>,
+    /// Lines that were read before so many questions are discarded.
+    discarded: u64,
     interrupt: SignalListener,
 }
 
@@ -29,24 +36,44 @@ impl OperatorInput {
     /// Listens until the end of the process.
     pub(super) fn listen() -> anyhow::Result<Self> {
         let (sender, lines) = mpsc::channel(1);
+        let questions = Arc::new(AtomicU64::new(0));
+        let asked = Arc::clone(&questions);
         std::thread::spawn(move || {
             for line in std::io::stdin().lock().lines() {
                 let Ok(line) = line else { break };
+                let line = (asked.load(Ordering::Acquire), line);
                 if sender.blocking_send(line).is_err() {
                     break;
                 }
             }
         });
         let interrupt = SignalListener::listen(SignalKind::Interrupt)?;
-        Ok(Self { lines, interrupt })
+        Ok(Self {
+            lines,
+            questions,
+            discarded: 0,
+            interrupt,
+        })
     }
 
     /// Returns the next input. Cancel safe: no line is lost.
     pub(super) async fn next_input(&mut self) -> OperatorAnswer {
-        tokio::select! {
-            _ = self.interrupt.recv() => OperatorAnswer::Interrupt,
-            line = self.lines.recv() => line.map_or(OperatorAnswer::End, OperatorAnswer::Line),
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => return OperatorAnswer::Interrupt,
+                line = self.lines.recv() => match line {
+                    None => return OperatorAnswer::End,
+                    Some((asked, _)) if asked < self.discarded => {}
+                    Some((_, line)) => return OperatorAnswer::Line(line),
+                },
+            }
         }
+    }
+
+    /// Discards what was typed before the next question: it answers nothing.
+    fn discard_typed(&mut self) {
+        questions::discard_typed();
+        self.discarded = self.questions.fetch_add(1, Ordering::AcqRel) + 1;
     }
 
     /// Asks, and accepts only `yes` as consent; an interrupt means no. Fails if there is no terminal to ask at.
@@ -57,8 +84,9 @@ impl OperatorInput {
         if !std::io::stdin().is_terminal() {
             bail!("there is no terminal to ask at: say --yes");
         }
+        self.discard_typed();
         terminal_output::note(&format!("{question} Write `yes` to go on:"));
         let answer = self.next_input().await;
-        Ok(matches!(answer, OperatorAnswer::Line(line) if line.trim() == "yes"))
+        Ok(matches!(answer, OperatorAnswer::Line(line) if questions::agrees(&line, &FULL_YES)))
     }
 }
