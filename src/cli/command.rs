@@ -1,16 +1,17 @@
 //! The command line as data: every command with its options.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::duration::duration;
 use super::node_args::{AtArgs, NodeArgs};
 use super::serve_args::ServeArgs;
 use super::{
     arm, audit, bus, calibrate, call, clients, doctor, draw, explain, fleet, init, jog, nodes,
-    plan, reach, scenes, sim, token, tools,
+    plan, reach, scenes, sim, token, tools, unclear_stop,
 };
 
 /// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
@@ -21,6 +22,9 @@ pub struct Cli {
     pub(super) node: NodeArgs,
     #[command(subcommand)]
     pub(super) command: CliCommand,
+    /// How the line was read, where that differs from how it was typed.
+    #[arg(skip)]
+    pub(super) remark: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -240,10 +244,23 @@ pub(super) enum CliCommand {
 const OVERRIDES: [&str; 4] = ["--calibrated", "--allow-root", "--yes", "--again"];
 
 impl Cli {
-    /// Reads the command line, or ends the process with what is wrong with it.
+    /// Reads the command line, or ends the process with what is wrong with it. What means a stop is one.
     #[must_use]
     pub fn of_process() -> Self {
-        Self::try_parse().unwrap_or_else(|error| advised(error).exit())
+        let line: Vec<OsString> = std::env::args_os().collect();
+        let read = Self::try_parse_from(&line);
+        // Help and the version are no mistakes.
+        let stop = |error: clap::Error| match error.use_stderr() {
+            true => unclear_stop::of(&line).unwrap_or(Err(error)),
+            false => Err(error),
+        };
+        read.or_else(stop)
+            .unwrap_or_else(|error| advised(error).exit())
+    }
+
+    /// Returns whether a word is a command.
+    pub(super) fn has_command(word: &str) -> bool {
+        Self::command().find_subcommand(word).is_some()
     }
 }
 
@@ -278,7 +295,6 @@ fn advised(mut error: clap::Error) -> clap::Error {
 )]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
     use std::path::PathBuf;
 
     #[test]

@@ -50,6 +50,7 @@ mod terminal_output;
 mod token;
 mod tools;
 mod trace;
+mod unclear_stop;
 mod watch;
 mod which_node;
 
@@ -66,7 +67,7 @@ use node_args::AtArgs;
 ///
 /// # Errors
 /// Fails with one message that names the value, the limit and the fix.
-pub fn run(cli: Cli) -> anyhow::Result<ExitStatus> {
+pub fn run(mut cli: Cli) -> anyhow::Result<ExitStatus> {
     let sockets = match cli.command {
         CliCommand::Serve(_) => systemd::sockets()?,
         _ => systemd::ActivatedSockets::default(),
@@ -81,7 +82,12 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitStatus> {
         .worker_threads(1)
         .enable_all()
         .build()?;
+    let remark = cli.remark.take();
     let result = runtime.block_on(command(cli, sockets));
+    // A stop does not wait for a terminal that takes nothing.
+    if let Some(remark) = remark {
+        terminal_output::note(&remark);
+    }
     node::open::end_temporary();
     // A thread that still reads standard input must not hold the process.
     runtime.shutdown_background();

@@ -808,7 +808,8 @@ fn the_page_names_every_source_and_a_test_for_each() {
 }
 
 /// Words that the page's rows must have between them.
-const SOURCES: [&str; 44] = [
+const SOURCES: [&str; 45] = [
+    "`steadyhand` with another word for stopping",
     "Stop on the operator's page",
     "Emergency stop on the operator's page",
     "the `stop` tool",

@@ -255,6 +255,37 @@ fn what_is_typed_before_a_question_does_not_answer_it() {
 }
 
 #[test]
+fn a_stop_with_a_word_too_many_or_in_another_spelling_stops_and_says_so() {
+    let nodes = TwoNodes::new();
+    let status_of = |file| run_with(&nodes.bench, &["--config", file, "status"]).1;
+    let [left, right] = &nodes.files;
+    let (code, printed, said) = run_with(&nodes.bench, &["--config", left, "STOP", "--arm", "arm"]);
+    assert_eq!(code, 0, "{printed}{said}");
+    assert!(
+        said.contains("taken as `steadyhand stop`; not understood and left out: --arm arm"),
+        "{said}"
+    );
+    assert!(status_of(left).contains("stopped"), "{}", status_of(left));
+    let other = status_of(right);
+    assert!(!other.contains("stopped"), "{other}");
+    let (code, _, said) = run_with(&nodes.bench, &["stop", "--emergency"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        said.contains("`stop` was taken as `steadyhand estop`"),
+        "{said}"
+    );
+    for file in &nodes.files {
+        let status = status_of(file);
+        assert!(status.contains("emergency stop"), "{status}");
+    }
+    let (code, help, _) = run_with(&nodes.bench, &["stop", "--help"]);
+    assert!(
+        code == 0 && help.contains("Usage: steadyhand stop"),
+        "{help}"
+    );
+}
+
+#[test]
 fn a_stop_that_names_no_node_stops_all_of_them() {
     let nodes = TwoNodes::new();
     let (code, printed, _) = run_with(&nodes.bench, &["estop"]);
