@@ -121,6 +121,12 @@ fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
     })
 }
 
+/// Returns commands in backticks, with these options, each followed by another one.
+fn each_then(commands: impl Iterator<Item = String>, options: &str) -> String {
+    let typed = commands.map(|command| format!("`steadyhand {options}{command}`, then "));
+    typed.collect()
+}
+
 /// Refuses a scene's file where its name is asked for.
 fn refuse_scene_file(scene: Option<&str>) -> anyhow::Result<()> {
     let path = Path::new(scene.unwrap_or_default());
@@ -263,12 +269,15 @@ impl DrawCommand<'_> {
         exit: ExitStatus,
         messages: &[String],
     ) -> anyhow::Result<DrawOutcome> {
+        let own = self.door.own();
+        let start = own.and_then(|_| given_options::serve_line(&messages.concat(), self.options));
+        let messages: Vec<String> = messages.iter().cloned().chain(start).collect();
         if self.args.json {
             let (success, message) = (exit == ExitStatus::Done, messages.join("; "));
             let result = json!({ "success": success, "message": message, "drawing": drawing });
             terminal_output::json(&result)?;
         } else {
-            self.print_lines(messages);
+            self.print_lines(&messages);
         }
         Ok(DrawOutcome {
             exit,
@@ -313,16 +322,23 @@ impl DrawCommand<'_> {
         }
         let next: Vec<&str> = strings("next_commands").collect();
         let (last, before) = next.split_last()?;
-        let last = format!("steadyhand {}{last}", given_options::text(self.options));
+        let given = given_options::text(self.options);
         let at = self.at_words();
-        Some(match (self.door.own(), keeps_jobs(self.options)) {
-            (None, _) => {
-                let before = before
-                    .iter()
-                    .map(|command| format!("`steadyhand {command}{at}`, then "));
-                format!("what is left: {}`{last}{at}`", before.collect::<String>())
+        let before = before.iter().map(|command| format!("{command}{at}"));
+        let resets = self.door.own().map(|node| node.resets_at_next_start());
+        Some(match (resets, keeps_jobs(self.options)) {
+            (None, _) => format!(
+                "what is left: {}`steadyhand {given}{last}{at}`",
+                each_then(before, "")
+            ),
+            (Some(resets), true) if !resets.is_empty() => {
+                let address = given_options::addressing_text(self.options);
+                format!(
+                    "what is left: start a node that stays, in another terminal, with `steadyhand {given}serve`, then {}`steadyhand {address}{last}`",
+                    each_then(resets.into_iter(), &address)
+                )
             }
-            (Some(_), true) => format!("what is left: `{last}`"),
+            (Some(_), true) => format!("what is left: `steadyhand {given}{last}`"),
             (Some(_), false) => "what is left cannot be resumed: this simulated arm ends with the command; --state DIR keeps its jobs".to_owned(),
         })
     }

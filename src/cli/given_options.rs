@@ -53,6 +53,36 @@ pub(super) fn text(options: &NodeOptions) -> String {
         .collect()
 }
 
+/// Returns the options by which other commands address the node that `serve` starts with these.
+pub(super) fn addressing_text(options: &NodeOptions) -> String {
+    text(&NodeOptions {
+        config: options.config.clone(),
+        state: options.state.clone(),
+        ..NodeOptions::default()
+    })
+}
+
+/// Commands and calls that only a node which stays can carry out, as the messages of a node name them.
+const FOR_A_NODE_THAT_STAYS: [&str; 4] = [
+    "`steadyhand enable ",
+    "`steadyhand reset",
+    "`steadyhand clear",
+    "call `reset`",
+];
+
+/// Returns how to begin what the messages of a node that ends with its command tell an operator to do, if they do.
+pub(super) fn serve_line(answer: &str, options: &NodeOptions) -> Option<String> {
+    let is_told = FOR_A_NODE_THAT_STAYS
+        .iter()
+        .any(|told| answer.contains(told));
+    let (serve, address) = (text(options), addressing_text(options));
+    is_told.then(|| {
+        format!(
+            "the node of this command ends with it: first start one that stays, in another terminal, with `steadyhand {serve}serve`; then `steadyhand {address}enable …` and `steadyhand {address}reset` reach it"
+        )
+    })
+}
+
 /// Beginning of the command by which a node says that a drawing is resumed. It does not know the options that it was opened with.
 const DRAW: &str = "`steadyhand draw ";
 
@@ -78,6 +108,28 @@ pub(super) fn quoted_for_shell(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_only_a_node_that_stays_can_do_begins_with_its_start() {
+        let options = NodeOptions {
+            port: Some("/dev/ttyACM0".to_owned()),
+            state: Some("s".into()),
+            calibrated_elsewhere: true,
+            ..NodeOptions::default()
+        };
+        for told in [
+            "its pen may still stand on the paper: `steadyhand enable --scene default --for 30m`, then `steadyhand reset` lifts it",
+            "remove its cause, then call `reset`; nothing moved",
+            "an operator ends it with `steadyhand clear`",
+        ] {
+            let line = serve_line(told, &options).unwrap_or_default();
+            let serve = "`steadyhand --state s --port /dev/ttyACM0 --calibrated elsewhere serve`";
+            assert!(line.contains(serve), "{line}");
+            // A port would open a node of the command's own.
+            assert!(line.contains("`steadyhand --state s reset`"), "{line}");
+        }
+        assert_eq!(serve_line("nothing moved", &options), None);
+    }
 
     #[test]
     fn the_command_that_resumes_is_repeated_with_the_options_that_were_given() {

@@ -8,6 +8,7 @@ use super::reply::{Reply, refused};
 use super::sense::latch_text;
 use super::which_arm::arm_option;
 use super::{AttachedArm, Node};
+use job::PastJob;
 use permit::{ActorRank, StopLatch};
 use scene::Scene;
 use serde_json::json;
@@ -136,11 +137,32 @@ pub(super) fn commands(
     overlay: Option<&str>,
 ) -> Vec<String> {
     let option = node.arm_option(arm);
-    let (permits, now) = (arm.permits(), arm.motion.clock().now());
-    let clear = matches!(permits.latched(), Some(StopLatch::Emergency(_)));
+    let clear = matches!(arm.permits().latched(), Some(StopLatch::Emergency(_)));
     let clear = clear.then(|| "clear".to_owned());
-    let is_enabled = permits.is_enabled_by_name(scene, overlay, now);
-    let enable = (!is_enabled).then(|| permit::enabling_command(scene, overlay) + &option);
+    let enable = enable.map(|enable| enable + &option);
+) -> Vec<String> {
+    let now = arm.motion.clock().now();
+    let is_enabled = arm.permits().is_enabled_by_name(scene, overlay, now);
+    let enable = (!is_enabled).then(|| permit::enabling_command(scene, overlay));
+    commands_with(node, arm, enable, scene)
+}
+
+/// Returns [`commands`] for the next process with this node's state, which keeps no permission.
+pub(super) fn commands_at_next_start(
+    node: &Node,
+    arm: &AttachedArm,
+    past: &PastJob,
+) -> Vec<String> {
+    let enable = permit::enabling_command(&past.scene, past.overlay());
+    commands_with(node, arm, Some(enable), &past.scene)
+}
+
+/// Returns these commands, with the one that enables motion if one is needed.
+fn commands_with(
+    node: &Node,
+    arm: &AttachedArm,
+    enable: Option<String>,
+    scene: &str,
     // A node that no longer knows the scene needs its name.
     let reset = match arm.last_scene() {
         Some(_) => format!("reset{option}"),

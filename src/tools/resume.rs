@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::dispatch::ToolContext;
 use super::node::check_is_for;
 use super::reply::{Reply, refused};
-use super::reset::pen_clause;
+use super::reset::{self, pen_clause};
 use super::stroke::{self, DrawingScope, UnfinishedRest, rounded};
 use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, sheet_check};
 use args::ArgumentReading;
@@ -428,13 +428,34 @@ impl Node {
     /// Latches a fault if the pen of an arm on a port may be on the paper after a motion that broke or was stopped: the latch
     /// itself ended with the last process. Returns a message about it. What a crash left is resumed without a reset.
     fn fault_of_last_motion(&self, arm: &AttachedArm) -> Option<String> {
-        let past = self.job_store.pen_left_down(&arm.name);
-        let past = past.filter(|past| arm.workcell.is_none() && !past.interrupted)?;
+        let past = self.broken_pen_down(arm)?;
         let (id, how) = (&past.id, past.state_text());
         let reason = format!("{id} {how}, and the pen may still stand on the paper");
         arm.permits().latch(StopLatch::Fault(reason));
         let paper = pen_clause(self, arm);
         Some(format!("{id} of arm {} {how}{paper}", arm.name))
+    }
+
+    /// Returns the last motion of an arm on a port if it broke or was stopped, and may have left the pen on the paper.
+    fn broken_pen_down(&self, arm: &AttachedArm) -> Option<PastJob> {
+        let past = self.job_store.pen_left_down(&arm.name);
+        past.filter(|past| arm.workcell.is_none() && !past.interrupted)
+    }
+
+    /// Returns the commands, without the program's name, by which an operator brings to rest what waits for that when the next
+    /// process with this node's state starts: an arm whose pen may stand on the paper, or that an emergency stop holds.
+    #[must_use]
+    pub fn resets_at_next_start(&self) -> Vec<String> {
+        let waiting = self.arms.iter().filter_map(|arm| {
+            let latched = arm.permits().latched();
+            let is_emergency = matches!(latched, Some(StopLatch::Emergency(_)));
+            let past = match is_emergency {
+                true => self.job_store.last_moved(&arm.name),
+                false => self.broken_pen_down(arm),
+            };
+            past.map(|past| reset::commands_at_next_start(self, arm, &past))
+        });
+        waiting.flatten().collect()
     }
 
     /// Names the pen or the pause for which a resumed drawing waits for a person; empty if there is neither.

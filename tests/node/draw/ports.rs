@@ -223,6 +223,37 @@ fn a_key_stops_what_a_person_agreed_to() {
     });
 }
 
+/// What it named was refused, or settled another arm: no node ran any more.
+#[test]
+fn after_a_fault_with_the_pen_down_the_node_that_must_stay_is_named_first() {
+    unless_starved(|| {
+        let mut rig = PortRig::new();
+        let mut drawing = rig.begin_to_draw("70mm", true);
+        let lines = support::lines(drawing.0.stdout.take().unwrap());
+        rig.sim.0.kill().unwrap();
+        rig.sim.0.wait().unwrap();
+        assert_ne!(drawing.exit_code(), Some(0));
+        let printed: Vec<String> = lines.iter().collect();
+        let printed = printed.join("\n");
+        let (state, port) = (&rig.state, &rig.port);
+        let serve = format!("--state {state} --port {port} --calibrated elsewhere serve`, then ");
+        let steps = ["enable --scene default --for 30m", "reset", "draw --resume"];
+        let steps = steps.map(|step| format!("`steadyhand --state {state} {step}`"));
+        let advice = serve + &steps.join(", then ");
+        assert!(printed.contains(&advice), "{advice} in {printed}");
+        let (_sim, port) = rig.bench.sim(&["--scene", "short"]);
+        rig.port = port;
+        let refused = rig.bench.run(&rig.own(&["draw", "--resume", "--yes"]));
+        let printed = text(&refused);
+        assert_eq!(refused.status.code(), Some(1), "{printed}");
+        assert!(printed.contains("first start one that stays"), "{printed}");
+        assert!(
+            printed.contains(&format!("--port {}", rig.port)),
+            "{printed}"
+        );
+    });
+}
+
 #[test]
 fn an_interrupted_drawing_says_how_to_go_on_and_does() {
     unless_starved(|| {
