@@ -22,6 +22,9 @@ const HOLD_WAIT_MAX: Duration = Duration::from_secs(3);
 /// Commands that resume a held arm's motion, or end it.
 const HELD_ADVICE: &str = "`steadyhand resume` goes on, `steadyhand stop` ends it";
 
+/// Refusal of `resume` where no motion can go on.
+const NOTHING_HELD: &str = "no motion is held that could go on";
+
 /// Outcome of a verb for one arm.
 type ArmLine = Result<String, Refusal>;
 
@@ -220,7 +223,11 @@ pub(crate) async fn resume(node: &Node) -> VerbReply {
 /// Resumes the held motion of an arm.
 async fn resume_arm(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
     let scene = seat.last_scene();
-    let scene = scene.ok_or_else(|| refusal!("nothing is held"))?;
+    let scene = scene.ok_or_else(|| refusal!("{NOTHING_HELD}"))?;
+    // What a stop ended is told by the permit.
+    if !seat.motion.snapshot().state.is_under_way() && seat.permits().latched().is_none() {
+        return Err(refusal!("{NOTHING_HELD}"));
+    }
     tools::check_zeros_after_wait(node, seat)?;
     // A permit for the scene as it was planned: a design that has changed meanwhile needs another.
     let permit = seat

@@ -36,6 +36,13 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
             .hint("these steps are an operator's, one after the other"),
         false => reply,
     };
+    let reply = match reply.code() == Some("needs_enabling") {
+        true => reply.with_more_words(&format!(
+            "arm {} stands in scene `{}`, and only that scene says which way is up",
+            arm.name, scene.name
+        )),
+        false => reply,
+    };
     let mut understood = ctx.reading.understood.clone();
     understood.insert("scene".to_owned(), scene.name.as_str().into());
     let reply = reply.with("understood", understood);
@@ -136,11 +143,6 @@ pub(super) fn commands(
     scene: &str,
     overlay: Option<&str>,
 ) -> Vec<String> {
-    let option = node.arm_option(arm);
-    let clear = matches!(arm.permits().latched(), Some(StopLatch::Emergency(_)));
-    let clear = clear.then(|| "clear".to_owned());
-    let enable = enable.map(|enable| enable + &option);
-) -> Vec<String> {
     let now = arm.motion.clock().now();
     let is_enabled = arm.permits().is_enabled_by_name(scene, overlay, now);
     let enable = (!is_enabled).then(|| permit::enabling_command(scene, overlay));
@@ -163,6 +165,11 @@ fn commands_with(
     arm: &AttachedArm,
     enable: Option<String>,
     scene: &str,
+) -> Vec<String> {
+    let option = node.arm_option(arm);
+    let clear = matches!(arm.permits().latched(), Some(StopLatch::Emergency(_)));
+    let clear = clear.then(|| "clear".to_owned());
+    let enable = enable.map(|enable| enable + &option);
     // A node that no longer knows the scene needs its name.
     let reset = match arm.last_scene() {
         Some(_) => format!("reset{option}"),
@@ -214,10 +221,19 @@ fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
         (None, requested) if ctx.request.who == ActorRank::Operator => {
             let name = requested.unwrap_or("default");
             let scenes = ctx.node.scenes.scenes_for(&[&arm.motion.arm().file.name]);
-            match requested.is_some() || scenes.iter().any(|own| own == name) {
-                true => ctx.scene(arm),
-                false => Err(which_scene(&scenes)),
+            if requested.is_some() {
+                return ctx.scene(arm);
             }
+            if !scenes.iter().any(|own| own == name) {
+                let why = "scene `default` is not for it";
+                return Err(which_scene(why, &scenes));
+            }
+            let (permits, now) = (arm.permits(), arm.motion.clock().now());
+            if permits.any_enabled(now) && !permits.is_enabled_by_name(name, None, now) {
+                let why = format!("motion is enabled for {}", permits.enabled_text(now));
+                return Err(which_scene(&why, &scenes));
+            }
+            ctx.scene(arm)
         }
         (None, _) => Err(refused(
             "operator_must_reset",
@@ -226,12 +242,12 @@ fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
     }
 }
 
-/// Refuses to guess the scene of an arm of another model than the default scene is for.
-fn which_scene(scenes: &[String]) -> Box<Reply> {
+/// Refuses to guess the scene of an arm for which the default scene is not meant.
+fn which_scene(why: &str, scenes: &[String]) -> Box<Reply> {
     refused(
         "scene",
         format!(
-            "this arm has not moved since the node started, and scene `default` is not for it: say which scene it stands in with `steadyhand reset --scene NAME`; its scenes: {}",
+            "this arm has not moved since the node started, and {why}: say which scene it stands in with `steadyhand reset --scene NAME`; its scenes: {}",
             scenes.join(", ")
         ),
     )

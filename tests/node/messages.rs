@@ -70,6 +70,49 @@ fn a_token_that_standard_output_did_not_take_is_revoked_and_not_called_done() {
     check(&output_text(&listed), &[], &["planner"]);
 }
 
+/// Both named a scene that nobody had asked for.
+#[test]
+fn a_reset_says_why_its_scene_counts_and_a_resume_that_nothing_is_held() {
+    let bench = Bench::at_test_rate();
+    let _node = bench.serve(&[]);
+    let says = |args: &[&str]| output_text(&bench.run(args));
+    says(&["disable"]);
+    says(&["enable", "--scene", "short", "--for", "30m"]);
+    check(
+        &says(&["resume"]),
+        &["no motion is held that could go on"],
+        &["is not enabled"],
+    );
+    says(&["stop"]);
+    check(
+        &says(&["reset"]),
+        &[
+            "`steadyhand enable --scene default --for 30m`",
+            "stands in scene `default`, and only that scene says which way is up",
+        ],
+        &[],
+    );
+    check(&says(&["resume"]), &["`steadyhand reset`"], &[]);
+}
+
+#[test]
+fn the_first_reset_of_a_real_arm_takes_no_scene_that_is_not_enabled() {
+    let bench = Bench::new();
+    let (_sim, port) = bench.sim(&["--scene", "short"]);
+    let state = bench.state();
+    let _node = bench.serve(&support::on_port(&port, &state));
+    let says = |args: &[&str]| output_text(&bench.run(args));
+    says(&["enable", "--scene", "short", "--for", "30m"]);
+    check(
+        &says(&["reset"]),
+        &[
+            "motion is enabled for short",
+            "`steadyhand reset --scene NAME`",
+        ],
+        &["enable --scene default"],
+    );
+}
+
 #[test]
 fn a_node_is_named_by_host_and_port() {
     let bench = Bench::at_test_rate();
