@@ -279,8 +279,16 @@ fn advised(mut error: clap::Error) -> clap::Error {
         error.remove(ContextKind::Usage);
     }
     let unknown = error.get(ContextKind::InvalidArg).map(text);
-    if draws && unknown.is_some_and(|option| option.starts_with("--scale")) {
-        let advice = "say how large it becomes: --size 60mm for its longer side, or --fit";
+    let unknown = unknown.unwrap_or_default();
+    let number = unknown.strip_prefix('-').unwrap_or_default();
+    let advice = match draws && unknown.starts_with("--scale") {
+        true => Some("say how large it becomes: --size 60mm for its longer side, or --fit"),
+        false if number.starts_with(|c: char| c.is_ascii_digit()) => {
+            Some("write a value that begins with - behind a =, such as --for=-5m")
+        }
+        false => None,
+    };
+    if let Some(advice) = advice {
         let advice = ContextValue::StyledStrs(vec![advice.into()]);
         error.insert(ContextKind::Suggested, advice);
     }
@@ -345,12 +353,35 @@ mod tests {
                 "steadyhand enable --scene default --for=-5m",
                 "1 second to 7 days",
             ),
+            (
+                "steadyhand draw --text --size 60mm",
+                "a value is missing before `--size`",
+            ),
         ] {
             let told = Cli::try_parse_from(line.split(' '))
                 .unwrap_err()
                 .to_string();
             assert!(told.contains(said), "{line}: {told}");
         }
+    }
+
+    #[test]
+    fn a_value_that_begins_with_a_minus_is_told_how_it_is_written() {
+        for line in [
+            "steadyhand enable --scene default --for -5m",
+            "steadyhand nodes --for -5s",
+            "steadyhand calibrate touch sheet --scene default --mm -5",
+            "steadyhand scene new mine --sheet -100x80mm",
+        ] {
+            let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
+            let told = advised(error).to_string();
+            assert!(
+                told.contains("behind a =, such as --for=-5m"),
+                "{line}: {told}"
+            );
+        }
+        let draw = "steadyhand draw --text -hi --rotate -5 --at -3,4";
+        assert!(Cli::try_parse_from(draw.split(' ')).is_ok());
     }
 
     #[test]

@@ -121,6 +121,14 @@ fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
     })
 }
 
+/// Returns the command as it was typed, with `--yes` among its options.
+fn with_yes(arguments: impl Iterator<Item = String>) -> String {
+    let mut words: Vec<String> = arguments.map(|word| quoted_for_shell(&word)).collect();
+    let options_end = words.iter().position(|word| word == "--");
+    words.insert(options_end.unwrap_or(words.len()), "--yes".to_owned());
+    format!("steadyhand {}", words.join(" "))
+}
+
 /// Returns commands in backticks, with these options, each followed by another one.
 fn each_then(commands: impl Iterator<Item = String>, options: &str) -> String {
     let typed = commands.map(|command| format!("`steadyhand {options}{command}`, then "));
@@ -184,7 +192,8 @@ impl DrawCommand<'_> {
             self.print_lines(&describe(&offer, picture.as_deref()));
         }
         if !offer.refusals.is_empty() {
-            return self.end_early(&drawing, ExitStatus::Refused, &refusals(&offer));
+            let refusals = refusals(&offer, self.args.placement.excluded_by_size());
+            return self.end_early(&drawing, ExitStatus::Refused, &refusals);
         }
         if self.args.dry_run {
             let message = "planned, not drawn; nothing moved".to_owned();
@@ -238,18 +247,12 @@ impl DrawCommand<'_> {
     /// Asks a person at the terminal.
     fn is_agreed(&self, offer: &DrawingOffer) -> anyhow::Result<bool> {
         let refusal = format!(
-            "arm {} at {} is no simulator of this node: a person is asked at a terminal before it draws; where one has looked at the picture and stands by: {} --yes",
+            "arm {} at {} is no simulator of this node: a person is asked at a terminal before it draws; where one has looked at the picture and stands by: {}",
             offer.arm,
             offer.port,
-            self.command_line()
+            with_yes(std::env::args().skip(1))
         );
         questions::confirm(&question(offer), &SHORT_YES, &refusal)
-    }
-
-    /// Returns the command as it was typed.
-    fn command_line(&self) -> String {
-        let arguments = std::env::args().skip(1).map(|word| quoted_for_shell(&word));
-        format!("steadyhand {}", arguments.collect::<Vec<_>>().join(" "))
     }
 
     fn save_picture(&self, offer: &DrawingOffer) -> anyhow::Result<Option<String>> {
@@ -361,5 +364,27 @@ impl DrawCommand<'_> {
             Some(format!(" {option} {value}"))
         });
         options.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_does_not_ask_works_as_it_is_printed() {
+        for (typed, printed) in [
+            (
+                "draw a.svg --size 9mm",
+                "steadyhand draw a.svg --size 9mm --yes",
+            ),
+            (
+                "draw --port p -- -x.svg",
+                "steadyhand draw --port p --yes -- -x.svg",
+            ),
+        ] {
+            let words = typed.split(' ').map(str::to_owned);
+            assert_eq!(with_yes(words), printed);
+        }
     }
 }

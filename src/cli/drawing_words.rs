@@ -74,8 +74,8 @@ pub(super) fn size_text(size_mm: f64, from: SizeSource) -> String {
     format!("{size_mm:.1} mm on its longer side, {source}")
 }
 
-/// Returns the refusals of a drawing, each rule once, and the size that would not be refused.
-pub(super) fn refusals(offer: &DrawingOffer) -> Vec<String> {
+/// Returns the refusals of a drawing, each rule once, and the size that would not be refused; `instead` follows it.
+pub(super) fn refusals(offer: &DrawingOffer, instead: &str) -> Vec<String> {
     let mut lines: Vec<String> = offer
         .refusals
         .iter()
@@ -86,7 +86,7 @@ pub(super) fn refusals(offer: &DrawingOffer) -> Vec<String> {
     let fits_mm = offer
         .fits_mm
         .filter(|_| !offer.refusals.iter().any(names_size));
-    let hint = |mm| format!("not refused at this place and turn: --size {mm}mm");
+    let hint = |mm| format!("not refused at this place and turn: --size {mm}mm{instead}");
     lines.extend(fits_mm.map(hint));
     lines
 }

@@ -16,7 +16,7 @@ use scene::{
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(super) struct PlacementArgs {
     /// Draw this text in single-line letters instead of a file
-    #[arg(long, value_name = "WORDS")]
+    #[arg(long, value_name = "WORDS", value_parser = words, allow_hyphen_values = true)]
     pub(super) text: Option<String>,
     /// Height of a capital letter of --text [default: 10mm]
     #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true, requires = "text", conflicts_with_all = ["size", "fit"])]
@@ -92,6 +92,14 @@ impl PlacementArgs {
         *self != Self::default()
     }
 
+    /// Returns what `--size` would take the place of, as text after it.
+    pub(super) const fn excluded_by_size(&self) -> &'static str {
+        match self.letter_height {
+            Some(_) => " in place of --letter-height",
+            None => "",
+        }
+    }
+
     /// Returns the drawing, from files or from a text.
     ///
     /// # Errors
@@ -157,6 +165,13 @@ pub(super) fn refuse_option(text: &str) -> anyhow::Result<()> {
         true => bail!("a value is missing before `{text}`"),
         false => Ok(()),
     }
+}
+
+/// Takes a text, which may begin with a `-`.
+fn words(text: &str) -> anyhow::Result<String> {
+    let hint = "write a blank before a text that begins with --";
+    refuse_option(text).map_err(|error| anyhow!("{error}; {hint}"))?;
+    Ok(text.to_owned())
 }
 
 /// Refuses a comma, which stands for a decimal point in some countries and groups thousands in others.

@@ -61,9 +61,6 @@ pub struct DesignStroke {
     pub source: String,
 }
 
-/// Most pauses that are noted one by one; more are counted.
-const PAUSE_NOTES_MAX: usize = 5;
-
 impl Design {
     /// Returns whether it is only a dot, which has no size.
     #[must_use]
@@ -72,20 +69,6 @@ impl Design {
         let [width_mm, height_mm] = self.page_mm;
         let is_dot_stroke = |stroke: &DesignStroke| stroke.points_mm.len() == 2;
         is_dot(width_mm.max(height_mm)) && self.strokes.iter().all(is_dot_stroke)
-    }
-
-    /// Adds notes where a person has to resume the drawing.
-    fn with_pause_notes(mut self) -> Self {
-        let mut pausing = self.strokes.iter().filter(|stroke| stroke.pause_before);
-        let places = pausing.by_ref().take(PAUSE_NOTES_MAX);
-        self.notes.extend(places.map(|stroke| {
-            let place = stroke.place_text();
-            format!("the drawing pauses before {place} until a person lets it go on")
-        }));
-        let more = pausing.count();
-        self.notes
-            .extend((more > 0).then(|| format!("and {more} more pauses")));
-        self
     }
 }
 
@@ -175,7 +158,7 @@ pub fn load_with(
 ) -> Result<Design, DesignError> {
     caps.refuse_larger(bytes.len())?;
     let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
-    let design = match extension.to_ascii_lowercase().as_str() {
+    match extension.to_ascii_lowercase().as_str() {
         "svg" => svg::read(utf8(bytes)?, caps, options),
         "gcode" | "gco" | "nc" | "ngc" => gcode::read(&[(name, utf8(bytes)?)], caps),
         "hpgl" | "hpg" | "plt" => hpgl::read(bytes, caps),
@@ -184,8 +167,7 @@ pub fn load_with(
         _ => Err(DesignError::Kind {
             name: design_error::quoted(name).trim_matches('`').to_owned(),
         }),
-    };
-    design.map(Design::with_pause_notes)
+    }
 }
 
 /// File extensions that [`load`] reads.
@@ -215,7 +197,7 @@ pub fn load_set(
         }
         texts.push((*name, utf8(bytes)?));
     }
-    gcode::read(&texts, caps).map(Design::with_pause_notes)
+    gcode::read(&texts, caps)
 }
 
 /// Fix for a pen 0.

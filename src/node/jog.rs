@@ -13,7 +13,8 @@ use plan::{self, JogIncrement, Plan};
 use scene::Scene;
 use tools::{AttachedArm, Node, NodeJob};
 
-/// Largest step, in millimetres or degrees.
+/// Smallest and largest step, in millimetres or degrees: less than the smallest moves no servo.
+const STEP_MIN: f64 = 0.001;
 const STEP_MAX: f64 = 10.0;
 
 /// Tool name of a jog's job.
@@ -39,7 +40,7 @@ pub enum JogAxis {
 
 /// A text that is not a jog step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a step: write x+1, z-0.1 or j2-1, up to {STEP_MAX}")]
+#[error("{0:?} is not a step: write x+1, z-0.1 or j2-1, by {STEP_MIN} to {STEP_MAX}")]
 pub struct NoJogStep(String);
 
 impl std::str::FromStr for JogRequest {
@@ -67,7 +68,7 @@ impl std::str::FromStr for JogRequest {
 
 impl JogRequest {
     fn is_valid(self) -> bool {
-        self.by.is_finite() && self.by.abs() <= STEP_MAX
+        (STEP_MIN..=STEP_MAX).contains(&self.by.abs())
     }
 
     fn step(self) -> JogIncrement {
@@ -189,7 +190,7 @@ async fn plan_step(
     request: JogRequest,
 ) -> Result<PlannedStep, Refusal> {
     if !request.is_valid() {
-        return Err(refusal!("a step is {STEP_MAX} at the most"));
+        return Err(refusal!("a step is {STEP_MIN} to {STEP_MAX}"));
     }
     let scene = node.scene(seat, scene, None)?;
     let seen_stops = node.stops_before(arrived, seat).stops;
@@ -274,7 +275,8 @@ mod tests {
             assert_eq!(text.parse(), Ok(JogRequest { axis, by }));
         }
         for text in [
-            "", "x", "x1", "+1", "j+1", "j0+1", "w+1", "x+11", "x+nan", "x+inf", "x+1+1",
+            "", "x", "x1", "+1", "j+1", "j0+1", "w+1", "x+11", "x+nan", "x+inf", "x+1+1", "z+0",
+            "z+1e-9",
         ] {
             assert!(text.parse::<JogRequest>().is_err(), "{text}");
         }

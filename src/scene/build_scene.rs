@@ -6,7 +6,7 @@ use nalgebra::{Point3, Unit, Vector3};
 
 use super::canvas::Canvas;
 use super::design_overflow::{DesignOverflow, OverflowCollector, OverflowPlacement};
-use super::drawing_pause::DrawingPause;
+use super::drawing_pause::{DrawingPause, DrawnPauses};
 use super::fiducials::{self, SheetFiducials};
 use super::file::{
     BoxFile, CornersFile, HeightsFile, InkFile, LimitsFile, PenChangeKind, PenFile, SceneFile,
@@ -453,12 +453,13 @@ fn place(
     let mut strokes = Vec::with_capacity(design.strokes.len());
     let mut overflow = OverflowCollector::default();
     let mut unassigned = UnassignedStrokes::default();
-    let mut pause = None;
+    let (mut pause, mut pauses) = (None, DrawnPauses::default());
     for stroke in &design.strokes {
         pause = DrawingPause::of(stroke, pause);
         let Some(pen) = filter.pen_of(stroke, pens) else {
             continue;
         };
+        pauses.add(pause.as_ref());
         let points = stroke.points_mm.iter().map(|p| page.apply(*p));
         let points_mm = points.map(|p| snap_to_edge(p, sheet_mm)).collect();
         let points_mm = tidying.simplified(points_mm);
@@ -481,7 +482,7 @@ fn place(
     let is_placed_by_options = replacement.is_some() && parts.canvas.is_none();
     problems.extend(unassigned.into_messages(is_placed_by_options));
     let page = page.page(&file.design, design.page_mm, sheet_mm, parts.size_from);
-    let notes = filter.notes();
+    let notes = pauses.notes().chain(filter.notes());
     let notes = notes.chain(tidying.note(point_count, kept_points));
     let notes: Vec<String> = notes.collect();
     let outside = overflow.finish(sheet_mm, design.strokes.len(), || OverflowPlacement {
@@ -493,6 +494,7 @@ fn place(
         page,
         fits_mm: fitting_size_mm(&file.design, design, sheet_mm, 0.0),
         at_mm: file.design.at_mm.map(|at| at.map(Finite::get)),
+        is_letter_height: file.design.size_mm.is_none() && file.design.letter_height_mm.is_some(),
         notes: design.notes.iter().chain(&notes).cloned().collect(),
     });
     Ok(PlacedDesign {

@@ -138,6 +138,8 @@ pub(super) struct OverflowPlacement {
     pub(super) fits_mm: Option<f64>,
     /// Corner of the page; `None` if it is centred on the sheet.
     pub(super) at_mm: Option<[f64; 2]>,
+    /// True if the height of the letters says how large it is.
+    pub(super) is_letter_height: bool,
     /// Notes on what of the design is not drawn.
     pub(super) notes: Vec<String>,
 }
@@ -150,10 +152,14 @@ impl OverflowPlacement {
         let rotation = (turn_deg != 0.0).then(|| format!(" turned by {}°", short(turn_deg)));
         let place = [at, rotation].into_iter().flatten().collect::<String>();
         let long_mm = length_text(self.page.long_mm);
+        let size = match self.is_letter_height {
+            true => "design.letter_height_mm (or --letter-height)",
+            false => "design.size_mm (or --size)",
+        };
         match self.fits_mm {
             // Round down to a tenth, so that the stated size does fit.
             Some(fits_mm) if fits_mm < self.page.long_mm => format!(
-                "its longer side is {long_mm} mm, and at most {} mm fit{place}: make design.size_mm (or --size) smaller",
+                "its longer side is {long_mm} mm, and at most {} mm fit{place}: make {size} smaller",
                 (fits_mm * 10.0 + ROUNDING).floor() / 10.0
             ),
             Some(fits_mm) => format!(

@@ -13,6 +13,9 @@ pub struct DrawingPause {
     pub asked_by: String,
 }
 
+/// Most pauses that are noted one by one; more are counted.
+const NOTES_MAX: usize = 5;
+
 impl DrawingPause {
     /// Returns the pause after which a stroke is drawn: its own, or that of the previous stroke.
     pub(super) fn of(stroke: &DesignStroke, previous: Option<Arc<Self>>) -> Option<Arc<Self>> {
@@ -23,5 +26,28 @@ impl DrawingPause {
             turn: previous.map_or(1, |pause| pause.turn + 1),
             asked_by: stroke.place_text(),
         }))
+    }
+}
+
+/// The pauses of the strokes that are drawn, in the author's order.
+#[derive(Default)]
+pub(super) struct DrawnPauses(Vec<Arc<DrawingPause>>);
+
+impl DrawnPauses {
+    /// Adds the pause after which a stroke is drawn, if it has one.
+    pub(super) fn add(&mut self, pause: Option<&Arc<DrawingPause>>) {
+        let Self(pauses) = self;
+        pauses.extend(pause.filter(|pause| pauses.last() != Some(pause)).cloned());
+    }
+
+    /// Says where a person has to let the drawing go on.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        let Self(pauses) = self;
+        let noted = pauses.iter().take(NOTES_MAX).map(|pause| {
+            let place = &pause.asked_by;
+            format!("the drawing pauses before {place} until a person lets it go on")
+        });
+        let more = pauses.len().saturating_sub(NOTES_MAX);
+        noted.chain((more > 0).then(|| format!("and {more} more pauses")))
     }
 }

@@ -95,6 +95,50 @@ fn a_file_is_drawn_where_it_was_asked_for() {
 }
 
 #[test]
+fn a_text_may_begin_with_a_minus_and_too_high_letters_name_their_option() {
+    let bench = Bench::at_test_rate();
+    let minus = bench.run(&["draw", "--dry-run", "--text", "-hi"]);
+    let printed = text(&minus);
+    assert_eq!(minus.status.code(), Some(0), "{printed}");
+    assert!(printed.contains("“-hi” in default"), "{printed}");
+    let high = bench.run(&["draw", "--text", "hi", "--letter-height", "300mm"]);
+    let printed = text(&high);
+    assert_eq!(high.status.code(), Some(1), "{printed}");
+    assert!(
+        printed.contains("(or --letter-height) smaller"),
+        "{printed}"
+    );
+    assert!(!printed.contains("--size"), "{printed}");
+}
+
+#[test]
+fn a_pause_is_noted_where_the_drawing_pauses() {
+    let bench = Bench::at_test_rate();
+    let layer = |label: &str, y: u32| {
+        format!(
+            r#"<g inkscape:groupmode="layer" inkscape:label="{label}"><path fill="none" stroke="black" d="M0 {y}h20"/></g>"#
+        )
+    };
+    let layers = layer("1 thin", 5) + &layer("!2 thick", 9);
+    let svg = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" viewBox="0 0 20 20">{layers}</svg>"#
+    );
+    let design = file(&bench, "layers.svg", &svg);
+    let of_pen = |pen: &str| {
+        let draw = ["draw", "--dry-run", "--scene", "pens_by_hand", "--pens"];
+        text(&bench.run(&[&draw[..], &[pen, &design]].concat()))
+    };
+    let pauses = "the drawing pauses before layer `!2 thick`";
+    assert!(of_pen("1,2").contains(pauses), "{}", of_pen("1,2"));
+    let without = of_pen("1");
+    assert!(
+        without.contains("1 stroke of other pens left out"),
+        "{without}"
+    );
+    assert!(!without.contains(pauses), "{without}");
+}
+
+#[test]
 fn words_are_drawn_and_people_are_told_what_comes() {
     let bench = Bench::at_test_rate();
     let output = bench.run(&["draw", "--text", "hi", "--letter-height", "8mm"]);
