@@ -58,7 +58,7 @@ const CONDITION_MAX: f64 = 30.0;
 const NEEDLE_NEAR_MM: f64 = 20.0;
 
 /// Speed limit of a needle near the sheet.
-const NEEDLE_MM_S: f64 = 25.0;
+pub(super) const NEEDLE_MM_S: f64 = 25.0;
 
 /// Judges a trajectory. Nothing is repaired; the error lists every rule that refused, each with
 /// its worst sample.
@@ -151,7 +151,7 @@ enum JudgedJoints {
     Sent,
 }
 
-/// One sample, and where its pen's tip was at the one before it.
+/// One sample, and where joints and tool mount were at the one before it.
 struct JudgedSample<'a> {
     sample: usize,
     span: &'a TrajectorySpan,
@@ -160,7 +160,7 @@ struct JudgedSample<'a> {
     pose: &'a PosedBody,
     frames: &'a LinkFrames,
     tip: Point3<f64>,
-    previous: Option<(&'a JointVector, Point3<f64>)>,
+    previous: Option<(&'a JointVector, IsometryMatrix3<f64>)>,
 }
 
 impl<'a> TrajectoryJudge<'a> {
@@ -426,7 +426,7 @@ impl<'a> TrajectoryJudge<'a> {
                     pose: &pose,
                     frames,
                     tip: tool * pen.tip_m,
-                    previous: previous.map(|(_, q, tool)| (q, tool * pen.tip_m)),
+                    previous: previous.map(|(_, q, tool)| (q, tool)),
                 };
                 if previous.is_some_and(|(pen, ..)| pen != span.pen) {
                     // Until now this tip was judged as one that does not draw.
@@ -435,6 +435,7 @@ impl<'a> TrajectoryJudge<'a> {
                 previous = Some((span.pen, q, tool));
                 if judged == JudgedJoints::Expected {
                     self.check_tip_motion(&at, world.levers());
+                    self.check_idle_needles(&at);
                     self.check_tip_pose(&at);
                 }
                 self.check_tip_height(&at, &mut escapes);
@@ -446,9 +447,10 @@ impl<'a> TrajectoryJudge<'a> {
 
     /// Checks how fast and how straight the tip moves from the previous sample.
     fn check_tip_motion(&mut self, at: &JudgedSample<'_>, levers: &JointLevers) {
-        let Some((previous_q, previous)) = &at.previous else {
+        let Some((previous_q, previous_tool)) = &at.previous else {
             return;
         };
+        let previous = previous_tool * at.pen.tip_m;
         let speed = (at.tip - previous).norm() * 1e3 / self.trajectory.period.as_secs_f64();
         let limit = tip_limit_mm_s(self.scene, at.pen.kind, at.span.kind, &at.tip);
         let limit = match at.span.kind {
@@ -465,11 +467,33 @@ impl<'a> TrajectoryJudge<'a> {
         }
         let middle = previous_q.zip(at.q, f64::midpoint);
         let tip = self.scene.arm.chain.point(&middle, &at.pen.tip_m);
-        let off = (tip - nalgebra::center(previous, &at.tip)).norm() * 1e3;
+        let off = (tip - nalgebra::center(&previous, &at.tip)).norm() * 1e3;
         let values = (off, MIDPOINT_MM, "mm");
         self.check_limit(GateRule::Midpoint, at.sample, values, 1.0, |off, limit| {
             format!("between two samples the tip would stray {off} mm from the straight way; {limit} mm is the limit: go slower")
         });
+    }
+
+    /// Checks how fast the needles near the sheet move that do not draw.
+    fn check_idle_needles(&mut self, at: &JudgedSample<'_>) {
+        let Some((_, previous_tool)) = &at.previous else {
+            return;
+        };
+        let period_s = self.trajectory.period.as_secs_f64();
+        for needle in idle_needles(self.scene, at.span.pen) {
+            let [then, now] = [previous_tool, &at.frames.tool].map(|tool| tool * needle.tip_m);
+            if !is_near_sheet(self.scene, &now) {
+                continue;
+            }
+            let values = ((now - then).norm() * 1e3 / period_s, NEEDLE_MM_S, "mm/s");
+            let rule = GateRule::TipSpeed;
+            self.check_limit(rule, at.sample, values, SLACK, |speed, limit| {
+                format!(
+                    "needle `{}`, which does not draw now, would move at {speed} mm/s; {limit} is the limit within {NEEDLE_NEAR_MM:.0} mm of the sheet",
+                    needle.name
+                )
+            });
+        }
     }
 
     /// Checks the arm's pose while the tip touches: its condition number, and the tilt of a drawing pen.
@@ -671,9 +695,21 @@ pub(super) fn tip_limit_mm_s(
         SpanKind::Jog => limits.travel_mm_s.min(JOG_MM_S),
         _ => limits.travel_mm_s.max(limits.draw_mm_s),
     };
-    let is_slow =
-        tool == ToolKind::Needle && exceeds(NEEDLE_NEAR_MM, scene.surface.project(tip).height_mm);
+    let is_slow = tool == ToolKind::Needle && is_near_sheet(scene, tip);
     scene_limit.min(if is_slow { NEEDLE_MM_S } else { TIP_MM_S_MAX })
+}
+
+/// Returns whether a needle's tip must move slowly at a place.
+pub(super) fn is_near_sheet(scene: &Scene, tip: &Point3<f64>) -> bool {
+    exceeds(NEEDLE_NEAR_MM, scene.surface.project(tip).height_mm)
+}
+
+/// Returns the needles that are or may be in the holder, without the pen in use.
+pub(super) fn idle_needles(scene: &Scene, in_use: usize) -> impl Iterator<Item = &ScenePen> {
+    let pens = scene.pens.iter().enumerate();
+    let idle = pens.filter(move |(pen, _)| *pen != in_use && scene.holder.may_hold(*pen));
+    idle.map(|(_, pen)| pen)
+        .filter(|pen| pen.kind == ToolKind::Needle)
 }
 
 /// Returns whether a value is beyond its limit; a value at its limit is not. The only place that

@@ -4,7 +4,7 @@
 use nalgebra::Point3;
 
 use super::GateRule;
-use super::check::{DEPTH_SLACK_MM, SLACK, TrajectoryJudge, exceeds, tip_limit_mm_s};
+use super::check::{DEPTH_SLACK_MM, SLACK, TrajectoryJudge, exceeds, idle_needles, tip_limit_mm_s};
 use super::clearance::height_mm;
 use super::joint_rates::excess;
 use super::stop_proof::touches;
@@ -81,8 +81,9 @@ impl TrajectoryJudge<'_> {
                         format!("the goals would bring the tip {error} mm from where it is expected; {limit} mm is the limit: draw slower, or calibrate again")
                     });
                 }
-                let previous_tips = previous.map(|joints| joints.map(|joints| tip(&joints)));
-                self.check_led_speed(sample, pen, previous_tips, [tip(goal), tip(&followed)]);
+                for tool in std::iter::once(*pen).chain(idle_needles(scene, span.pen)) {
+                    self.check_led_speed(sample, tool, previous, [*goal, followed]);
+                }
                 self.check_followed_depth(sample, span, pen, &tip(&followed));
                 previous = Some([*goal, followed]);
             }
@@ -95,16 +96,18 @@ impl TrajectoryJudge<'_> {
         &mut self,
         sample: usize,
         pen: &ScenePen,
-        previous: Option<[Point3<f64>; 2]>,
-        tips: [Point3<f64>; 2],
+        previous: Option<[JointVector; 2]>,
+        joints: [JointVector; 2],
     ) {
-        let scene = self.scene;
+        let (scene, Some(previous)) = (self.scene, previous) else {
+            return;
+        };
         let period_s = self.trajectory.period.as_secs_f64();
-        for (index, tip) in tips.iter().enumerate() {
-            let previous = previous.and_then(|previous| previous.get(index).copied());
-            let speed = previous.map_or(0.0, |previous| (tip - previous).norm() * 1e3 / period_s);
+        for (then, now) in previous.iter().zip(&joints) {
+            let [then, tip] = [then, now].map(|q| scene.arm.chain.point(q, &pen.tip_m));
+            let speed = (tip - then).norm() * 1e3 / period_s;
             let limit = match pen.kind {
-                ToolKind::Needle => tip_limit_mm_s(scene, pen.kind, SpanKind::Lift, tip),
+                ToolKind::Needle => tip_limit_mm_s(scene, pen.kind, SpanKind::Lift, &tip),
                 _ => TIP_MM_S_MAX,
             };
             let values = (speed, limit, "mm/s");

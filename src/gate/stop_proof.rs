@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use nalgebra::{Matrix3, Point3, Vector3};
 
-use super::check::{exceeds, tip_limit_mm_s};
+use super::check::{NEEDLE_MM_S, exceeds, idle_needles, is_near_sheet, tip_limit_mm_s};
 use super::clearance::{height_mm, tip_m};
 use super::collision_body::PosedBody;
 use super::collision_world::CollisionWorld;
@@ -23,7 +23,7 @@ use super::{GateRefusal, GateRule};
 use base::units::{JOINTS_MAX, JointVector, short, value_and_limit};
 use kin::ToolTip;
 use plan::{SpanKind, Trajectory, TrajectorySpan};
-use scene::{CLEARANCE_M, Scene};
+use scene::{CLEARANCE_M, Scene, ScenePen};
 
 /// Fraction of a joint's acceleration limit that braking may add to what the path itself needs.
 pub(super) const BRAKE_SHARE: f64 = 0.5;
@@ -263,26 +263,51 @@ fn is_shared(
 }
 
 /// Returns the shortest duration of a smooth lift whose tip never exceeds the speed limit at the
-/// lift's start. Higher up the limit is no lower.
+/// lift's start, and no idle needle its own. Higher up the limit is no lower.
 fn seconds_min_of(
     scene: &Scene,
     pen: usize,
     from: &JointVector,
     by_rad: &JointVector,
 ) -> Result<f64, LiftRefusal> {
-    let start = pen_tip_m(scene, pen, from)?;
-    let (mut previous, mut longest_step_m) = (start, 0.0_f64);
-    for point in 1..=SWEEP_POINTS {
+    let tool = scene.pen(pen).ok_or(LiftRefusal::NoPen)?;
+    let start = scene.arm.chain.point(from, &tool.tip_m);
+    let limit_mm_s = tip_limit_mm_s(scene, tool.kind, SpanKind::Lift, &start);
+    let in_use_s = seconds_within(sweep(scene, tool, from, by_rad), |_| Some(limit_mm_s));
+    let idle_s = idle_needles(scene, pen).map(|needle| {
+        seconds_within(sweep(scene, needle, from, by_rad), |tips| {
+            let is_near = tips.iter().any(|tip| is_near_sheet(scene, tip));
+            is_near.then_some(NEEDLE_MM_S)
+        })
+    });
+    Ok(idle_s.fold(in_use_s, f64::max))
+}
+
+/// Returns the steps of a tip on a lift.
+fn sweep(
+    scene: &Scene,
+    pen: &ScenePen,
+    from: &JointVector,
+    by_rad: &JointVector,
+) -> [[Point3<f64>; 2]; SWEEP_POINTS] {
+    let tip_at = |point: usize| {
         let fraction = point as f64 / SWEEP_POINTS as f64;
         let q = from.zip(by_rad, |from, by| from + by * fraction);
-        let tip = pen_tip_m(scene, pen, &q)?;
-        longest_step_m = longest_step_m.max((tip - previous).norm());
-        previous = tip;
-    }
-    let tool = scene.pen(pen).ok_or(LiftRefusal::NoPen)?.kind;
-    let limit_mm_s = tip_limit_mm_s(scene, tool, SpanKind::Lift, &start);
-    let path_mm = longest_step_m * SWEEP_POINTS as f64 * 1e3;
-    Ok(SMOOTH_PEAK * UNEVENNESS * path_mm / limit_mm_s)
+        scene.arm.chain.point(&q, &pen.tip_m)
+    };
+    std::array::from_fn(|step| [tip_at(step), tip_at(step + 1)])
+}
+
+/// Returns the shortest duration of a smooth lift whose steps all keep their speed limits.
+fn seconds_within(
+    steps: [[Point3<f64>; 2]; SWEEP_POINTS],
+    limit_mm_s: impl Fn(&[Point3<f64>; 2]) -> Option<f64>,
+) -> f64 {
+    let seconds = steps.iter().filter_map(|tips @ [from, to]| {
+        let path_mm = (to - from).norm() * SWEEP_POINTS as f64 * 1e3;
+        Some(SMOOTH_PEAK * UNEVENNESS * path_mm / limit_mm_s(tips)?)
+    });
+    seconds.fold(0.0, f64::max)
 }
 
 /// Returns whether a passing tip is over the sheet and lower than travel moves.

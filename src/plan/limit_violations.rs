@@ -36,10 +36,11 @@ impl TimedPath {
         let ratios = (0..windows)
             .map(|index| self.window(index, last))
             .map(|four| {
+                let ([_, _, b, c], [_, _, at, _]) = (four.joints, four.index);
                 let ratio = joint_ratio(ik.arm, &four.joints)
                     .max(self.tip_ratio(&four, tip_limits))
+                    .max(ik.needle_ratio(b, c, PERIOD_S).powi(2))
                     .max(self.bow_ratio(ik, &four));
-                let [_, _, at, _] = four.index;
                 (self.waypoints[at], ratio)
             });
         ratios.filter(|(_, ratio)| *ratio > 1.0).collect()

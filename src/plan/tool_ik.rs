@@ -4,14 +4,16 @@ use nalgebra::Point3;
 
 use super::cartesian_path::ToolPose;
 use super::error::RefusalCause;
+use super::trajectory_builder::{NEEDLE_M_S, NEEDLE_NEAR_MM};
 use arm::ArmModel;
 use base::units::JointVector;
 use kin::{IkFailure, IkGoal, IkSolution, ToolTip};
-use scene::{Scene, ScenePen};
+use scene::{Scene, ScenePen, ToolKind};
 
 /// An arm holding a pen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ToolIk<'a> {
+    pub(super) scene: &'a Scene,
     pub(super) arm: &'a ArmModel,
     pub(super) pen: &'a ScenePen,
     pub(super) tip: ToolTip,
@@ -24,6 +26,7 @@ const RESTARTS: usize = 60;
 impl<'a> ToolIk<'a> {
     pub(super) fn new(scene: &'a Scene, pen: &'a ScenePen) -> Self {
         Self {
+            scene,
             arm: &scene.arm,
             pen,
             tip: tip_of(pen),
@@ -39,6 +42,40 @@ impl<'a> ToolIk<'a> {
 
     pub(super) fn point(&self, q: &JointVector) -> Point3<f64> {
         self.tip_pose(q).point_m
+    }
+
+    /// Returns the needles that are or may be in the holder, in use or not.
+    fn needles(&self) -> impl Iterator<Item = &'a ScenePen> {
+        let (scene, own) = (self.scene, self.pen);
+        let may_hold =
+            move |index: usize, pen| scene.holder.may_hold(index) || std::ptr::eq(pen, own);
+        let needles = scene.pens.iter().enumerate();
+        needles
+            .filter(move |(index, pen)| pen.kind == ToolKind::Needle && may_hold(*index, *pen))
+            .map(|(_, pen)| pen)
+    }
+
+    /// Returns whether a needle is near the surface.
+    pub(super) fn has_needle_near(&self, q: &JointVector) -> bool {
+        self.needles()
+            .any(|needle| self.is_near(&self.arm.chain.point(q, &needle.tip_m)))
+    }
+
+    /// Returns the ratio of the fastest needle near the surface to its speed limit, from one sample
+    /// to the next. A needle that is not in use may be faster than the tip that is.
+    pub(super) fn needle_ratio(&self, from: &JointVector, to: &JointVector, seconds: f64) -> f64 {
+        let limits = &self.scene.limits;
+        let scene_m_s = limits.travel_mm_s.max(limits.draw_mm_s) / 1e3;
+        let ratios = self.needles().filter_map(|needle| {
+            let [a, b] = [from, to].map(|q| self.arm.chain.point(q, &needle.tip_m));
+            let is_near = self.is_near(&a) || self.is_near(&b);
+            is_near.then(|| (b - a).norm() / (seconds * NEEDLE_M_S.min(scene_m_s)))
+        });
+        ratios.fold(0.0, f64::max)
+    }
+
+    fn is_near(&self, point_m: &Point3<f64>) -> bool {
+        self.scene.surface.project(point_m).height_mm < NEEDLE_NEAR_MM
     }
 
     /// Solves for joints near `seed` that put the tip exactly at the point, with the pen as close

@@ -270,8 +270,9 @@ impl<'a> TrajectoryBuilder<'a> {
         for path in paths {
             self.check_cancelled()
                 .map_err(|_| RefusalCause::Cancelled)?;
-            let tip_limits = self.slow_for_needle(&ik, path, tip_limits);
             let waypoints = follow_path(&ik, &self.scene.surface, path, &self.last_joints())?;
+            let is_needle_near = (waypoints.iter()).any(|waypoint| ik.has_needle_near(&waypoint.q));
+            let tip_limits = tip_limits.for_needle(is_needle_near);
             let tilts_rad = waypoints.iter().map(|waypoint| waypoint.tilt_rad);
             tilt_rad = tilts_rad.fold(tilt_rad, f64::max);
             let paced_path = PacedPath {
@@ -302,22 +303,6 @@ impl<'a> TrajectoryBuilder<'a> {
             jerk_m_s3: limits.draw_mm_s2 / 1e3 / DRAW_RISE_S,
             manner: PacingMode::Soonest,
         }
-    }
-
-    /// Slows a needle near the surface.
-    fn slow_for_needle(
-        &self,
-        ik: &ToolIk<'_>,
-        path: &CartesianPath,
-        tip_limits: TipLimits,
-    ) -> TipLimits {
-        let height_mm = |pose: ToolPose| self.scene.surface.project(&pose.point_m).height_mm;
-        let lower_end_mm = |piece: &CartesianSegment| {
-            let at = |t| height_mm(piece.at(&self.scene.surface, t));
-            at(0.0).min(at(1.0))
-        };
-        let lowest_mm = path.iter().map(lower_end_mm).fold(f64::INFINITY, f64::min);
-        tip_limits.for_needle(ik.pen.kind == ToolKind::Needle && lowest_mm < NEEDLE_NEAR_MM)
     }
 
     /// Stands still where the arm is.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::tests::{drawing, sample_in_stroke};
 use super::*;
-use scene::{KeepOut, SceneLibrary};
+use scene::{KeepOut, SceneLibrary, ToolKind};
 
 fn proof(scene: &Scene, trajectory: &Trajectory) -> Result<StopProof, GateRefusal> {
     StopProof::prove(CollisionWorld::new(scene), trajectory)
@@ -481,6 +481,42 @@ fn a_sample_without_a_lift_takes_that_of_an_earlier_one() {
     *wild.samples.get_mut(at + 1 - LIFT_EVERY).unwrap() = moved(sample(at), 1, 0.4);
     *wild.samples.get_mut(at - LIFT_EVERY).unwrap() = *sample(at);
     assert!(earlier_lift(&mut CollisionWorld::new(scene), &wild, span, at).is_none());
+}
+
+/// Of two pens, the idle one is a needle 5 mm and more over the sheet.
+#[test]
+fn a_lift_is_slow_enough_for_a_needle_that_does_not_draw() {
+    let pens = SceneLibrary::new(None).scene("two_pens", None).unwrap();
+    let mut sharp = Scene::clone(&pens);
+    sharp.pens.last_mut().unwrap().kind = ToolKind::Needle;
+    let height_mm = |q: &JointVector| {
+        let tip = tip_m(&sharp, 1, q).unwrap();
+        sharp.surface.project(&tip).height_mm
+    };
+    let mut lowered = (0..60).map(|step| moved(&pens.ready_rad, 1, f64::from(step) * 0.01));
+    let low = lowered.find(|q| height_mm(q) < 15.0).unwrap();
+    let by = moved(&low.map(|_, _| 0.0), 1, -0.05);
+    for (from, is_near) in [(low, true), (moved(&low, 1, -0.5), false)] {
+        let at_mm = height_mm(&from);
+        assert!(
+            if is_near {
+                (5.0..20.0).contains(&at_mm)
+            } else {
+                at_mm > 25.0
+            },
+            "{at_mm}"
+        );
+        let as_pen = seconds_min_of(&pens, 0, &from, &by).unwrap();
+        let as_needle = seconds_min_of(&sharp, 0, &from, &by).unwrap();
+        assert_eq!(as_needle > as_pen * 2.0, is_near, "{as_needle} {as_pen}");
+        assert!(as_needle >= as_pen);
+    }
+    // As its tip passes through each step of the lift.
+    let steps = sweep(&sharp, sharp.pens.last().unwrap(), &low, &by);
+    let longest_mm = steps.map(|[a, b]| (b - a).norm() * 1e3).into_iter();
+    let longest_mm = longest_mm.fold(0.0, f64::max);
+    let least_s = longest_mm * SWEEP_POINTS as f64 / NEEDLE_MM_S;
+    assert!(seconds_min_of(&sharp, 0, &low, &by).unwrap() >= least_s);
 }
 
 /// The longest step decides, by the speed limit at the start of the lift.

@@ -2,8 +2,9 @@
 
 use super::*;
 use base::units::{ArmMeasurement, ClockInstant};
+use nalgebra::{Unit, Vector3};
 use permit::PermitRegistry;
-use scene::PenHolder;
+use scene::{PenHolder, ToolKind};
 
 /// The shipped scene whose pens a person changes, with one of them in the holder, and what that one draws.
 fn part(pen: usize) -> (Arc<Scene>, Trajectory) {
@@ -104,5 +105,83 @@ fn holds_a_pen_to_a_press_and_a_speed_of_its_own() {
         assert!(!refused.is_empty());
         let is_it = |refusal: &GateRefusal| refusal.rule == rule;
         assert!(refused.iter().all(is_it), "{rule:?}: {refused:#?}");
+    }
+}
+
+/// The shipped scene with two pens in one holder, leaning this much to either side.
+fn leaning(lean_deg: f64) -> Scene {
+    let scene = SceneLibrary::new(None).scene("two_pens", None).unwrap();
+    let mut scene = Scene::clone(&scene);
+    let (sin, cos) = lean_deg.to_radians().sin_cos();
+    for (pen, side) in scene.pens.iter_mut().zip([sin, -sin]) {
+        let axis = Vector3::new(side, -cos, 0.0);
+        pen.tip_m = Point3::from(axis * 0.04);
+        pen.axis = Unit::new_normalize(axis);
+    }
+    scene
+}
+
+/// Returns the height of a tip over the sheet in mm, by the slow judge.
+fn slow_height_mm(scene: &Scene, pen: usize, q: &JointVector) -> f64 {
+    let tip = slow::tip(scene, pen, q);
+    scene.surface.project(&tip).height_mm
+}
+
+/// Each sample but the first with the one before it, and the pen in use.
+fn steps(plan: &Trajectory) -> impl Iterator<Item = (&JointVector, &JointVector, usize)> {
+    let pairs = plan.samples.iter().zip(&plan.samples[1..]);
+    let pen = |sample: usize| plan.span_at(sample).unwrap().pen;
+    pairs
+        .enumerate()
+        .map(move |(sample, (before, q))| (before, q, pen(sample + 1)))
+}
+
+/// Returns the largest speed of the needles that do not draw within 20 mm of the sheet.
+fn idle_needle_mm_s(scene: &Scene, plan: &Trajectory) -> f64 {
+    let period_s = plan.period.as_secs_f64();
+    let speeds = steps(plan).flat_map(|(before, q, in_use)| {
+        let needles = (0..scene.pens.len()).filter(move |pen| {
+            *pen != in_use
+                && scene.pens[*pen].kind == ToolKind::Needle
+                && slow_height_mm(scene, *pen, q) < 20.0
+        });
+        needles.map(move |pen| {
+            let way = slow::tip(scene, pen, q) - slow::tip(scene, pen, before);
+            way.norm() * 1e3 / period_s
+        })
+    });
+    speeds.fold(0.0, f64::max)
+}
+
+#[test]
+fn a_needle_that_does_not_draw_is_slow_near_the_sheet_too() {
+    for needles in [&[1][..], &[0, 1]] {
+        let pens = leaning(16.0);
+        let mut sharp = pens.clone();
+        for needle in needles {
+            sharp.pens[*needle].kind = ToolKind::Needle;
+        }
+        // Planned as if they were pens.
+        let plan = plan::draw(&pens, &pens.rest_rad, &SilentObserver).unwrap();
+        assert!(refusals(pens, &plan.trajectory).is_empty());
+        let fastest = idle_needle_mm_s(&sharp, &plan.trajectory);
+        assert!(fastest > 30.0, "{fastest}");
+        let refused = refusals(sharp.clone(), &plan.trajectory);
+        let is_idle = |one: &&GateRefusal| one.why.contains("`red`, which does not draw now");
+        let idle: Vec<_> = refused.iter().filter(is_idle).collect();
+        assert!(!idle.is_empty(), "{refused:#?}");
+        assert!(idle.iter().all(|one| one.rule == GateRule::TipSpeed));
+        let said = idle.iter().map(|one| one.excess.unwrap().value);
+        let said = said.fold(0.0, f64::max);
+        assert!(
+            (said - fastest).abs() < 0.01 || needles.len() > 1,
+            "{said} {fastest}"
+        );
+        // Planned as they are.
+        let plan = plan::draw(&sharp, &sharp.rest_rad, &SilentObserver).unwrap();
+        let fastest = idle_needle_mm_s(&sharp, &plan.trajectory);
+        assert!((20.0..=25.0 * 1.001).contains(&fastest), "{fastest}");
+        let refused = refusals(sharp, &plan.trajectory);
+        assert!(refused.is_empty(), "{refused:#?}");
     }
 }

@@ -43,7 +43,23 @@ fn needle(text: &mut toml::Table) {
     first.insert("kind".to_owned(), "needle".into());
 }
 
-/// Draws, and returns where the tip is sent, cycle by cycle, and how high above the sheet that is.
+/// A needle in the same holder that ends before the first pen's tip and does not draw.
+fn idle_needle(text: &mut toml::Table) {
+    needle(text);
+    let pens = text["pens"].as_array_mut().unwrap();
+    let mut idle = pens[0].clone();
+    pens[0].as_table_mut().unwrap().remove("kind");
+    let tip_m = idle["tip_m"].as_array_mut().unwrap();
+    for at in tip_m {
+        *at = (at.as_float().unwrap() * 0.8).into();
+    }
+    idle.as_table_mut()
+        .unwrap()
+        .insert("name".to_owned(), "idle".into());
+    pens.push(idle);
+}
+
+/// Draws, and returns where the last pen's tip is sent, cycle by cycle, and how high above the sheet that is.
 async fn tips(rig: &Rig) -> Vec<(Point3<f64>, f64)> {
     let motion = rig.attach().unwrap();
     let outcome = rig.draw(&motion, None).await;
@@ -56,7 +72,7 @@ async fn tips(rig: &Rig) -> Vec<(Point3<f64>, f64)> {
         .iter()
         .map(|goals| {
             let mount = rig.scene.arm.chain.forward(&joints(&rig.scene, goals));
-            let tip = mount * rig.scene.pens[0].tip_m;
+            let tip = mount * rig.scene.pens.last().unwrap().tip_m;
             (tip, rig.scene.surface.project(&tip).height_mm)
         })
         .collect()
@@ -101,5 +117,11 @@ async fn invariant_6_the_tip_is_never_faster_than_it_may_be() {
         };
         let most = fastest(Rig::with(family, sharp), NEEDLE_MM_S, TIP_MM_S).await;
         assert!(most > 0.8, "{family:?}: {most} of 25 mm/s were reached");
+        let sharp = |text: &mut toml::Table| {
+            scene(40.0, TIP_MM_S)(text);
+            idle_needle(text);
+        };
+        let most = fastest(Rig::with(family, sharp), NEEDLE_MM_S, TIP_MM_S).await;
+        assert!(most > 0.8, "{family:?}: {most} of an idle needle's 25 mm/s");
     }
 }
