@@ -599,14 +599,10 @@ impl<'a> TrajectoryJudge<'a> {
             self.too_near(GateRule::Body, sample, near.gap_m, &what, "the sheet");
         }
         let low_pens = world.idle_pens(pose, at.span.pen);
-        for pen in escapes.idle.breaches(low_pens, 0.0) {
-            let (name, height) = (world.body().part_name(pen.key), pen.gap_m * 1e3);
-            self.refuse(GateRule::Sheet, sample, excess(height, 0.0, "mm"), || {
-                format!(
-                    "{name}, which does not draw now, would be {} mm below the sheet",
-                    short(-height)
-                )
-            });
+        let limit_m = self.scene.idle_clearance_m();
+        for pen in escapes.idle.breaches(low_pens, limit_m) {
+            let name = world.body().part_name(pen.key);
+            self.idle_too_near(sample, &name, (pen.gap_m * 1e3, limit_m * 1e3));
         }
         let pairs = world.near_itself(pose);
         for near in escapes.own.breaches(pairs, CLEARANCE_M) {
@@ -644,6 +640,21 @@ impl<'a> TrajectoryJudge<'a> {
         self.refuse(GateRule::KeepOut, 0, excess(value, limit, "mm"), || {
             format!(
                 "{part} stands {place} keep-out `{keep_out}` where the motion begins; {limit:.0} mm off is the limit: move the arm out of it first, by `reset` or by hand, or correct the keep-out"
+            )
+        });
+    }
+
+    fn idle_too_near(&mut self, sample: usize, pen: &str, (height, limit): (f64, f64)) {
+        let excess = excess(height, limit, "mm");
+        self.refuse(GateRule::Sheet, sample, excess, || {
+            let place = if exceeds(0.0, height) {
+                format!("be {} mm below", short(-height))
+            } else {
+                format!("come within {} mm of", value_and_limit(height, limit).0)
+            };
+            let limit = short(limit);
+            format!(
+                "{pen}, which does not draw now, would {place} the sheet; {limit} mm off is the limit: mount it higher, or leaning farther away"
             )
         });
     }

@@ -179,14 +179,14 @@ impl<'a> CollisionBody<'a> {
         near.collect()
     }
 
-    /// Returns the pens that do not draw and whose tips are below the sheet.
+    /// Returns the pens that do not draw and whose tips are too near to the sheet.
     pub(super) fn idle_pens(&self, pose: &PosedBody, drawing: usize) -> Vec<PartProximity> {
         let idle_parts = self.idle_parts(pose, drawing);
         let tips = idle_parts.filter_map(|(key, _, placed)| {
             let gap_m = height_mm(self.scene, &placed.to_m)? / 1e3;
             Some(PartProximity { gap_m, key })
         });
-        nearer_than(0.0, tips).near
+        nearer_than(self.scene.idle_clearance_m(), tips).near
     }
 
     fn moving_parts<'s>(
@@ -379,7 +379,7 @@ mod tests {
             let height_m = scene.surface.project(&tip).height_mm / 1e3;
             assert!((body.idle_bound_m(&pose, drawing) - height_m).abs() < 1e-12);
             let found = body.idle_pens(&pose, drawing);
-            if height_m >= 0.0 || height_mm(&scene, &tip).is_none() {
+            if height_m >= CLEARANCE_M || height_mm(&scene, &tip).is_none() {
                 assert_eq!(found, []);
                 above += 1;
                 continue;

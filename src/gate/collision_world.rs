@@ -109,17 +109,19 @@ impl<'a> CollisionWorld<'a> {
             })
     }
 
-    /// As [`CollisionBody::idle_pens`]; empty without measuring where certainly none is below the
-    /// sheet.
+    /// As [`CollisionBody::idle_pens`]; empty without measuring where certainly none is too near to
+    /// the sheet.
     pub(super) fn idle_pens(&mut self, pose: &PosedBody, drawing: usize) -> Vec<PartProximity> {
         let Self { body, levers, .. } = self;
         if self.drawing != drawing {
             (self.drawing, self.idle) = (drawing, CachedClearance::unknown());
         }
-        self.idle.find_near(levers, pose, 0.0, || ClearanceScan {
-            near: body.idle_pens(pose, drawing),
-            bound_m: body.idle_bound_m(pose, drawing),
-        })
+        let limit_m = body.scene().idle_clearance_m();
+        self.idle
+            .find_near(levers, pose, limit_m, || ClearanceScan {
+                near: body.idle_pens(pose, drawing),
+                bound_m: body.idle_bound_m(pose, drawing),
+            })
     }
 
     /// As [`CollisionBody::near_itself`]; empty without measuring where certainly no two parts are

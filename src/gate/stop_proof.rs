@@ -562,10 +562,11 @@ enum Obstacle {
 
 impl Obstacle {
     /// Returns the distance that a plan keeps from it.
-    const fn limit_m(self) -> f64 {
+    fn limit_m(self, scene: &Scene) -> f64 {
         match self {
             Self::Sheet | Self::Part(_) | Self::KeepOut(_) => CLEARANCE_M,
-            Self::SheetBelow | Self::Side(_) => 0.0,
+            Self::SheetBelow => scene.idle_clearance_m(),
+            Self::Side(_) => 0.0,
         }
     }
 }
@@ -668,7 +669,8 @@ impl<'w, 'a> LiftCheck<'w, 'a> {
 
     fn check_clearance(&mut self, pose: &PosedBody) -> Result<(), LiftRefusal> {
         let nearby = all_nearby(self.world, self.pen, pose);
-        let breach = first_breach(&nearby, &self.initial, |(_, obstacle)| obstacle.limit_m());
+        let limit_m = |(_, obstacle): (usize, Obstacle)| obstacle.limit_m(self.scene);
+        let breach = first_breach(&nearby, &self.initial, limit_m);
         let Some(PartProximity {
             gap_m,
             key: (part, obstacle),

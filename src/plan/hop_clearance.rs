@@ -44,7 +44,8 @@ impl<'a> HopClearance<'a> {
         };
         let body_m = CLEARANCE_M + between_m + clearance.lead_m;
         let body = scene.arm.capsules.iter().map(|_| body_m);
-        let pens = scene.pens.iter().map(|_| clearance.lead_m);
+        let idle_m = scene.idle_clearance_m() + clearance.lead_m;
+        let pens = scene.pens.iter().map(|_| idle_m);
         clearance.least_m = body.chain(pens).collect();
         for end in ends {
             let heights_m = clearance.heights_m(end);

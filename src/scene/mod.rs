@@ -284,6 +284,13 @@ impl Scene {
         pens.fold(self.arm.reach_m(), f64::max)
     }
 
+    /// Returns how near to the sheet a pen that does not draw may come: [`CLEARANCE_M`], or half of
+    /// the height of travel if that is less.
+    #[must_use]
+    pub fn idle_clearance_m(&self) -> f64 {
+        CLEARANCE_M.min(self.heights.lift_mm / 2e3)
+    }
+
     /// Returns how deep below the surface a pen is sent.
     #[must_use]
     pub fn press_mm(&self, pen: &ScenePen) -> f64 {

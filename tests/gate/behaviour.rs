@@ -894,7 +894,7 @@ fn judge_standing(scene: &Scene, standing: &Trajectory) -> Verdict {
     )
 }
 
-/// A second pen in the holder may not come below the sheet either.
+/// A second pen in the holder may not come near the sheet either.
 #[test]
 fn a_pen_that_does_not_draw_is_kept_above_the_sheet() {
     let scene = SceneLibrary::new(None).scene("two_pens", None).unwrap();
@@ -918,7 +918,8 @@ fn a_pen_that_does_not_draw_is_kept_above_the_sheet() {
             let is_mm = height_mm(&plan.trajectory.samples[one.sample]);
             assert!((said_mm - is_mm).abs() < 0.01, "{one:?}: {is_mm}");
             let below = format!("{} mm below", base::units::short(-said_mm));
-            assert!(one.why.contains(&below), "{one:?}");
+            let near = said_mm >= 0.0 && one.why.contains("mm of the sheet");
+            assert!(near || one.why.contains(&below), "{one:?}");
         }
     }
     assert!(idle > 0);

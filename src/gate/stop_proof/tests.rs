@@ -669,18 +669,19 @@ fn a_part_that_begins_near_may_come_no_nearer() {
 
 #[test]
 fn a_part_that_begins_clear_may_come_as_near_as_in_a_plan() {
+    let scene = &drawing().0;
     for (obstacle, limit_m) in [
         (Obstacle::Sheet, CLEARANCE_M),
         (Obstacle::Part(3), CLEARANCE_M),
         (Obstacle::KeepOut(0), CLEARANCE_M),
-        (Obstacle::SheetBelow, 0.0),
+        (Obstacle::SheetBelow, CLEARANCE_M),
         (Obstacle::Side(2), 0.0),
     ] {
         let near = |gap_m: f64| PartProximity {
             key: (1, obstacle),
             gap_m,
         };
-        let breach = |gap_m: f64| first_breach(&[near(gap_m)], &[], |(_, to)| to.limit_m());
+        let breach = |gap_m: f64| first_breach(&[near(gap_m)], &[], |(_, to)| to.limit_m(scene));
         assert_eq!(breach(limit_m - 5e-7), None);
         assert_eq!(breach(limit_m - 2e-6), Some(near(limit_m - 2e-6)));
     }

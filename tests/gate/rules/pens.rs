@@ -185,3 +185,28 @@ fn a_needle_that_does_not_draw_is_slow_near_the_sheet_too() {
         assert!(refused.is_empty(), "{refused:#?}");
     }
 }
+
+#[test]
+fn a_pen_that_does_not_draw_keeps_its_distance_from_the_sheet() {
+    for (lean_deg, lift_mm, least_mm) in [(6.6, 8.0, 3.0), (16.0, 8.0, 3.0), (10.0, 2.0, 1.0)] {
+        let mut scene = leaning(lean_deg);
+        scene.heights.lift_mm = lift_mm;
+        let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
+        let heights = steps(&plan.trajectory)
+            .filter(|(_, q, _)| {
+                slow_height_mm(&scene, 0, q).min(slow_height_mm(&scene, 1, q)) < 0.0
+            })
+            .map(|(_, q, in_use)| slow_height_mm(&scene, 1 - in_use, q));
+        let lowest_mm = heights.fold(f64::INFINITY, f64::min);
+        let refused = refusals(scene, &plan.trajectory);
+        let is_idle = |one: &GateRefusal| {
+            one.rule == GateRule::Sheet && one.why.contains("which does not draw now")
+        };
+        assert_eq!(
+            refused.iter().any(is_idle),
+            lowest_mm < least_mm,
+            "{lean_deg}°: {lowest_mm} mm, {refused:#?}"
+        );
+        assert_eq!(lowest_mm < least_mm, lean_deg < 7.0, "{lowest_mm} mm");
+    }
+}
