@@ -266,6 +266,9 @@ pub struct LimitExcess {
 impl fmt::Display for GateRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.item, self.at_mm) {
+            (Some(item), _) if self.doing == Some(SpanKind::Pose) => {
+                write!(f, "pose {}: {}", item + 1, self.why)
+            }
             (Some(item), Some([x, y])) => {
                 write!(
                     f,

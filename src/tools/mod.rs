@@ -61,6 +61,7 @@ mod telemetry;
 mod tool_filter;
 mod tool_shape;
 mod unknown_tool;
+mod way_to_rest;
 mod which_arm;
 
 pub use calibration_check::{check_same_zeros, check_zeros_after_wait, origin};

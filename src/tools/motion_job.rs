@@ -827,15 +827,6 @@ fn stopped_reply(report: &StopReport, drawn: InkProgress) -> Reply {
         .hint(super::stop::next_step(report.emergency))
 }
 
-/// Plans the motion to rest by way of the ready pose.
-pub(super) fn plan_to_rest(
-    scene: &Scene,
-    start: &JointVector,
-    watch: &dyn plan::PlanObserver,
-) -> Result<Plan, PlanError> {
-    plan::go_to(scene, start, &[scene.ready_rad, scene.rest_rad], watch)
-}
-
 /// Returns the tip of a pen for joint angles, in the base frame.
 pub(super) fn tip_m(scene: &Scene, pen: usize, q_rad: &JointVector) -> Option<Point3<f64>> {
     Some(scene.arm.chain.forward(q_rad) * scene.pen(pen)?.tip_m)

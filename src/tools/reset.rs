@@ -259,7 +259,7 @@ async fn run(ctx: JobContext, scene: Arc<Scene>, who: ActorRank) -> Result<Reply
     let permit = permits.ask_reset(&scene, who, now);
     let permit = permit.map_err(JobError::Denied)?;
     let latch_before = permits.latched();
-    let plan = ctx.plan(&scene, motion_job::plan_to_rest).await?;
+    let plan = ctx.plan_to_rest(&scene).await?;
     let done = ctx.run(&scene, permit.clone(), &plan).await?;
     if !permits.unlatch(&permit) {
         return Err(JobError::Overtaken);

@@ -43,6 +43,7 @@ mod plan;
 mod plan_designs;
 mod previewed;
 mod pty;
+mod raised_sheet;
 #[cfg(feature = "recording")]
 mod recordings;
 mod resources;

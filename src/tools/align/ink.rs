@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::motion_job::{JobContext, JobError, plan_to_rest};
+use super::super::motion_job::{JobContext, JobError};
 use super::{reading, rests};
 use crate::cameras::CameraCapture;
 use crate::reply::Reply;
@@ -108,7 +108,7 @@ async fn draw(
         .await?;
     ctx.run(scene, permit, &plan).await?;
     let permit = ctx.ask(scene)?;
-    let away = ctx.plan(scene, plan_to_rest).await?;
+    let away = ctx.plan_to_rest(scene).await?;
     ctx.job.update(|card| card.has_later_motions = false);
     ctx.run_uncounted(scene, permit, &away).await?;
     Ok(plan)

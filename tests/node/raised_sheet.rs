@@ -1,0 +1,84 @@
+//! A sheet that lies above the ready pose: how an arm that was stopped over it comes to rest, and what is said of its pen.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use steadyhand::args::ReceivedArguments;
+use steadyhand::config::NodeFile;
+use steadyhand::permit::{ActorRank, PermitRegistry};
+use steadyhand::plan::SpanKind;
+use steadyhand::scene::SceneLibrary;
+use steadyhand::tools::{Node, NodeStorage};
+use support::local_node::{attach_arm, call_tool};
+use support::{Bench, SHORT_LINES, scene};
+
+/// A node with an arm at rest, and the scene `raised` whose sheet lies 20 mm above the tip in the ready pose.
+struct TestNode {
+    node: Arc<Node>,
+    _bench: Bench,
+}
+
+impl TestNode {
+    fn new() -> Self {
+        let bench = Bench::new();
+        let raised = scene("raised", SHORT_LINES).replace("-0.1731, 0.005]", "-0.1731, 0.085]");
+        bench.scene("raised", &raised);
+        let scenes = SceneLibrary::new(Some(bench.path("scenes")));
+        let scene = scenes.scene("raised", None).unwrap();
+        let (_, arm) = attach_arm(&scene, &scene.rest_rad, PermitRegistry::everything());
+        let file = NodeFile::default();
+        let folder = bench.path("state");
+        std::fs::create_dir_all(&folder).unwrap();
+        let storage = NodeStorage::open(folder, &file).unwrap();
+        let node = Node::new(file, scenes, vec![arm], bench.path("out"), storage);
+        Self {
+            node: Arc::new(node),
+            _bench: bench,
+        }
+    }
+
+    async fn call(&self, tool: &str, arguments: Value) -> Map<String, Value> {
+        let caller = (ActorRank::Operator, "raised");
+        let arguments = ReceivedArguments::Value(arguments);
+        call_tool(&self.node, caller, tool, arguments)
+            .await
+            .structured
+    }
+
+    /// Draws until a span of this kind is under way, and stops there. Returns the answer of the stroke.
+    async fn stop_in(&self, kind: SpanKind) -> Map<String, Value> {
+        let stop = async {
+            let mut snapshots = self.node.arms[0].motion.watch();
+            let is_under_way = |progress: &steadyhand::gate::ExecutionProgress| {
+                progress.doing == kind && progress.sample > 60
+            };
+            let moves =
+                snapshots.wait_for(|observed| observed.progress.as_ref().is_some_and(is_under_way));
+            drop(moves.await.unwrap());
+            self.call("stop", json!({})).await
+        };
+        let (stroke, stopped) = tokio::join!(self.call("stroke", json!({"scene": "raised"})), stop);
+        assert_eq!(stopped["success"], true, "{stopped:#?}");
+        assert_eq!(stroke["code"], "stopped", "{stroke:#?}");
+        stroke
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_goes_straight_to_rest_where_the_sheet_lies_above_the_ready_pose() {
+    let test_node = TestNode::new();
+    let stroke = test_node.stop_in(SpanKind::Draw).await;
+    let message = stroke["message"].as_str().unwrap();
+    assert!(message.contains("the pen was lifted"), "{message}");
+    let reset = test_node.call("reset", json!({})).await;
+    assert_eq!(reset["success"], true, "{reset:#?}");
+    assert!(test_node.node.arms[0].is_at_rest());
+    let stroke = test_node.call("stroke", json!({"scene": "raised", "again": true}));
+    assert_eq!(stroke.await["success"], true);
+}
