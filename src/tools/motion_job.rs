@@ -23,7 +23,7 @@ use tracing::Instrument as _;
 
 use base::lock::MutexExt as _;
 use base::units::{ArmMeasurement, JointVector};
-use base::wording::seconds;
+use base::wording::{millimetres, seconds};
 use call::{Refusal, refusal};
 use job::{AcceptedJob, BYTES, InkProgress, JobJournal, JournalWriter, PastJob};
 use motion::{MotionOutcome, MotionState, Snapshot, StopCounter, StopReport, VisitReading};
@@ -61,8 +61,8 @@ pub(super) enum JobError {
     Refused(Refusal),
     /// It did not begin; this is the complete answer.
     Answered(Box<Reply>),
-    /// It was stopped, after this much was drawn.
-    Stopped(Box<StopReport>, InkProgress),
+    /// It was stopped, after this much was drawn and with the pen this high over the sheet, in mm, if it is up.
+    Stopped(Box<StopReport>, InkProgress, Option<f64>),
     /// It waited for a pen that nobody confirmed.
     PenNotConfirmed(String),
     /// A touch failed to measure the length of the pen that a person has put in.
@@ -262,7 +262,10 @@ impl JobContext {
                     arm_time_s,
                 })
             }
-            Ok(MotionOutcome::Stopped(report)) => Err(JobError::Stopped(Box::new(report), drawn)),
+            Ok(MotionOutcome::Stopped(report)) => {
+                let raised_mm = raised_mm(scene, &motion.snapshot());
+                Err(JobError::Stopped(Box::new(report), drawn, raised_mm))
+            }
             Ok(MotionOutcome::Refused(reason)) => Err(Refusal::from(reason).into()),
             Ok(MotionOutcome::Faulted(reason)) => Err(JobError::Faulted(reason)),
             Err(_) => Err(JobError::Faulted(
@@ -756,7 +759,9 @@ impl JobError {
             Self::Answered(reply) => ("refused", *reply),
             Self::PenNotConfirmed(reason) => ("stopped", *refused("pen_not_confirmed", reason)),
             Self::PenNotMeasured(reason) => ("stopped", *refused("pen_not_measured", reason)),
-            Self::Stopped(report, drawn) => ("stopped", stopped_reply(&report, drawn)),
+            Self::Stopped(report, drawn, raised_mm) => {
+                ("stopped", stopped_reply(&report, drawn, raised_mm))
+            }
             Self::Journal(reason) => {
                 let reason = format!(
                     "the journal could not be written ({reason}), so the arm was stopped on the way"
@@ -805,11 +810,11 @@ fn denied_reply(denied: &PermitError) -> Reply {
     *refused(code, denied)
 }
 
-fn stopped_reply(report: &StopReport, drawn: InkProgress) -> Reply {
-    let lift_text = if report.lifted {
-        "the pen was lifted"
-    } else {
-        "the pen was not lifted"
+fn stopped_reply(report: &StopReport, drawn: InkProgress, raised_mm: Option<f64>) -> Reply {
+    let lift_text = match raised_mm {
+        _ if report.lifted => "the pen was lifted".to_owned(),
+        Some(mm) => format!("the pen is up ({} over the sheet)", millimetres(mm, 1)),
+        None => "the pen was not lifted".to_owned(),
     };
     let message = match report.standstill_ms {
         Some(ms) => format!(
@@ -825,6 +830,17 @@ fn stopped_reply(report: &StopReport, drawn: InkProgress) -> Reply {
         .with("stop", report)
         .with("drawn_mm", super::stroke::rounded(drawn.mm))
         .hint(super::stop::next_step(report.emergency))
+}
+
+/// Returns the height over the sheet of the lowest pen as measured, if no pen is less than half of the height of travel
+/// over it.
+fn raised_mm(scene: &Scene, snapshot: &Snapshot) -> Option<f64> {
+    let q_rad = snapshot.measured.as_ref()?.position_rad;
+    let held = (0..scene.pens.len()).filter(|pen| scene.holder.may_hold(*pen));
+    let tips = held.filter_map(|pen| tip_m(scene, pen, &q_rad));
+    let heights = tips.map(|tip| scene.surface.project(&tip).height_mm);
+    let lowest = heights.min_by(f64::total_cmp)?;
+    (lowest >= scene.heights.lift_mm / 2.0).then_some(lowest)
 }
 
 /// Returns the tip of a pen for joint angles, in the base frame.

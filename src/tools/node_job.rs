@@ -87,7 +87,7 @@ impl NodeJob {
     ) -> Result<(), IncompleteMotion> {
         match self.0.run(scene, permit, plan).await {
             Ok(_) => Ok(()),
-            Err(JobError::Stopped(report, _)) => Err(IncompleteMotion {
+            Err(JobError::Stopped(report, ..)) => Err(IncompleteMotion {
                 stop: Some(*report),
                 state: "stopped",
                 why: refusal!("it was stopped on its way"),

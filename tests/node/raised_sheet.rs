@@ -82,3 +82,14 @@ async fn a_reset_goes_straight_to_rest_where_the_sheet_lies_above_the_ready_pose
     let stroke = test_node.call("stroke", json!({"scene": "raised", "again": true}));
     assert_eq!(stroke.await["success"], true);
 }
+
+/// A pen that is up already is not lifted, and the answer says how high it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_on_the_approach_says_that_the_pen_is_up() {
+    let test_node = TestNode::new();
+    let stroke = test_node.stop_in(SpanKind::Approach).await;
+    let message = stroke["message"].as_str().unwrap();
+    assert!(message.contains("the pen is up ("), "{message}");
+    assert!(message.contains(" mm over the sheet)"), "{message}");
+    assert_eq!(stroke["stop"]["lifted"], false, "{stroke:#?}");
+}
