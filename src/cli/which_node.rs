@@ -178,7 +178,12 @@ pub(super) fn absent(options: &NodeOptions) -> String {
         Some(_) => "",
         None => "--config node.toml ",
     };
+    // Without a node file the node's arm is simulated unless its port is named.
+    let (port, simulated) = match (&options.state, &options.port) {
+        (Some(_), None) => ("--port PORT ", " Without --port PORT its arm is simulated."),
+        _ => ("", ""),
+    };
     format!(
-        "no node runs here: start it in another terminal with `steadyhand {file}{options_text}serve`, and leave it running; nothing moves by that. `steadyhand init` writes a node file"
+        "no node runs here: start it in another terminal with `steadyhand {file}{options_text}{port}serve`, and leave it running; nothing moves by that.{simulated} `steadyhand init` writes a node file"
     )
 }

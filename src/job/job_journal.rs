@@ -117,6 +117,9 @@ impl JournalDrawing {
 /// Value of `at` for an arm that is behind a port.
 pub(super) const AT_PORT: &str = "port";
 
+/// Value of `at` for an arm that is simulated in the node.
+pub(super) const AT_SIMULATOR: &str = "simulator";
+
 /// Longer arguments are cut before they are kept.
 const RECEIVED_CHARS_MAX: usize = 16 << 10;
 
@@ -380,7 +383,14 @@ impl AcceptedJob {
             .with("id", &self.id)
             .with("tool", &self.tool)
             .with("arm", &self.arm)
-            .with("at", if self.is_on_port { AT_PORT } else { "" })
+            .with(
+                "at",
+                if self.is_on_port {
+                    AT_PORT
+                } else {
+                    AT_SIMULATOR
+                },
+            )
             .with("scene", &self.scene)
             .with("overlay", &self.overlay)
             .with("revision", &self.revision)

@@ -12,7 +12,7 @@ use super::job_journal::{AcceptedJob, JobJournal};
 use super::journal_file::{self, JournalError};
 use super::journal_record::{JournalRecord, RecordKind};
 use super::old_tickets::{self, OldTicket, OldTickets};
-use super::past_job::PastJob;
+use super::past_job::{ArmKey, PastJob};
 use super::{DESIGN, JOBS, JOURNAL};
 use base::clock::calendar_ms;
 use base::file_access::{make_folders, with_mode};
@@ -178,6 +178,7 @@ impl JobStore {
         let draws = by.tool == "stroke";
         let is_taken = |past: &PastJob| {
             past.arm == by.arm
+                && (past.is_on_port == by.is_on_port || past.is_on_port.is_none())
                 && number(&past.id) < number(&by.id)
                 && past.is_open()
                 && (draws || !past.is_unfinished())
@@ -198,24 +199,35 @@ impl JobStore {
 
     /// Returns the drawing that an arm has left half done.
     #[must_use]
-    pub fn unfinished(&self, arm: &str) -> Option<PastJob> {
-        self.newest(|past| past.arm == arm && past.is_unfinished())
+    pub fn unfinished(&self, arm: ArmKey<'_>) -> Option<PastJob> {
+        self.newest(|past| past.is_of(arm) && past.is_unfinished())
+    }
+
+    /// Returns the drawing that was left half done under an arm's name, and not by that arm: it was simulated then and is on a
+    /// port now, or the other way round, or a journal of an older node does not say.
+    #[must_use]
+    pub fn unfinished_of_namesake(&self, arm: ArmKey<'_>) -> Option<PastJob> {
+        self.newest(|past| past.arm == arm.name && !past.is_of(arm) && past.is_unfinished())
     }
 
     /// Returns the last job that moved an arm, if it may have left the pen on the paper.
     #[must_use]
-    pub fn pen_left_down(&self, arm: &str) -> Option<PastJob> {
-        let last = self.newest(|past| past.arm == arm && past.says_where_pen_is());
+    pub fn pen_left_down(&self, arm: ArmKey<'_>) -> Option<PastJob> {
+        // What may be another arm's job tells of a pen that is down, not of one that is up.
+        let last = self.newest(|past| match past.is_of(arm) {
+            true => past.says_where_pen_is(),
+            false => past.may_be_of(arm) && past.may_leave_pen_down(),
+        });
         last.filter(PastJob::may_leave_pen_down)
     }
 
     /// Returns the job that was moving an arm when its process ended, until a later one settles it. A drawing that is left half
     /// done comes before a later job that leaves nothing.
     #[must_use]
-    pub fn interrupted(&self, arm: &str) -> Option<PastJob> {
+    pub fn interrupted(&self, arm: ArmKey<'_>) -> Option<PastJob> {
         let ended = self.ended();
         let is_open = |past: &&PastJob| {
-            past.arm == arm && past.interrupted && past.moved && past.settled.is_empty()
+            past.may_be_of(arm) && past.interrupted && past.moved && past.settled.is_empty()
         };
         let mut open = ended.iter().rev().map(|(past, _)| past).filter(is_open);
         let newest = open.next()?;
@@ -227,8 +239,8 @@ impl JobStore {
 
     /// Returns the last job that moved an arm.
     #[must_use]
-    pub fn last_moved(&self, arm: &str) -> Option<PastJob> {
-        self.newest(|past| past.arm == arm && past.moved)
+    pub fn last_moved(&self, arm: ArmKey<'_>) -> Option<PastJob> {
+        self.newest(|past| past.is_of(arm) && past.moved)
     }
 
     /// Returns the lines that an arm's last drawing has certainly put on its sheet, according to its journal:
@@ -237,7 +249,7 @@ impl JobStore {
     #[must_use]
     pub fn inked_lines(
         &self,
-        arm: &str,
+        arm: ArmKey<'_>,
         under_way: Option<&str>,
         matches: impl Fn(&PastJob) -> bool,
     ) -> Vec<Vec<[f64; 2]>> {
@@ -268,7 +280,7 @@ impl JobStore {
 
     /// Returns the last job that is over and has drawn with an arm, with its strokes.
     #[must_use]
-    pub fn last_drawing(&self, arm: &str) -> Option<PastJob> {
+    pub fn last_drawing(&self, arm: ArmKey<'_>) -> Option<PastJob> {
         let found = self.newest(|past| drew(past, arm))?;
         self.read(&found.id)
     }
@@ -276,7 +288,7 @@ impl JobStore {
     /// Returns the unfinished drawing, with its strokes, that an arm gave up for its last one, which is a different drawing. If that
     /// one continues earlier jobs, drawings given up for those count as well.
     #[must_use]
-    pub fn given_up(&self, arm: &str) -> Option<PastJob> {
+    pub fn given_up(&self, arm: ArmKey<'_>) -> Option<PastJob> {
         let mut drawn = self.with_earlier(self.last_drawing(arm));
         drawn.find_map(|by| self.given_up_for(&by))
     }
@@ -348,10 +360,16 @@ impl JobStore {
         Some(PastJob::from_records(&contents.records))
     }
 
-    /// Returns the last job of this tool that an arm carried out to its end.
+    /// Returns the last job of this tool that an arm carried out to its end and that `matches` accepts.
     #[must_use]
-    pub fn last_reached(&self, arm: &str, tool: &str) -> Option<PastJob> {
-        self.newest(|past| past.arm == arm && past.tool == tool && past.state == "reached")
+    pub fn last_reached(
+        &self,
+        arm: ArmKey<'_>,
+        tool: &str,
+        matches: impl Fn(&PastJob) -> bool,
+    ) -> Option<PastJob> {
+        let is_reached = |past: &PastJob| past.tool == tool && past.state == "reached";
+        self.newest(|past| past.is_of(arm) && is_reached(past) && matches(past))
     }
 
     /// Removes the oldest jobs beyond the limits; a job that is left half done, or has no end in its journal, stays.
@@ -419,8 +437,8 @@ fn ages_ms(times_ms: &[u64], now_ms: u64, longest_ms: u64) -> Vec<u64> {
     ages
 }
 
-fn drew(past: &PastJob, arm: &str) -> bool {
-    past.arm == arm && past.tool == "stroke" && past.drawn.mm > 0.0
+fn drew(past: &PastJob, arm: ArmKey<'_>) -> bool {
+    past.is_of(arm) && past.tool == "stroke" && past.drawn.mm > 0.0
 }
 
 /// Drops the strokes of a job that no other job can continue.
@@ -512,8 +530,8 @@ pub fn pens_left_down(pasts: &[Result<PastJob, JournalError>]) -> Vec<&str> {
     let mut arms_of_later = HashSet::new();
     let newest_first = pasts.iter().rev().flatten();
     newest_first
-        .filter(|past| past.says_where_pen_is() && arms_of_later.insert(&past.arm))
-        .filter(|past| past.is_on_port && past.may_leave_pen_down())
+        .filter(|past| past.is_on_port == Some(true) && past.says_where_pen_is())
+        .filter(|past| arms_of_later.insert(&past.arm) && past.may_leave_pen_down())
         .map(|past| past.id.as_str())
         .collect()
 }

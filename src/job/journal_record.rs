@@ -91,6 +91,13 @@ impl JournalRecord {
         self.bytes(name, value.to_string().into_bytes())
     }
 
+    /// Removes a value.
+    #[cfg(test)]
+    pub(super) fn without(mut self, name: &str) -> Self {
+        self.fields.retain(|(field, _)| field != name);
+        self
+    }
+
     /// Adds a binary value.
     #[must_use]
     pub(super) fn bytes(mut self, name: &str, value: Vec<u8>) -> Self {

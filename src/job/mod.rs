@@ -36,7 +36,7 @@ pub use journal_writer::{JournalOutcome, JournalWriter, OnFailure};
 pub use node_identity::{NodeIdentity, identity_challenge, is_proven};
 pub use node_key::{has_signed, sign};
 pub use old_tickets::OldTicket;
-pub use past_job::PastJob;
+pub use past_job::{ArmKey, PastJob};
 
 /// The folder of journals in a node's state folder.
 const JOBS: &str = "jobs";

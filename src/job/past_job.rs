@@ -1,11 +1,31 @@
 //! A job as its journal describes it.
 
 use super::ink_table::{InkProgress, inked, remaining_strokes};
-use super::job_journal::{AT_PORT, DrawingOrigin, TipPlace};
+use super::job_journal::{AT_PORT, AT_SIMULATOR, DrawingOrigin, TipPlace};
 use super::journal_record::{JournalRecord, RecordKind, decode_strokes, with_pauses};
 use base::clock::calendar_ms;
 use base::wording::{count, millimetres};
 use scene::{DrawingPause, SheetStroke};
+
+/// An arm of a node to its jobs: the arm on a port and the one that practice simulates under the same name are two.
+#[derive(Clone, Copy, Debug)]
+pub struct ArmKey<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// `true` if it is behind a port, and not simulated in the node.
+    pub is_on_port: bool,
+}
+
+impl ArmKey<'_> {
+    /// Returns the other arm of this name: the simulated one of an arm on a port, and the reverse.
+    #[must_use]
+    pub const fn namesake(self) -> Self {
+        Self {
+            is_on_port: !self.is_on_port,
+            ..self
+        }
+    }
+}
 
 /// A job, read back from its journal.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,8 +36,9 @@ pub struct PastJob {
     pub tool: String,
     /// The arm of the node.
     pub arm: String,
-    /// `true` if the arm is behind a port; `false` also in a journal of an older node.
-    pub is_on_port: bool,
+    /// `true` if the arm is behind a port, `false` if it is simulated in the node; `None` if a journal of an older node does
+    /// not say.
+    pub is_on_port: Option<bool>,
     /// The scene that it moved in.
     pub scene: String,
     /// The overlay; empty for none.
@@ -160,7 +181,11 @@ impl PastJob {
         self.id = record.text("id");
         self.tool = record.text("tool");
         self.arm = record.text("arm");
-        self.is_on_port = record.text("at") == AT_PORT;
+        self.is_on_port = match record.text("at").as_str() {
+            AT_PORT => Some(true),
+            AT_SIMULATOR => Some(false),
+            _ => None,
+        };
         self.scene = record.text("scene");
         self.overlay = record.text("overlay");
         self.drawing = record.text("drawing");
@@ -223,6 +248,17 @@ impl PastJob {
             "waiting_for_pen" => "waits for a pen".to_owned(),
             state => format!("is {}", state.replace('_', " ")),
         }
+    }
+
+    /// Returns whether it is a job of this arm.
+    #[must_use]
+    pub fn is_of(&self, arm: ArmKey<'_>) -> bool {
+        self.arm == arm.name && self.is_on_port == Some(arm.is_on_port)
+    }
+
+    /// Returns whether it is a job of this arm, or may be.
+    pub(super) fn may_be_of(&self, arm: ArmKey<'_>) -> bool {
+        self.is_of(arm) || (self.arm == arm.name && self.is_on_port.is_none())
     }
 
     /// Returns whether it says where its arm's pen is, until another job moves the arm.

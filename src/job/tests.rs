@@ -31,6 +31,11 @@ const KEEP: RetentionPolicy = RetentionPolicy {
     days: 30,
 };
 
+const ARM: ArmKey<'_> = ArmKey {
+    name: "arm",
+    is_on_port: false,
+};
+
 struct Sheet(scene::Surface);
 
 impl PaperSurface for Sheet {
@@ -187,7 +192,7 @@ fn after_crash(journal: &[u8], end: usize) -> Option<PastJob> {
         "cut at {end}: {:?}",
         jobs.damaged()
     );
-    jobs.interrupted("arm")
+    jobs.interrupted(ARM)
 }
 
 fn total_mm(strokes: &[SheetStroke]) -> f64 {
@@ -291,9 +296,9 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
     );
     jobs.ended_with(&entry);
     let is_offered = |jobs: &JobStore| {
-        let past = jobs.unfinished("arm").unwrap();
+        let past = jobs.unfinished(ARM).unwrap();
         assert_eq!(past.id, "job-1");
-        assert_eq!(jobs.interrupted("arm").unwrap().id, "job-1");
+        assert_eq!(jobs.interrupted(ARM).unwrap().id, "job-1");
         assert!(
             past.drawn.mm > 1.0 && past.drawn.mm <= journal.drawn.mm,
             "{past:?}"
@@ -329,7 +334,7 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
     next.moving().unwrap();
     next.ended("reached", "done", "{}", None).unwrap();
     jobs.ended_with(&next);
-    assert!(jobs.unfinished("arm").is_none() && jobs.interrupted("arm").is_none());
+    assert!(jobs.unfinished(ARM).is_none() && jobs.interrupted(ARM).is_none());
 }
 
 #[test]
@@ -350,7 +355,7 @@ fn a_full_disk_at_the_start_makes_no_journal_a_damaged_one() {
     std::os::unix::fs::symlink(descriptor, &journal).unwrap();
     let jobs = JobStore::open(state.path(), KEEP).unwrap();
     assert_eq!(jobs.damaged(), [""; 0]);
-    assert_eq!(jobs.interrupted("arm").unwrap().id, "job-1");
+    assert_eq!(jobs.interrupted(ARM).unwrap().id, "job-1");
 }
 
 /// Without releases the arm would wait with its pen on the paper for ever.
@@ -443,7 +448,7 @@ fn a_job_without_an_end_is_over_once_a_later_one_has_its_arm_or_its_node_is_gone
     assert!(message.starts_with("the node ended while"), "{message}");
     // Reading the journals has released their lock.
     let jobs = JobStore::open(state.path(), KEEP).unwrap();
-    assert_eq!(jobs.interrupted("arm").unwrap().id, "job-2");
+    assert_eq!(jobs.interrupted(ARM).unwrap().id, "job-2");
 }
 
 #[test]
@@ -469,7 +474,7 @@ fn old_jobs_are_removed_and_a_drawing_left_half_done_stays() {
     draw(&jobs, false);
     drop(jobs);
     let jobs = JobStore::open(state.path(), KEEP).unwrap();
-    assert_eq!(jobs.interrupted("arm").unwrap().id, "job-1");
+    assert_eq!(jobs.interrupted(ARM).unwrap().id, "job-1");
     for _ in 0..6 {
         let entry = jobs
             .begin(&AcceptedJob {
@@ -480,11 +485,11 @@ fn old_jobs_are_removed_and_a_drawing_left_half_done_stays() {
         entry.ended("refused", "no", "{}", None).unwrap();
         jobs.ended_with(&entry);
     }
-    assert_eq!(jobs.interrupted("arm").unwrap().id, "job-1");
+    assert_eq!(jobs.interrupted(ARM).unwrap().id, "job-1");
     let left = past_jobs(state.path()).unwrap();
     assert!(left.len() <= KEEP.jobs + 1, "{} jobs", left.len());
     draw(&jobs, true);
-    assert_eq!(jobs.interrupted("arm"), None);
+    assert_eq!(jobs.interrupted(ARM), None);
 }
 
 #[test]
@@ -575,7 +580,7 @@ fn the_drawing_under_way_is_on_paper_and_what_it_goes_on_with() {
     let state = tempfile::tempdir().unwrap();
     let (arm, jobs) = (TestArm::new(), JobStore::open(state.path(), KEEP).unwrap());
     let on_paper_mm = |under_way: Option<&str>| {
-        let lines = jobs.inked_lines("arm", under_way, |_| true);
+        let lines = jobs.inked_lines(ARM, under_way, |_| true);
         let steps = lines.iter().flat_map(|line| line.windows(2));
         let mm = steps.map(|pair| (pair[1][0] - pair[0][0]).hypot(pair[1][1] - pair[0][1]));
         mm.sum::<f64>()
@@ -595,11 +600,13 @@ fn the_drawing_under_way_is_on_paper_and_what_it_goes_on_with() {
     let first = begin("", 7.0);
     assert_eq!(on_paper_mm(None), 0.0);
     assert!((on_paper_mm(Some("job-1")) - 7.0).abs() < 1e-6);
-    assert!(
-        jobs.inked_lines("other", Some("job-1"), |_| true)
-            .is_empty()
-    );
-    assert!(jobs.inked_lines("arm", Some("job-1"), |_| false).is_empty());
+    let other = ArmKey {
+        name: "other",
+        ..ARM
+    };
+    let of_other = jobs.inked_lines(other, Some("job-1"), |_| true);
+    assert!(of_other.is_empty());
+    assert!(jobs.inked_lines(ARM, Some("job-1"), |_| false).is_empty());
     first.ended("stopped", "", "", None).unwrap();
     jobs.ended_with(&first);
     assert!((on_paper_mm(None) - 7.0).abs() < 1e-6);
@@ -734,7 +741,8 @@ fn a_pen_that_may_be_down_is_remembered_until_the_arm_has_moved_again() {
         jobs.ended_with(&entry);
         entry.past()
     };
-    let left_down = || jobs.pen_left_down("arm").map(|past| past.id);
+    let on_port = ARM.namesake();
+    let left_down = || jobs.pen_left_down(on_port).map(|past| past.id);
     let listed = || {
         let pasts = past_jobs(state.path()).unwrap();
         pens_left_down(&pasts).first().map(ToString::to_string)
@@ -766,4 +774,125 @@ fn a_pen_that_may_be_down_is_remembered_until_the_arm_has_moved_again() {
         .unwrap();
     jobs.ended_with(&other);
     assert_eq!((left_down(), listed()), (last.clone(), last));
+}
+
+/// Keeps the journal of a drawing whose process ended with 3 mm of it drawn.
+fn left_half_done(jobs: &JobStore, arm: &TestArm, is_on_port: bool) -> String {
+    let accepted = AcceptedJob {
+        is_on_port,
+        ..accepted(jobs)
+    };
+    let entry = jobs.begin(&accepted).unwrap();
+    entry.planned(&arm.plan, &arm.scene.rest_rad).unwrap();
+    entry.moving().unwrap();
+    let drawn = InkProgress {
+        mm: 3.0,
+        strokes: 0,
+    };
+    entry.ink(drawn, 6.0).unwrap();
+    jobs.ended_with(&entry);
+    entry.id().to_owned()
+}
+
+fn reset(jobs: &JobStore, arm: &TestArm, is_on_port: bool) {
+    let accepted = AcceptedJob {
+        is_on_port,
+        tool: "reset".to_owned(),
+        ..accepted(jobs)
+    };
+    let entry = jobs.begin(&accepted).unwrap();
+    entry.planned(&arm.plan, &arm.scene.rest_rad).unwrap();
+    entry.moving().unwrap();
+    entry
+        .ended("reached", "", "{}", Some(TipPlace::Off))
+        .unwrap();
+    jobs.ended_with(&entry);
+}
+
+fn ids<const N: usize>(pasts: [Option<PastJob>; N]) -> [Option<String>; N] {
+    pasts.map(|past| past.map(|past| past.id))
+}
+
+#[test]
+fn practice_neither_resumes_nor_settles_what_an_arm_on_a_port_left_nor_the_reverse() {
+    for is_on_port in [true, false] {
+        let state = tempfile::tempdir().unwrap();
+        let (arm, jobs) = (TestArm::new(), JobStore::open(state.path(), KEEP).unwrap());
+        let own = ArmKey { is_on_port, ..ARM };
+        let namesake = own.namesake();
+        let left = Some(left_half_done(&jobs, &arm, is_on_port));
+        let of_own = || {
+            ids([
+                jobs.unfinished(own),
+                jobs.interrupted(own),
+                jobs.pen_left_down(own),
+                jobs.last_drawing(own),
+                jobs.last_moved(own),
+            ])
+        };
+        let expected = [(); 5].map(|()| left.clone());
+        assert_eq!(of_own(), expected);
+        let of_namesake = [
+            jobs.unfinished(namesake),
+            jobs.interrupted(namesake),
+            jobs.pen_left_down(namesake),
+            jobs.last_drawing(namesake),
+            jobs.last_moved(namesake),
+        ];
+        assert_eq!(ids(of_namesake), [None, None, None, None, None]);
+        assert_eq!(ids([jobs.unfinished_of_namesake(namesake)]), [left]);
+        assert_eq!(jobs.unfinished_of_namesake(own), None);
+        reset(&jobs, &arm, !is_on_port);
+        left_half_done(&jobs, &arm, !is_on_port);
+        assert_eq!(of_own(), expected, "what the other did changes nothing");
+        drop(jobs);
+        let jobs = JobStore::open(state.path(), KEEP).unwrap();
+        let after = [jobs.unfinished(own), jobs.pen_left_down(own)];
+        assert_eq!(ids(after), [expected[0].clone(), expected[0].clone()]);
+        let pasts = past_jobs(state.path()).unwrap();
+        assert_eq!(pens_left_down(&pasts).len(), 1, "of the arm on a port");
+    }
+}
+
+/// Rewrites a journal as an older node wrote it, which did not say whether its arm was on a port.
+fn unmark(state: &Path, id: &str) {
+    let path = state.join("jobs").join(id).join("journal");
+    let records = journal_file::read(&path).unwrap().records;
+    std::fs::remove_file(&path).unwrap();
+    let mut log = JournalFile::create(&path).unwrap();
+    for record in records {
+        log.append(&record.without("at")).unwrap();
+    }
+}
+
+#[test]
+fn a_journal_that_does_not_say_whether_its_arm_was_on_a_port_counts_for_both_and_is_resumed_by_neither()
+ {
+    let state = tempfile::tempdir().unwrap();
+    let (arm, jobs) = (TestArm::new(), JobStore::open(state.path(), KEEP).unwrap());
+    let left = Some(left_half_done(&jobs, &arm, true));
+    drop(jobs);
+    unmark(state.path(), "job-1");
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    for is_on_port in [true, false] {
+        let arm = ArmKey { is_on_port, ..ARM };
+        let held = [
+            jobs.interrupted(arm),
+            jobs.pen_left_down(arm),
+            jobs.unfinished_of_namesake(arm),
+        ];
+        assert_eq!(ids(held), [left.clone(), left.clone(), left.clone()]);
+        assert_eq!(jobs.unfinished(arm), None);
+    }
+    drop(jobs);
+    // A later job that does not say either may be the other arm's, and lifts no pen.
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    reset(&jobs, &arm, true);
+    drop(jobs);
+    unmark(state.path(), "job-2");
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    let on_port = ARM.namesake();
+    assert_eq!(ids([jobs.pen_left_down(on_port)]), [left]);
+    reset(&jobs, &arm, true);
+    assert_eq!(jobs.pen_left_down(on_port), None);
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::open;
 use super::operator_verb::VerbReply;
 use super::verb_dispatch::call as call_tool;
 use args::ReceivedArguments;
@@ -67,7 +68,11 @@ pub(crate) fn clear(node: &Node, arrived: &ArrivalStamp) -> VerbReply {
         matches!(latched, Some(StopLatch::Emergency(_)))
     };
     if !node.arms.iter().any(is_latched) {
-        return VerbReply::failed("no emergency stop is latched; nothing was done");
+        let on_ports = node.file.arms.iter();
+        let on_ports = on_ports.filter_map(|entry| open::estop_on_port(node, entry));
+        let lines = std::iter::once("no emergency stop is latched; nothing was done".to_owned());
+        let lines: Vec<String> = lines.chain(on_ports).collect();
+        return VerbReply::failed(lines.join("; "));
     }
     let failed = node.arms.iter().filter_map(|seat| {
         let seen = node.stops_before(arrived, seat).emergencies;

@@ -316,12 +316,17 @@ fn true_scenes(entry: &ArmEntry) -> anyhow::Result<Option<SceneLibrary>> {
 
 /// Makes emergency stops of this arm outlive the process, and latches one that an earlier process left.
 fn keep_emergency(node: &Node, entry: &ArmEntry, seat: &AttachedArm) -> anyhow::Result<()> {
-    let file = node
-        .state
-        .join(format!("emergency-stop-{}", entry.file_name_part()));
+    let part = entry.file_name_part();
     let permits = seat.permits();
-    let result = permits.keep_emergency_in(file);
-    result.map_err(|error| anyhow::anyhow!("{}: {error}", seat.name))?;
+    permit::split_unmarked_estop(&node.state, &part)
+        .and_then(|()| {
+            let file = permit::estop_path(&node.state, &part, !entry.is_simulated());
+            permits.keep_emergency_in(file)
+        })
+        .map_err(|error| anyhow::anyhow!("{}: {error}", seat.name))?;
+    if let Some(notice) = estop_on_port(node, entry) {
+        tracing::warn!(arm = seat.name, "{notice}");
+    }
     let notice = match permits.latched() {
         Some(StopLatch::Emergency(_)) => {
             "an emergency stop is latched; an operator ends it with `steadyhand clear`"
@@ -334,6 +339,22 @@ fn keep_emergency(node: &Node, entry: &ArmEntry, seat: &AttachedArm) -> anyhow::
     let notice = node.commands_for_arm(seat, notice);
     tracing::warn!(arm = seat.name, "{notice}");
     Ok(())
+}
+
+/// Says of an arm that is simulated here that the one on a port has an emergency stop, or a reset still to come.
+pub(crate) fn estop_on_port(node: &Node, entry: &ArmEntry) -> Option<String> {
+    if !entry.is_simulated() {
+        return None;
+    }
+    let file = permit::estop_path(&node.state, &entry.file_name_part(), true);
+    let verbs = match permit::kept_latch(&file)? {
+        StopLatch::Emergency(_) => "`steadyhand clear`, then `steadyhand reset`",
+        _ => "`steadyhand reset`",
+    };
+    Some(format!(
+        "arm {} on its port was stopped by an emergency stop, and that arm is simulated here, which ends none: at a node with its port, `steadyhand --port PORT serve` with this one's --state or --config beside it, {verbs} ends it",
+        entry.name
+    ))
 }
 
 /// Returns `default` if it is for this arm, otherwise the first scene that is.

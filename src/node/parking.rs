@@ -371,7 +371,7 @@ pub mod tests {
         let parked = park(&bench.node, &bench.seat, &request).await;
         let at_rest = is_at_rest(&bench.sim, &bench.scene);
         assert_eq!(parked.is_ok(), at_rest, "{parked:?}");
-        let last_job = bench.node.job_store.last_moved("arm");
+        let last_job = bench.node.job_store.last_moved(bench.seat.key());
         let last_job = last_job.map(|past| (past.tool, past.state));
         let job = ("park".to_owned(), "reached".to_owned());
         assert_eq!(last_job, at_rest.then_some(job));

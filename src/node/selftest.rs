@@ -318,7 +318,7 @@ mod tests {
         let longest_ms = measured.standstill_ms.iter().copied().fold(0.0, f64::max);
         assert!(longest_ms <= 300.0, "{:?}", measured.standstill_ms);
         assert_eq!(seat.permits().latched(), None);
-        let last_job = node.job_store.last_moved("arm").unwrap();
+        let last_job = node.job_store.last_moved(seat.key()).unwrap();
         assert_eq!(
             (last_job.tool.as_str(), last_job.state.as_str()),
             ("selftest", "stopped")

@@ -16,7 +16,7 @@ pub(super) fn jobs(node: &Node) -> Value {
     let unfinished: Vec<String> = node
         .arms
         .iter()
-        .filter_map(|seat| Some(node.job_store.unfinished(&seat.name)?.id))
+        .filter_map(|seat| Some(node.job_store.unfinished(seat.key())?.id))
         .collect();
     let all = ids.iter().map(|id| {
         let mut record = match job::past(&node.state, id) {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::estop_file::EstopFile;
+use super::estop_file::{EstopFile, kept_latch};
 use super::{ActorRank, PermitRegistry, StopLatch};
 use base::lock::MutexExt;
 
@@ -78,12 +78,10 @@ impl PermitRegistry {
     /// # Errors
     /// The thread cannot be started, or a file was set before.
     pub fn keep_emergency_in(self: &Arc<Self>, file: PathBuf) -> Result<(), EstopKeepingError> {
-        let estop_file = EstopFile::at(file);
-        if estop_file.exists() {
-            self.latch(StopLatch::Emergency(ActorRank::Operator));
-        } else if estop_file.owed_reset().exists() {
-            self.latch(StopLatch::Stopped(ActorRank::Operator));
+        if let Some(latch) = kept_latch(&file) {
+            self.latch(latch);
         }
+        let estop_file = EstopFile::at(file);
         let file = Arc::new(Mutex::new(estop_file));
         let (progress_sender, progress) = watch::channel(EstopProgress::default());
         let (registry, own_file) = (Arc::downgrade(self), Arc::clone(&file));

@@ -22,6 +22,7 @@ use base::units::ClockInstant;
 use scene::{Revision, Scene};
 
 pub use arm_interlock::{ArmInterlock, ObstructionCheck};
+pub use estop_file::{estop_path, kept_latch, split_unmarked_estop};
 pub use estop_writer::EstopKeepingError;
 use estop_writer::EstopWriter;
 

@@ -356,3 +356,39 @@ fn the_command_that_enables_a_scene_names_its_overlay() {
     let command = "`steadyhand enable --scene default --meta leaf --for 30m`";
     assert!(denied.contains(command), "{denied}");
 }
+
+#[tokio::test]
+async fn an_emergency_stop_is_of_the_arm_on_its_port_or_of_the_simulated_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let [on_port, simulated] = [true, false].map(|is| estop_path(folder.path(), "arm", is));
+    let latched = kept_in(&on_port);
+    latched.latch(StopLatch::Emergency(ActorRank::Operator));
+    latched.emergency_is_kept().await.unwrap();
+    drop(latched);
+    assert_eq!(kept_in(&simulated).latched(), None);
+    assert!(kept_in(&on_port).latched().is_some());
+}
+
+#[tokio::test]
+async fn an_older_nodes_emergency_stop_and_owed_reset_are_of_both_arms() {
+    for (name, latch) in [
+        (
+            "emergency-stop-arm",
+            StopLatch::Emergency(ActorRank::Operator),
+        ),
+        (
+            "emergency-stop-arm.reset-owed",
+            StopLatch::Stopped(ActorRank::Operator),
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(name), "").unwrap();
+        split_unmarked_estop(folder.path(), "arm").unwrap();
+        for is_on_port in [true, false] {
+            let file = estop_path(folder.path(), "arm", is_on_port);
+            assert_eq!(kept_in(&file).latched(), Some(latch.clone()));
+        }
+        assert!(!folder.path().join(name).exists(), "it is split once");
+        split_unmarked_estop(folder.path(), "arm").unwrap();
+    }
+}

@@ -189,7 +189,7 @@ fn inked_lines(ctx: &ToolContext<'_>, arm: &AttachedArm, scene: &Scene) -> Vec<V
     let is_on_it = |past: &PastJob| past.scene == scene.name && past.overlay == overlay;
     let job = arm.board.job().map(|job| job.card().id);
     let job_store = &ctx.node.job_store;
-    job_store.inked_lines(&arm.name, job.as_deref(), is_on_it)
+    job_store.inked_lines(arm.key(), job.as_deref(), is_on_it)
 }
 
 /// Returns, once the camera is calibrated, the design where the arm would draw it and the ink where it is.

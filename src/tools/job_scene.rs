@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Node;
 use call::{Refusal, refusal};
-use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
+use job::{AcceptedJob, ArmKey, DrawingOrigin, JournalDrawing, PastJob};
 use scene::{DesignReplacement, Scene, SceneLibrary};
 
 /// Returns the scene of an earlier job.
@@ -64,7 +64,10 @@ pub(super) fn kept_drawing(node: &Node, past: &PastJob) -> Option<JournalDrawing
 /// Returns the drawing in whose scene the arm moved last, if a job begins in that same scene, as `reset` and parking do: the
 /// scene could not be rebuilt from the job without it.
 pub(super) fn drawing_of_last_job(node: &Node, accepted: &AcceptedJob) -> Option<JournalDrawing> {
-    let past = node.job_store.last_moved(&accepted.arm)?;
+    let past = node.job_store.last_moved(ArmKey {
+        name: &accepted.arm,
+        is_on_port: accepted.is_on_port,
+    })?;
     // The revision of such a scene covers the drawing; that of a canvas does not, and needs none.
     let is_same = past.scene == accepted.scene
         && past.overlay == accepted.overlay

@@ -119,7 +119,7 @@ pub(super) fn arm_json(node: &Node, arm: &AttachedArm) -> Value {
 
 /// Returns the last `align` that this arm completed.
 fn last_calibration(node: &Node, arm: &AttachedArm) -> Option<Value> {
-    let past = node.job_store.last_reached(&arm.name, "align")?;
+    let past = node.job_store.last_reached(arm.key(), "align", |_| true)?;
     Some(json!({
         "job": past.id,
         "scene": past.scene,

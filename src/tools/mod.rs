@@ -25,6 +25,7 @@ mod live_arm;
 mod metrics;
 mod motion_job;
 mod names_cache;
+mod namesake;
 mod node;
 mod node_job;
 mod node_status;
@@ -81,7 +82,8 @@ pub use live_arm::LiveJob;
 pub use metrics::metrics;
 pub use motion_job::ALL_DRAWN;
 pub use node::{
-    AT_REST_RAD, AttachedArm, Node, NodeStorage, SimulatedWorkcell, TrafficRecorder, forgiveness,
+    AT_REST_RAD, AttachedArm, Node, NodeStorage, SimulatedWorkcell,
+    TrafficRecorder, forgiveness,
 };
 pub use node_job::{IncompleteMotion, NodeJob};
 pub use operator_drawing::{DrawingAssent, DrawingOrder};

@@ -13,7 +13,7 @@ use catalogue::ToolEffect;
 use config::{ForgivenessSetting, NodeFile};
 use fleet::Fleet;
 use fleet::queue_desk::QueueDesk;
-use job::{AuditLog, JobStore, RetentionPolicy};
+use job::{ArmKey, AuditLog, JobStore, RetentionPolicy};
 use motion::MotionHandle;
 use permit::{ActorRank, PermitRegistry};
 use scene::{Scene, SceneError, SceneLibrary};
@@ -215,6 +215,15 @@ impl AttachedArm {
         Self {
             recorder: Some(recorder),
             ..self
+        }
+    }
+
+    /// Returns the arm as its jobs know it.
+    #[must_use]
+    pub fn key(&self) -> ArmKey<'_> {
+        ArmKey {
+            name: &self.name,
+            is_on_port: self.workcell.is_none(),
         }
     }
 

@@ -14,8 +14,8 @@ use super::pen_change::CHANGE_WITHIN;
 use super::reset::pen_clause;
 use super::stroke::{self, DrawingScope};
 use super::{
-    AttachedArm, Node, RemoteCallWatch, Reply, calibration_check, job_scene, motion_job, resume,
-    sheet_check,
+    AttachedArm, Node, RemoteCallWatch, Reply, calibration_check, job_scene, motion_job, namesake,
+    resume, sheet_check,
 };
 use call::{ArrivalStamp, Refusal, refusal};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
@@ -328,13 +328,13 @@ impl Node {
     fn unfinished_drawing(&self, order: &DrawingOrder) -> Result<ResolvedDrawing, Refusal> {
         let name = order.arm.as_deref();
         let is_named = |arm: &&Arc<AttachedArm>| name.is_none_or(|name| arm.name == name);
-        let mut remaining = self.arms.iter().filter(is_named);
+        let remaining = self.arms.iter().filter(is_named);
         let found = self.only_unfinished(order, remaining.clone())?;
         let (arm, past) = found.ok_or_else(|| {
             // What is under way is not left yet.
             let busy = remaining.clone().find_map(|arm| busy_text(arm));
-            let complete = || remaining.find_map(|arm| resume::complete_text(self, arm));
-            let reason = busy.or_else(complete).unwrap_or_else(|| match name {
+            let reason = busy.or_else(|| self.why_none_is_left(remaining.clone()));
+            let reason = reason.unwrap_or_else(|| match name {
                 Some(name) => format!("no drawing of arm `{name}` was left half done"),
                 None => "no drawing was left half done".to_owned(),
             });
@@ -363,13 +363,26 @@ impl Node {
         })
     }
 
+    /// Describes what became of the last drawing of one of these arms, and what another arm of its name left half done.
+    fn why_none_is_left<'a>(
+        &self,
+        mut arms: impl Iterator<Item = &'a Arc<AttachedArm>> + Clone,
+    ) -> Option<String> {
+        let complete = arms
+            .clone()
+            .find_map(|arm| resume::complete_text(self, arm));
+        let left = arms.find_map(|arm| namesake::drawing_text(self, arm));
+        let parts: Vec<String> = complete.into_iter().chain(left).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
     /// Returns what one of these arms left half done: the drawing of the order's scene, if several left one.
     fn only_unfinished<'a>(
         &self,
         order: &DrawingOrder,
         arms: impl Iterator<Item = &'a Arc<AttachedArm>>,
     ) -> Result<Option<(&'a Arc<AttachedArm>, PastJob)>, Refusal> {
-        let left = arms.filter_map(|arm| Some((arm, self.job_store.unfinished(&arm.name)?)));
+        let left = arms.filter_map(|arm| Some((arm, self.job_store.unfinished(arm.key())?)));
         let mut left: Vec<_> = left.collect();
         let is_meant = |past: &PastJob| order.check_same_scene(past).is_ok();
         if left.len() > 1 && left.iter().any(|(_, past)| is_meant(past)) {
@@ -498,7 +511,7 @@ fn hindrance_of_arm(node: &Node, drawing: &ResolvedDrawing, again: bool) -> Opti
         }
         Some(denied) => return Some(format!("{denied}; nothing moved")),
     }
-    let cut_short = node.job_store.interrupted(&arm.name);
+    let cut_short = node.job_store.interrupted(arm.key());
     let cut_short = cut_short.filter(|cut| cut.is_unfinished() && past.is_none() && !again)?;
     Some(format!(
         "{} was interrupted, which draws {}: {}{}; `steadyhand draw --resume` goes on with it, and this command with --again draws its own design from the beginning; nothing moved",

@@ -102,7 +102,13 @@ impl Node {
                 drawings.extend(drawing_under_way(&job.card()));
             }
         }
-        for past in self.job_store.queued().iter().rev() {
+        let by_namesake = |past: &PastJob| {
+            let mut arms = self.arms.iter().map(|arm| arm.key());
+            arms.any(|arm| past.is_of(arm.namesake()))
+        };
+        // What was drawn in practice is not on the paper of an arm on a port.
+        let queued = self.job_store.queued();
+        for past in queued.iter().rev().filter(|past| !by_namesake(past)) {
             add_known(&mut drawings, ended_drawing(past));
         }
         drawings

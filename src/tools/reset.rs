@@ -192,7 +192,7 @@ pub(super) fn pen_text(node: &Node, arm: &AttachedArm) -> Option<String> {
     if arm.workcell.is_some() {
         return None;
     }
-    let past = node.job_store.pen_left_down(&arm.name)?;
+    let past = node.job_store.pen_left_down(arm.key())?;
     let commands = commands(node, arm, &past.scene, past.overlay());
     Some(format!(
         "its pen may still stand on the paper: {} lifts it",

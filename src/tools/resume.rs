@@ -9,7 +9,7 @@ use super::node::check_is_for;
 use super::reply::{Reply, refused};
 use super::reset::{self, pen_clause};
 use super::stroke::{self, DrawingScope, UnfinishedRest, rounded};
-use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, sheet_check};
+use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, namesake, sheet_check};
 use args::ArgumentReading;
 use call::{Refusal, refusal};
 use job::PastJob;
@@ -26,7 +26,7 @@ pub(super) async fn call(
     arm: &Arc<AttachedArm>,
 ) -> Result<Reply, Box<Reply>> {
     check_not_again(ctx)?;
-    let past = ctx.node.job_store.unfinished(&arm.name).ok_or_else(|| {
+    let past = ctx.node.job_store.unfinished(arm.key()).ok_or_else(|| {
         let refused = nothing_to_resume(ctx, arm);
         refused.with("understood", without_scene(ctx)).boxed()
     })?;
@@ -164,7 +164,7 @@ fn check_same_target(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Re
 }
 
 /// Returns the title of a job's scene and its overlay, for people.
-fn title(past: &PastJob) -> String {
+pub(super) fn title(past: &PastJob) -> String {
     match past.overlay() {
         _ if !past.drawing.is_empty() => past.scene_title(),
         None => format!("scene {:?}", past.scene),
@@ -174,9 +174,9 @@ fn title(past: &PastJob) -> String {
 
 /// Describes that nothing is left of an arm's last drawing, which may have broken off on the way to rest; otherwise `None`.
 pub(super) fn complete_text(node: &Node, arm: &AttachedArm) -> Option<String> {
-    let last = node.job_store.last_drawing(&arm.name);
+    let last = node.job_store.last_drawing(arm.key());
     let done = last.filter(PastJob::is_all_drawn)?;
-    let given_up = node.job_store.given_up(&arm.name);
+    let given_up = node.job_store.given_up(arm.key());
     let given_up = given_up.map(|past| {
         format!(
             "; {}, which draws {} ({}), was given up for another drawing and is not resumed: draw it again from its beginning",
@@ -200,7 +200,7 @@ pub(super) struct DisplacedDrawing(PastJob);
 impl DisplacedDrawing {
     /// Returns the drawing that an arm left half done, if any.
     pub(super) fn of(node: &Node, arm: &AttachedArm) -> Option<Self> {
-        node.job_store.unfinished(&arm.name).map(Self)
+        node.job_store.unfinished(arm.key()).map(Self)
     }
 
     fn words(&self) -> String {
@@ -244,21 +244,24 @@ impl DisplacedDrawing {
 fn nothing_to_resume(ctx: &ToolContext<'_>, arm: &AttachedArm) -> Box<Reply> {
     let node = ctx.node;
     let others = node.arms.iter();
-    let others = others.filter_map(|other| node.job_store.unfinished(&other.name));
+    let others = others.filter_map(|other| node.job_store.unfinished(other.key()));
     let others: Vec<PastJob> = others.collect();
     let lines = others.iter().map(|past| {
         let (arm, summary) = (&past.arm, past.summary());
         format!("; arm {arm:?} left {} ({summary})", title(past))
     });
     let lines = lines.collect::<String>();
-    let (code, reason) = match complete_text(node, arm) {
-        Some(done) => (
+    let left = namesake::drawing_text(node, arm);
+    let (code, reason) = match (complete_text(node, arm), left) {
+        (Some(done), left) => (
             "drawing_complete",
             format!(
-                "{done}; reset parks the arm, and stroke without resume draws from the beginning{lines}"
+                "{done}; reset parks the arm, and stroke without resume draws from the beginning{lines}{}",
+                left.map_or_else(String::new, |left| format!("; {left}"))
             ),
         ),
-        None => (
+        (None, Some(left)) => ("nothing_to_resume", format!("{left}{lines}")),
+        (None, None) => (
             "nothing_to_resume",
             format!(
                 "no drawing of arm {:?} was left half done{lines}; call stroke without resume",
@@ -330,7 +333,7 @@ pub(super) fn check_none_cut_short(
     ctx: &ToolContext<'_>,
     arm: &AttachedArm,
 ) -> Result<(), Box<Reply>> {
-    match ctx.node.job_store.interrupted(&arm.name) {
+    match ctx.node.job_store.interrupted(arm.key()) {
         Some(past) if past.is_unfinished() && !ctx.is("again") => Err(refused("interrupted", format!(
             "{} was interrupted, which draws {}: {}{}; {}, and this call with `again` true draws its own scene from the beginning",
             past.id,
@@ -370,10 +373,10 @@ pub(super) fn unfinished_json(past: &PastJob) -> Value {
 impl Node {
     /// Returns the unfinished work of an arm, if any.
     pub(super) fn unfinished(&self, arm: &AttachedArm) -> Option<Value> {
-        let interrupted = self.job_store.interrupted(&arm.name);
+        let interrupted = self.job_store.interrupted(arm.key());
         let unfinished = match interrupted {
             Some(past) if past.tool != "stroke" => Some(past),
-            past => self.job_store.unfinished(&arm.name).or(past),
+            past => self.job_store.unfinished(arm.key()).or(past),
         };
         unfinished.as_ref().map(unfinished_json)
     }
@@ -394,13 +397,14 @@ impl Node {
         let mut messages: Vec<String> = self.job_store.damaged().to_vec();
         for arm in &self.arms {
             if arm.workcell.is_none()
-                && let Some(past) = self.job_store.last_moved(&arm.name)
+                && let Some(past) = self.job_store.last_moved(arm.key())
                 && let Ok(scene) = same_scene(self, arm, &past)
             {
                 arm.moved_in(&scene);
             }
+            messages.extend(namesake::left_on_port(self, arm));
             messages.extend(self.fault_of_last_motion(arm));
-            if let Some(past) = self.job_store.interrupted(&arm.name) {
+            if let Some(past) = self.job_store.interrupted(arm.key()) {
                 arm.permits().disable();
                 let next = match is_of_operator(&past) {
                     false => format!(
@@ -438,7 +442,7 @@ impl Node {
 
     /// Returns the last motion of an arm on a port if it broke or was stopped, and may have left the pen on the paper.
     fn broken_pen_down(&self, arm: &AttachedArm) -> Option<PastJob> {
-        let past = self.job_store.pen_left_down(&arm.name);
+        let past = self.job_store.pen_left_down(arm.key());
         past.filter(|past| arm.workcell.is_none() && !past.interrupted)
     }
 
@@ -450,7 +454,7 @@ impl Node {
             let latched = arm.permits().latched();
             let is_emergency = matches!(latched, Some(StopLatch::Emergency(_)));
             let past = match is_emergency {
-                true => self.job_store.last_moved(&arm.name),
+                true => self.job_store.last_moved(arm.key()),
                 false => self.broken_pen_down(arm),
             };
             past.map(|past| reset::commands_at_next_start(self, arm, &past))
@@ -478,7 +482,7 @@ impl Node {
     #[must_use]
     pub fn was_cut_short(&self) -> bool {
         let is_interrupted =
-            |arm: &Arc<AttachedArm>| self.job_store.interrupted(&arm.name).is_some();
+            |arm: &Arc<AttachedArm>| self.job_store.interrupted(arm.key()).is_some();
         !self.job_store.damaged().is_empty() || self.arms.iter().any(is_interrupted)
     }
 }

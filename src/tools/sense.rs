@@ -27,7 +27,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     if let Some(call) = arm.abandoned_call() {
         message = format!("{message}; {}", call.describe_for_others());
     }
-    if let Some(past) = ctx.node.job_store.interrupted(&arm.name) {
+    if let Some(past) = ctx.node.job_store.interrupted(arm.key()) {
         let how_far = past.summary();
         message = format!("{message}; {} was interrupted: {how_far}", past.id);
     }

@@ -176,3 +176,113 @@ fn a_call_that_is_told_to_end_parks_its_arm() {
         );
     });
 }
+
+/// Runs a command. Returns whether it succeeded, and everything that it printed.
+fn run(bench: &Bench, args: &[&str]) -> (bool, String) {
+    let output = bench.run(args);
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    (output.status.success(), text)
+}
+
+#[test]
+fn practice_neither_goes_on_with_what_an_arm_on_a_port_left_nor_settles_it() {
+    unless_starved(|| {
+        let mut drawing = Drawing::start();
+        drawing.caller.0.kill().unwrap();
+        drawing.caller.0.wait().unwrap();
+        let (state, bench) = (drawing.state(), &drawing.bench);
+        let (done, said) = run(bench, &["draw", "--resume", "--yes", "--state", &state]);
+        assert!(!done, "{said}");
+        for part in [
+            "job-1",
+            "simulated here",
+            "`steadyhand --port PORT draw --resume`",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let (_, reset) = bench.call(&["reset", "--state", &state]);
+        assert_eq!(reset["success"], true, "{reset:#}");
+        let enabled = ["--enable", "short", "--state", &state];
+        let practised = [&["stroke", r#"{"scene":"short"}"#][..], &enabled].concat();
+        let (_, practised) = bench.call(&practised);
+        assert_eq!(practised["success"], true, "{practised:#}");
+        assert_eq!(drawing.job("job-1")["settled_by"], "");
+        let (_, listed) = run(bench, &["jobs", "--state", &state]);
+        assert!(listed.contains("its pen may still stand"), "{listed}");
+        let here = on_port(&drawing.port, &state);
+        let (_, sensed) = bench.call(&[&["sense"][..], &here].concat());
+        assert_eq!(sensed["unfinished"]["job"], "job-1", "{sensed:#}");
+        let message = sensed["message"].as_str().unwrap();
+        assert!(message.contains("its pen may still stand"), "{message}");
+    });
+}
+
+#[test]
+fn an_arm_on_a_port_does_not_go_on_with_what_was_left_in_practice() {
+    unless_starved(|| {
+        let bench = Bench::new();
+        bench.scene("long", &support::scene("long", LINES));
+        let state = bench.state();
+        let mut served = bench.serve(&["--state", &state]);
+        let stroke = [
+            "call",
+            "stroke",
+            r#"{"scene":"long"}"#,
+            "--node",
+            &served.url,
+        ];
+        let mut caller = Running(bench.command(&stroke).spawn().unwrap());
+        let job = ["jobs", "job-1", "--json", "--state", &state];
+        let drawn_mm = || {
+            let job: Value = serde_json::from_slice(&bench.run(&job).stdout).unwrap_or_default();
+            job["drawn_mm"].as_f64().unwrap_or_default()
+        };
+        let began = Instant::now();
+        while drawn_mm() < 1.0 {
+            assert!(began.elapsed() < PATIENCE, "it never drew");
+            sleep(Duration::from_millis(50));
+        }
+        served.child.0.kill().unwrap();
+        served.child.0.wait().unwrap();
+        caller.0.wait().unwrap();
+        let (_sim, port) = bench.sim(&["--scene", "long"]);
+        let here = on_port(&port, &state);
+        let (done, said) = run(
+            &bench,
+            &[&["draw", "--resume", "--yes"][..], &here].concat(),
+        );
+        assert!(!done, "{said}");
+        for part in ["job-1", "while it was simulated", "from its beginning"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let (_, sensed) = bench.call(&[&["sense"][..], &here].concat());
+        assert_eq!(sensed["unfinished"], Value::Null, "{sensed:#}");
+    });
+}
+
+#[test]
+fn practice_does_not_end_an_emergency_stop_of_an_arm_on_a_port() {
+    unless_starved(|| {
+        let bench = Bench::new();
+        let (_sim, port) = bench.sim(&["--scene", "short"]);
+        let state = bench.state();
+        let here = on_port(&port, &state);
+        let mut served = bench.serve(&here);
+        let (done, said) = run(&bench, &["estop"]);
+        assert!(done, "{said}");
+        assert!(served.child.terminate().is_some());
+        let mut practice = bench.serve(&["--state", &state]);
+        let (done, said) = run(&bench, &["clear"]);
+        assert!(!done, "{said}");
+        for part in ["`steadyhand --port PORT serve`", "`steadyhand clear`"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let (done, said) = run(&bench, &["reset"]);
+        assert!(done, "{said}");
+        assert!(practice.child.terminate().is_some());
+        let drawn = ["stroke", r#"{"scene":"short"}"#, "--enable", "short"];
+        let (_, refused) = bench.call(&[&drawn[..], &here].concat());
+        assert_eq!(refused["code"], "emergency_stop", "{refused:#}");
+    });
+}
