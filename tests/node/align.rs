@@ -53,6 +53,12 @@ impl Practice {
         .unwrap_or_else(|_| panic!("{text}"))
     }
 
+    /// Has the arm draw a cross for a person to read.
+    fn draw_cross(&self) {
+        let result = self.align(r#"{"scene": "short"}"#);
+        assert_eq!(result["success"], true, "{result:#}");
+    }
+
     fn file(&self) -> String {
         std::fs::read_to_string(self.0.path("scenes/short.toml")).unwrap()
     }
@@ -100,6 +106,7 @@ fn an_alignment_says_what_was_measured_what_it_is_worth_and_what_comes_next() {
 fn a_read_cross_is_proposed_and_nothing_is_saved_until_it_is_accepted() {
     let practice = Practice::new(0.005);
     let before = practice.file();
+    practice.draw_cross();
     let result =
         practice.align(r#"{"scene": "short", "measured": {"dx": "0.8mm", "dy": "-0.3mm"}}"#);
     assert_eq!(result["success"], true, "{result:#}");
@@ -121,12 +128,46 @@ fn a_read_cross_is_proposed_and_nothing_is_saved_until_it_is_accepted() {
         "{x} {y}"
     );
     assert!((z - 0.005).abs() < 1e-9, "{z}");
+    practice.draw_cross();
     let far = practice.align(r#"{"scene": "short", "measured": {"dx": 80}}"#);
     assert_eq!(far["verdict"], "redo", "{far:#}");
     let (code, output) = practice.run(&["calibrate", "accept"]);
     assert!(code != 0 && output.contains("read it again"), "{output}");
     let both = practice.align(r#"{"scene": "short", "touch": true, "measured": {"dx": 1}}"#);
     assert_eq!(both["success"], false, "{both:#}");
+}
+
+#[test]
+fn a_cross_is_read_once_it_is_drawn_and_until_what_was_read_is_accepted() {
+    let practice = Practice::new(0.005);
+    let before = practice.file();
+    let reading = r#"{"scene": "short", "measured": {"dx": "0.4mm", "dy": "-0.2mm"}}"#;
+    let is_refused = || {
+        let refused = practice.align(reading);
+        assert_eq!(refused["code"], "no_cross", "{refused:#}");
+        let message = refused["message"].as_str().unwrap();
+        let call = r#"align {"scene":"short"}"#;
+        assert!(message.contains(call), "{message}");
+        assert!(message.contains("nothing moved"), "{message}");
+    };
+    is_refused();
+    // Feeling the sheet draws none.
+    let felt = practice.align(r#"{"scene": "short", "touch": true}"#);
+    assert_eq!(felt["success"], true, "{felt:#}");
+    is_refused();
+    assert_eq!(practice.run(&["calibrate", "discard"]).0, 0);
+    assert_eq!(practice.file(), before);
+    practice.draw_cross();
+    for _ in 0..2 {
+        let read = practice.align(reading);
+        assert_eq!(read["success"], true, "{read:#}");
+    }
+    assert_eq!(practice.run(&["calibrate", "accept"]).0, 0);
+    let accepted = practice.file();
+    // The same call again, as a client sends it that lost the answer.
+    is_refused();
+    assert_eq!(practice.run(&["calibrate", "accept"]).0, 1);
+    assert_eq!(practice.file(), accepted);
 }
 
 #[test]
@@ -157,6 +198,7 @@ fn a_small_sheet_is_visited_and_felt_within_its_edges() {
 fn an_accept_whose_record_cannot_be_written_has_changed_nothing() {
     let practice = Practice::new(0.005);
     let before = practice.file();
+    practice.draw_cross();
     let read = practice.align(r#"{"scene": "short", "measured": {"dx": 5}}"#);
     assert_eq!(read["success"], true, "{read:#}");
     let names = ["000001.toml.new", "accepting.toml.new"];
@@ -250,6 +292,7 @@ fn a_persons_touches_are_not_added_to_what_was_proposed_without_any() {
         r#"{"scene": "short", "measured": {"dx": 1}}"#,
     ] {
         let practice = Practice::new(0.005);
+        practice.draw_cross();
         let result = practice.align(arguments);
         assert_eq!(result["success"], true, "{result:#}");
         let (_, before) = practice.run(&["calibrate", "show"]);
@@ -328,6 +371,7 @@ fn a_simulated_sheet_that_follows_the_scene_is_said_to() {
 #[test]
 fn restoring_an_earlier_sheet_takes_back_the_correction_since() {
     let practice = Practice::new(0.005);
+    practice.draw_cross();
     let read = practice.align(r#"{"scene": "short", "measured": {"dx": 1}}"#);
     assert_eq!(read["success"], true, "{read:#}");
     let (_, shown) = practice.run(&["calibrate", "show"]);
@@ -361,7 +405,15 @@ fn restoring_an_earlier_sheet_takes_back_the_correction_since() {
 #[test]
 fn an_arm_neither_replaces_nor_hides_what_another_has_measured() {
     let practice = with_two_arms();
-    let kept = practice.align(r#"{"arm": "left", "scene": "short", "measured": {"dx": 1}}"#);
+    let read_by_left = r#"{"arm": "left", "scene": "short", "measured": {"dx": 1}}"#;
+    let drawn = practice.align(r#"{"arm": "right", "scene": "short"}"#);
+    assert_eq!(drawn["success"], true, "{drawn:#}");
+    let refused = practice.align(read_by_left);
+    assert_eq!(refused["code"], "no_cross", "the other arm's: {refused:#}");
+    let draws = &refused["corrected_call"]["arguments"];
+    let drawn = practice.align(&draws.to_string());
+    assert_eq!(drawn["success"], true, "{drawn:#}");
+    let kept = practice.align(read_by_left);
     assert_eq!(kept["success"], true, "{kept:#}");
     let (_, shown) = practice.run(&["calibrate", "show"]);
     assert!(shown.contains("(arm `left`)"), "{shown}");

@@ -182,6 +182,12 @@ fn what_an_arm_measured_is_accepted_for_that_arm() {
         let touch = ["calibrate", "touch", "tool", "--scene", "short"];
         let touch = [&touch[..], &["--joints", "0,0,0,0,0"]].concat();
         refused(shop.says(&touch), &["several arms", "--arm: left, right"]);
+        done(
+            shop.says(&["enable", "--scene", "short", "--arm", "right"]),
+            &[],
+        );
+        let (drawn, text) = shop.calls("align", &json!({"scene": "short", "arm": "right"}));
+        assert_eq!(drawn["success"], true, "{text}");
         let read = json!({"scene": "short", "arm": "right", "measured": {"dx": 1}});
         let (aligned, text) = shop.calls("align", &read);
         assert_eq!(aligned["success"], true, "{text}");

@@ -1,6 +1,6 @@
 //! Turns a person's reading of the drawn cross into a proposal. Nothing moves.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{add_findings, change_json};
 use crate::calibration_check;
@@ -16,6 +16,7 @@ use calib::{
     TouchAssessment, report,
 };
 use call::{Refusal, refusal};
+use job::PastJob;
 use scene::Scene;
 use vision::SheetOffset;
 
@@ -52,8 +53,43 @@ pub(super) fn propose(
             ),
         ));
     }
+    let _claim = claim_answer(ctx, scene)?;
+    check_cross_drawn(ctx, scene)?;
     let summary = format!("the cross was read {dx:+.2}, {dy:+.2} mm from its place");
     keep_proposal(ctx, scene, &session, &summary)
+}
+
+/// Refuses a reading where this arm has drawn no cross in the scene as it is now: accepting a sheet changes the scene, and the
+/// cross before it says nothing of the sheet's new place.
+fn check_cross_drawn(ctx: &ToolContext<'_>, scene: &Scene) -> Result<(), Box<Reply>> {
+    let arm = ctx.arm()?;
+    let revision = scene.revision.hex();
+    let has_cross = |past: &PastJob| {
+        past.scene == scene.name && past.revision == revision && drew_cross(&past.understood)
+    };
+    let store = &ctx.node.job_store;
+    if store.last_reached(arm.key(), "align", has_cross).is_some() {
+        return Ok(());
+    }
+    let mut draws = ctx.reading.given.clone();
+    draws.retain(|name, _| matches!(name.as_str(), "scene" | "meta" | "arm"));
+    let draws = Value::Object(draws);
+    Err(refused(
+        "no_cross",
+        format!(
+            "arm {} has drawn no cross in scene {} since that was last calibrated or changed, so there is none to read: align {draws} draws one; read that",
+            arm.name,
+            scene.title()
+        ),
+    )
+    .with("corrected_call", json!({"tool": "align", "arguments": draws}))
+    .boxed())
+}
+
+/// Returns whether `align` with these arguments draws its cross: it neither feels the sheet nor draws the pattern.
+fn drew_cross(understood: &str) -> bool {
+    // As a journal keeps them, without blanks.
+    !understood.contains(r#""touch":true"#) && !understood.contains(r#""ink":true"#)
 }
 
 /// Keeps what a camera saw as the proposal for the scene's sheet. Nothing moves.
@@ -74,7 +110,18 @@ pub(super) fn propose_observed(
         capture.camera,
         sheet_check::offset_text(offset)
     );
+    let _claim = claim_answer(ctx, scene)?;
     keep_proposal(ctx, scene, &session, &summary)
+}
+
+/// Claims the next proposal for an answer without any motion.
+fn claim_answer(ctx: &ToolContext<'_>, scene: &Scene) -> Result<ProposalClaim, Box<Reply>> {
+    let store = CalibrationStore::of_state(&ctx.node.state);
+    let arm = name_among_several(ctx.node, ctx.arm()?);
+    let claim = store.claim("another `align` is being answered");
+    let claim = claim.map_err(|error| refused("calibration", error))?;
+    refuse_open_proposal(&store, scene, arm).map_err(|error| refused("calibration", error))?;
+    Ok(claim)
 }
 
 /// Keeps a session without any motion as the proposal, and answers with its summary and what it is worth.
@@ -85,9 +132,6 @@ fn keep_proposal(
     summary: &str,
 ) -> Result<Reply, Box<Reply>> {
     let store = CalibrationStore::of_state(&ctx.node.state);
-    let _claim = store
-        .claim("another `align` is being answered")
-        .map_err(|error| refused("calibration", error))?;
     let assessed = keep(&store, session, scene).map_err(|error| refused("calibration", error))?;
     let next = next_step(&assessed, ALIGN_AGAIN);
     let result = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
