@@ -374,7 +374,9 @@ impl CalibrationStore {
         let mut numbers: Vec<u64> = entries
             .filter_map(|entry| {
                 let name = entry.file_name();
-                name.to_str()?.strip_suffix(".toml")?.parse().ok()
+                let number = name.to_str()?.strip_suffix(".toml")?.parse().ok()?;
+                // A file that a person put there under another name is no record.
+                (self.record_path(number) == entry.path()).then_some(number)
             })
             .collect();
         numbers.sort_unstable();

@@ -10,11 +10,15 @@ use super::scenes::CANVAS;
 use super::{ExitStatus, NodeOptions, terminal_output};
 use base::clock::NodeClock;
 use base::wording::millimetres;
+use calib::CalibrationStore;
+use caller::TokenStore;
 use config::{ArmEntry, ForgivenessSetting, NodeFile, SIMULATOR_PORT};
+use job::{JobStoreError, NodeIdentity};
 use link::serial::SerialLink;
 use node::{open, peers, state_folder, tls_identity};
 use plan::{self, SilentObserver};
 use scene::{Scene, SceneLibrary};
+use tools::{NodeStorage, NodeStorageError};
 
 /// Results of the checks, good and wrong.
 #[derive(Default)]
@@ -119,8 +123,10 @@ fn check_private(path: &Path) -> anyhow::Result<String> {
 }
 
 fn check_folders(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
-    let state = state_folder::folder(args, file);
-    findings.note("state", state.and_then(|folder| check_own(&folder)));
+    match state_folder::folder(args, file) {
+        Ok(folder) => check_state(&folder, file, findings),
+        Err(error) => findings.note("state", Err(error)),
+    }
     if let Some(output) = args.output.as_ref().or(file.output.as_ref()) {
         let made = std::fs::create_dir_all(output)
             .map_err(|error| anyhow!("cannot make {}: {error}", output.display()));
@@ -137,6 +143,42 @@ fn check_writable(folder: &Path) -> anyhow::Result<String> {
                 folder.display()
             )
         })
+}
+
+/// Opens everything in a state folder as the node does that is started on it.
+fn check_state(folder: &Path, file: &NodeFile, findings: &mut CheckFindings) {
+    let own = check_own(folder);
+    let is_own = own.is_ok();
+    findings.note("state", own);
+    let is_anothers =
+        std::fs::metadata(folder).is_ok_and(|it| file_access::is_of_another_user(&it));
+    if !is_own || is_anothers {
+        // What this user would create there, the node could not open.
+        return;
+    }
+    match NodeStorage::open(folder.to_owned(), file) {
+        Ok(storage) => {
+            for damaged in storage.damaged() {
+                findings.note("jobs", Err(anyhow!("{damaged}")));
+            }
+        }
+        Err(NodeStorageError::Jobs(JobStoreError::Held { holder, .. })) => {
+            findings.note(
+                "jobs",
+                Ok(format!("in use by process {holder}, a node that runs")),
+            );
+        }
+        Err(error) => findings.note("jobs", Err(anyhow!("{error}"))),
+    }
+    if let Err(error) = NodeIdentity::open(folder, &file.name) {
+        findings.note("key", Err(error.into()));
+    }
+    if let Err(error) = TokenStore::at(folder).list() {
+        findings.note("tokens", Err(error.into()));
+    }
+    if let Err(error) = CalibrationStore::of_state(folder).history() {
+        findings.note("calibrations", Err(error.into()));
+    }
 }
 
 /// Checks that only the node can read its state folder, which holds stops, journal and keys.

@@ -82,7 +82,7 @@ pub use live_arm::LiveJob;
 pub use metrics::metrics;
 pub use motion_job::ALL_DRAWN;
 pub use node::{
-    AT_REST_RAD, AttachedArm, Node, NodeStorage, SimulatedWorkcell,
+    AT_REST_RAD, AttachedArm, Node, NodeStorage, NodeStorageError, SimulatedWorkcell,
     TrafficRecorder, forgiveness,
 };
 pub use node_job::{IncompleteMotion, NodeJob};

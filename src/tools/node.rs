@@ -13,7 +13,7 @@ use catalogue::ToolEffect;
 use config::{ForgivenessSetting, NodeFile};
 use fleet::Fleet;
 use fleet::queue_desk::QueueDesk;
-use job::{ArmKey, AuditLog, JobStore, RetentionPolicy};
+use job::{ArmKey, AuditLog, JobStore, JobStoreError, RetentionPolicy};
 use motion::MotionHandle;
 use permit::{ActorRank, PermitRegistry};
 use scene::{Scene, SceneError, SceneLibrary};
@@ -157,7 +157,24 @@ pub struct NodeStorage {
     audit: AuditLog,
 }
 
+/// Reason why a node's state cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeStorageError {
+    /// The journals of its jobs cannot be used.
+    #[error(transparent)]
+    Jobs(#[from] JobStoreError),
+    /// The audit log cannot be used.
+    #[error("the audit log cannot be used: {0}")]
+    Audit(#[from] std::io::Error),
+}
+
 impl NodeStorage {
+    /// Returns an error for each journal that cannot be trusted, with what to do.
+    #[must_use]
+    pub fn damaged(&self) -> &[String] {
+        self.job_store.damaged()
+    }
+
     /// The folder.
     #[must_use]
     pub fn folder(&self) -> &std::path::Path {
@@ -168,15 +185,14 @@ impl NodeStorage {
     ///
     /// # Errors
     /// Another process has it, or a part of it cannot be used.
-    pub fn open(folder: PathBuf, file: &NodeFile) -> Result<Self, Refusal> {
+    pub fn open(folder: PathBuf, file: &NodeFile) -> Result<Self, NodeStorageError> {
         let keep = RetentionPolicy {
             jobs: file.keep_jobs,
             bytes: file.keep_jobs_mb << 20,
             days: file.keep_jobs_days,
         };
         let job_store = JobStore::open(&folder, keep)?;
-        let audit = AuditLog::open(&folder)
-            .map_err(|error| refusal!("the audit log cannot be used: {error}"))?;
+        let audit = AuditLog::open(&folder)?;
         Ok(Self {
             folder,
             job_store,

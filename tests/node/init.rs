@@ -201,6 +201,50 @@ fn checked(bench: &Bench, file: &str, mode: u32) -> (bool, String) {
 }
 
 #[test]
+fn what_keeps_a_node_from_using_its_state_is_found_before_it_is_started() {
+    let bench = Bench::new();
+    let state = bench.path("s");
+    let check = || checked(&bench, "", 0o640);
+    let (good, message) = check();
+    assert!(good, "{message}");
+    let spoil = |path: &str, says: &[&str]| {
+        let path = state.join(path);
+        let (good, message) = check();
+        assert!(!good, "{message}");
+        let path = path.display().to_string();
+        for part in says.iter().chain(&[path.as_str()]) {
+            assert!(message.contains(part), "{part}: {message}");
+        }
+    };
+    std::fs::write(state.join("node.key"), "").unwrap();
+    spoil("node.key", &["wrong  key: ", "64 hexadecimal digits"]);
+    std::fs::remove_file(state.join("node.key")).unwrap();
+    std::fs::remove_file(state.join("lock")).unwrap();
+    std::fs::create_dir(state.join("lock")).unwrap();
+    spoil("lock", &["wrong  jobs: "]);
+    std::fs::remove_dir(state.join("lock")).unwrap();
+    std::fs::remove_dir_all(state.join("jobs")).unwrap();
+    std::fs::write(state.join("jobs"), "").unwrap();
+    spoil("jobs", &["wrong  jobs: "]);
+    std::fs::remove_file(state.join("jobs")).unwrap();
+    std::fs::create_dir_all(state.join("calibration")).unwrap();
+    let record = "calibration/000003.toml";
+    std::fs::write(state.join(record), "a = [").unwrap();
+    spoil(record, &["wrong  calibrations: ", "move it away"]);
+    // What a person laid beside the records is none of them.
+    std::fs::rename(state.join(record), state.join("calibration/4.toml")).unwrap();
+    let (good, message) = check();
+    assert!(good, "{message}");
+    let state = state.display().to_string();
+    let history = bench.run(&["calibrate", "history", "--state", &state]);
+    assert!(history.status.success(), "{history:?}");
+    // A node that runs has opened its state itself.
+    let _served = bench.serve(&["--state", &state]);
+    let (good, message) = check();
+    assert!(good && message.contains("a node that runs"), "{message}");
+}
+
+#[test]
 fn tokens_of_other_nodes_have_to_be_there_and_nobody_elses() {
     let bench = Bench::new();
     let peer = "[[peers]]\nname = \"left\"\naddress = \"10.0.0.7:8700\"\n";
