@@ -98,6 +98,17 @@ pub enum HaltMode {
     Emergency,
 }
 
+/// Place of the goals among the frames of a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SentGoals {
+    /// The cycle sent no goals.
+    None,
+    /// In the first frame.
+    First,
+    /// In the last frame.
+    Last,
+}
+
 /// Makes the same call on the driver of any family.
 macro_rules! dispatch {
     ($kind:expr, $driver:ident => $call:expr) => {
@@ -166,13 +177,11 @@ impl ArmDriver {
         }
     }
 
-    /// Sends a setpoint to every servo, or the last one again, and reads every servo back. Before
-    /// [`Self::energise`] it only reads.
+    /// Sends a setpoint to every servo, or the last one again for some cycles, and reads every servo
+    /// back. Before [`Self::energise`] it only reads. [`Self::sent_goals`] says whether goals were sent.
     ///
     /// # Errors
-    /// When a servo cannot be read before `deadline` or reports a fault. The goal was sent
-    /// nevertheless, except with [`BusError::Write`], [`DriverError::Goal`] and
-    /// [`DriverError::Limp`].
+    /// When a servo cannot be read before `deadline` or reports a fault.
     pub async fn cycle(
         &mut self,
         link: &mut dyn ByteLink,
@@ -186,7 +195,7 @@ impl ArmDriver {
         self.follow(link, command.as_ref(), deadline).await
     }
 
-    /// Sends the last setpoint again and reads every servo back.
+    /// Reads every servo back, and sends the last setpoint again for some cycles.
     ///
     /// # Errors
     /// As [`Self::cycle`].
@@ -263,12 +272,25 @@ impl ArmDriver {
         !matches!(self.0, DriverKind::Firmware(_))
     }
 
-    /// Returns whether a cycle sends goals: none go to servos that are known to have lost their torque.
-    pub fn has_goals(&self) -> bool {
+    /// Returns whether the last cycle sent goals. None go to servos of which one was not read in the
+    /// cycle before, unless all are read now and have their torque; none to servos that are known to
+    /// have lost it; and none again that were sent often enough.
+    #[must_use]
+    pub fn sent_goals(&self) -> SentGoals {
         match &self.0 {
-            DriverKind::Feetech(driver) => driver.has_goals(),
-            DriverKind::Dynamixel(driver) => driver.has_goals(),
-            DriverKind::Firmware(_) => true,
+            DriverKind::Feetech(driver) => driver.sent_goals(),
+            DriverKind::Dynamixel(driver) => driver.sent_goals(),
+            DriverKind::Firmware(_) => SentGoals::First,
+        }
+    }
+
+    /// Forgets the goals of servos that could not be read in the last cycle: they hold what they
+    /// received, as far as they have power, and get no goal before they are energised again.
+    pub fn forget_unread_goals(&mut self) {
+        match &mut self.0 {
+            DriverKind::Feetech(driver) => driver.forget_unread_goals(),
+            DriverKind::Dynamixel(driver) => driver.forget_unread_goals(),
+            DriverKind::Firmware(_) => {}
         }
     }
 

@@ -16,7 +16,7 @@ use crate::dead_band_lead::{DeadBandLead, ServoAim};
 use crate::error::{DriverError, ServoFault, ServoName};
 use crate::position_filter::{JUMPS_MAX, PositionFilter, ReadingVerdict};
 use crate::servo_map::{JointCommand, ServoMap, ticks_per_radian};
-use crate::{AttachReport, BusCounts, BusError, ServoIdentity, TorqueOffReport};
+use crate::{AttachReport, BusCounts, BusError, SentGoals, ServoIdentity, TorqueOffReport};
 use arm::{ArmFile, ArmModel};
 use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant, JointVector, ServoState};
@@ -39,6 +39,10 @@ const PERIOD_DEFAULT: Duration = Duration::from_millis(10);
 /// Number of cycles in which new caps go out with the goals, and the interval of cycles after that.
 const CAPS_NEW_CYCLES: u64 = 3;
 const CAPS_EVERY_CYCLES: u64 = 50;
+
+/// Number of cycles without a new goal in which the last one is sent again, because goals are not
+/// acknowledged. After that a servo holds it by itself: a goal would energise one that has restarted.
+const GOAL_REPEATS: u32 = 5;
 
 /// Deadline of a transaction outside a cycle, which ends by its own timeout.
 const NO_DEADLINE: ClockInstant = ClockInstant::from_nanos(u64::MAX);
@@ -65,6 +69,13 @@ pub(crate) struct ServoDriver<D: Dialect> {
     travel: JointVector,
     leads: Vec<DeadBandLead>,
     goals: Option<Vec<ServoGoal>>,
+    /// Number of cycles since the last new goal in which it was sent.
+    goal_repeats: u32,
+    /// `false` from a cycle in which a servo was not read, and from a motion's beginning, until every
+    /// servo is known to have its torque: a goal would energise one that has restarted.
+    has_torque: bool,
+    /// Whether, and where, the last cycle sent goals.
+    sent_goals: SentGoals,
     slow_readings: Vec<SlowReadings>,
     /// Torque limits of each servo for [`TorqueLimit::Work`] and [`TorqueLimit::Touch`], and the limit
     /// that was last written and read back.
@@ -113,6 +124,9 @@ impl<D: Dialect> ServoDriver<D> {
             travel: JointVector::zeros(arm.dof()),
             leads: vec![DeadBandLead::default(); count],
             goals: None,
+            goal_repeats: 0,
+            has_torque: false,
+            sent_goals: SentGoals::None,
             slow_readings: vec![SlowReadings::default(); count],
             torque_limits: Vec::new(),
             torque_limit: None,
@@ -151,38 +165,107 @@ impl<D: Dialect> ServoDriver<D> {
         command: Option<&JointCommand>,
         deadline: ClockInstant,
     ) -> Result<ArmMeasurement, DriverError> {
+        self.sent_goals = SentGoals::None;
         match command {
             Some(command) => self.set_goals(command)?,
             None => self.leads.iter_mut().for_each(DeadBandLead::hold),
         }
         self.update_period();
-        let frame = self.goal_frame()?;
-        let readings = self.read_present(link, frame, deadline).await?;
-        let has_unnamed_fault = self.has_unnamed_fault(&readings);
+        // Behind the readings where it is in doubt whether they permit goals.
+        let is_in_doubt = !std::mem::replace(&mut self.has_torque, false);
+        let mut first = Vec::new();
+        if !is_in_doubt {
+            first = self.goal_frame()?;
+            if !first.is_empty() {
+                self.sent_goals = SentGoals::First;
+            }
+        }
+        let readings = self.read_present(link, first, deadline).await?;
+        self.has_torque = !is_in_doubt;
+        self.read_state_if_due(link, &readings, deadline).await?;
+        let measured = self.measure(&readings);
+        self.record_times();
+        self.check_faults(&readings, &measured)?;
+        if is_in_doubt && self.has_torque {
+            self.send_goals_last(link).await?;
+        }
+        Ok(measured)
+    }
+
+    async fn send_goals_last(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
+        let goals = self.goal_frame()?;
+        if !goals.is_empty() {
+            self.bus.send_unanswered(link, &goals).await?;
+            self.sent_goals = SentGoals::Last;
+        }
+        Ok(())
+    }
+
+    async fn read_state_if_due(
+        &mut self,
+        link: &mut dyn ByteLink,
+        readings: &[ServoReading],
+        deadline: ClockInstant,
+    ) -> Result<(), DriverError> {
+        let has_unnamed_fault = self.has_unnamed_fault(readings);
         if has_unnamed_fault {
             // The first of the slow readings names it.
             self.state_next = 0;
         }
-        if has_unnamed_fault || self.state_is_due(deadline) {
+        if self.goals.is_some() && !self.has_torque {
+            self.check_torque(link, deadline).await
+        } else if has_unnamed_fault || self.state_is_due(deadline) {
+            self.read_state(link, deadline).await
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Reads whether every servo has its torque; in time as often as the present state.
+    async fn check_torque(
+        &mut self,
+        link: &mut dyn ByteLink,
+        deadline: ClockInstant,
+    ) -> Result<(), DriverError> {
+        for tries in 0..=RETRIES_MAX {
+            let in_time = tries == 0 || self.bus.clock.now() < deadline;
+            if self.has_torque || !in_time {
+                break;
+            }
+            self.state_next = 0;
             self.read_state(link, deadline).await?;
         }
-        let measured = self.measure(&readings);
-        self.record_times();
-        let found = self.find_fault(&readings, &measured);
+        Ok(())
+    }
+
+    /// Returns an error for a servo with a fault. One that has lost its torque would be energised and
+    /// pulled back by a goal: none is sent until the arm is energised again, where it stands by then.
+    /// The others hold without further goals.
+    fn check_faults(
+        &mut self,
+        readings: &[ServoReading],
+        measured: &ArmMeasurement,
+    ) -> Result<(), DriverError> {
+        let found = self.find_fault(readings, measured);
         if let Err(DriverError::Device {
             fault: ServoFault::TorqueLost,
             ..
         }) = found
         {
-            // A goal would energise the servo and pull it back: none is sent until it is energised
-            // again, where it stands by then. The others hold without further goals.
             self.goals = None;
         }
-        found.map(|()| measured)
+        found
     }
 
-    pub(crate) fn has_goals(&self) -> bool {
-        self.goals.is_some()
+    pub(crate) fn sent_goals(&self) -> SentGoals {
+        self.sent_goals
+    }
+
+    /// Forgets the goals if the servos could not be read in the last cycle.
+    pub(crate) fn forget_unread_goals(&mut self) {
+        if !self.has_torque {
+            self.goals = None;
+        }
     }
 
     fn record_times(&mut self) {
@@ -213,6 +296,7 @@ impl<D: Dialect> ServoDriver<D> {
         }
         let desired = self.map.goals(command, &self.found_ticks)?;
         self.update_travel(&command.goal_rad);
+        self.goal_repeats = 0;
         let goals = self.goals.as_mut().ok_or(DriverError::Limp)?;
         let entries = self.map.entries.iter().zip(&mut self.leads);
         for ((goal, desired), (entry, lead)) in goals.iter_mut().zip(desired).zip(entries) {
@@ -253,12 +337,17 @@ impl<D: Dialect> ServoDriver<D> {
         });
     }
 
-    /// Returns one frame with the goal of every servo; empty without goals. Caps that servos keep are
+    /// Returns one frame with the goal of every servo; empty without goals, and once the last ones have
+    /// been repeated often enough. Caps that servos keep are
     /// included while they are new, and at intervals, because they are not acknowledged.
     fn goal_frame(&mut self) -> Result<Vec<u8>, DriverError> {
+        if self.goal_repeats > GOAL_REPEATS {
+            return Ok(Vec::new());
+        }
         let Some(goals) = self.goals.take() else {
             return Ok(Vec::new());
         };
+        self.goal_repeats += 1;
         let caps = goals.iter().map(|goal| goal.speed_ticks_s);
         let is_unchanged = self.sent_caps.iter().copied().eq(caps.clone());
         if !is_unchanged {

@@ -5,11 +5,12 @@ use base::clock::NodeClock;
 use base::units::ClockInstant;
 use link::{ByteLink, LinkError, LinkFuture};
 
-/// A link that notes when it first took all bytes of a send.
+/// A link that notes when it first, and when it last, took all bytes of a send.
 pub(super) struct TimestampedLink<'a> {
     link: &'a mut dyn ByteLink,
     clock: &'a NodeClock,
     pub(super) first: Option<ClockInstant>,
+    pub(super) last: Option<ClockInstant>,
 }
 
 impl<'a> TimestampedLink<'a> {
@@ -18,6 +19,7 @@ impl<'a> TimestampedLink<'a> {
             link,
             clock,
             first: None,
+            last: None,
         }
     }
 }
@@ -26,7 +28,9 @@ impl ByteLink for TimestampedLink<'_> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         Box::pin(async move {
             self.link.send(bytes).await?;
-            self.first.get_or_insert_with(|| self.clock.now());
+            let now = self.clock.now();
+            self.first.get_or_insert(now);
+            self.last = Some(now);
             Ok(())
         })
     }

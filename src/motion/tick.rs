@@ -9,7 +9,7 @@ use super::recovery::recovery_steps;
 use super::servo_health::{HealthAction, ServoHealth};
 use super::thread::{ArmThread, draws};
 use base::units::{ArmMeasurement, ClockInstant};
-use driver::{DriverError, HaltMode};
+use driver::{DriverError, HaltMode, SentGoals};
 use gate::{ExecutionError, ExecutionStep, Setpoint};
 use permit::StopLatch;
 
@@ -109,16 +109,22 @@ impl ArmThread {
             // All goals may have been sent before; those of the move back are not.
             job.sent_all_at = None;
         }
+        if matches!(error, ExecutionError::Blind(_)) {
+            self.driver.forget_unread_goals();
+        }
         self.fault(&self.describe_error(error));
     }
 
     /// Runs one bus cycle. Returns the time at which the link took the goals, if it did.
     pub(super) async fn cycle(&mut self, setpoint: Option<&Setpoint>) -> Option<ClockInstant> {
         let deadline = self.shared.clock.now().after(self.cycle_time);
-        let has_goals = self.driver.has_goals();
         let mut link = TimestampedLink::new(self.link.as_mut()?.as_mut(), &self.shared.clock);
         let result = self.driver.cycle(&mut link, setpoint, deadline).await;
-        let sent = link.first.filter(|_| has_goals);
+        let sent = match self.driver.sent_goals() {
+            SentGoals::First => link.first,
+            SentGoals::Last => link.last,
+            SentGoals::None => None,
+        };
         let overdue = self.shared.clock.now().since(deadline);
         match result {
             Ok(measured) => self.handle_reading(measured),
@@ -180,6 +186,7 @@ impl ArmThread {
                 // It is unknown whether a lift would be followed.
                 job.execution.halt();
             }
+            self.driver.forget_unread_goals();
             self.fault(&error.to_string());
         }
     }

@@ -39,6 +39,12 @@ pub(crate) trait BusDevice: Send {
     /// Resets everything that is not kept over power cycles.
     fn power_cycle(&mut self, id: u8, body: &mut ArmDynamics);
 
+    /// Takes a servo's power away; a controller keeps its own.
+    fn power_off(&mut self, _id: u8, _body: &mut ArmDynamics) {}
+
+    /// Gives a servo its power back.
+    fn power_on(&mut self, _id: u8, _body: &mut ArmDynamics) {}
+
     /// Sets a byte of memory directly; a controller has none that a host could write to.
     fn poke(&mut self, _id: u8, _address: u16, _value: u8) {}
 

@@ -39,6 +39,10 @@ pub enum SimulatedFault {
     SupplyV(f64),
     /// A servo loses power for a moment.
     PowerCycle(u8),
+    /// A servo loses power: it is limp, hears nothing and says nothing. Does not affect a controller.
+    PowerOff(u8),
+    /// A servo without power has it again, with the registers of a restart.
+    PowerOn(u8),
     /// A servo reports these error bits; with the overload bit it also goes limp.
     ErrorBits {
         /// Id of the servo.

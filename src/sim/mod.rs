@@ -303,6 +303,8 @@ impl SimulatedWorld {
         match *fault {
             SimulatedFault::SupplyV(volts) => self.dynamics.supply_v = volts,
             SimulatedFault::PowerCycle(id) => self.servos.power_cycle(id, &mut self.dynamics),
+            SimulatedFault::PowerOff(id) => self.servos.power_off(id, &mut self.dynamics),
+            SimulatedFault::PowerOn(id) => self.servos.power_on(id, &mut self.dynamics),
             SimulatedFault::ErrorBits { id, bits } => {
                 self.servos.set_error(id, bits, &mut self.dynamics);
             }

@@ -346,6 +346,7 @@ fn dispatch<F: SimulatedFamily>(
 pub(crate) struct SimulatedBus<F> {
     frame: Vec<u8>,
     servos: Vec<RegisterServo<F>>,
+    unpowered: Vec<RegisterServo<F>>,
 }
 
 impl<F: SimulatedFamily> SimulatedBus<F> {
@@ -360,6 +361,7 @@ impl<F: SimulatedFamily> SimulatedBus<F> {
         Self {
             frame: Vec::new(),
             servos: servos.collect(),
+            unpowered: Vec::new(),
         }
     }
 
@@ -398,6 +400,20 @@ impl<F: SimulatedFamily> BusDevice for SimulatedBus<F> {
             .for_each(|servo| servo.restart(dynamics));
     }
 
+    fn power_off(&mut self, id: u8, dynamics: &mut ArmDynamics) {
+        self.power_cycle(id, dynamics);
+        let off = self.servos.extract_if(.., |servo| servo.id() == id);
+        self.unpowered.extend(off);
+    }
+
+    fn power_on(&mut self, id: u8, dynamics: &mut ArmDynamics) {
+        let on = self.unpowered.extract_if(.., |servo| servo.id() == id);
+        self.servos.extend(on);
+        self.servos.sort_by_key(|servo| servo.place);
+        // It may have been turned meanwhile.
+        self.power_cycle(id, dynamics);
+    }
+
     fn poke(&mut self, id: u8, address: u16, value: u8) {
         self.servos_with_id(id)
             .for_each(|servo| servo.memory.set(usize::from(address), &[value]));
@@ -417,7 +433,7 @@ impl<F: SimulatedFamily> BusDevice for SimulatedBus<F> {
     }
 
     fn place(&self, id: u8) -> Option<usize> {
-        self.servos.iter().position(|servo| servo.id() == id)
+        find(&self.servos, id).map(|servo| servo.place)
     }
 
     fn kept_writes(&self) -> u64 {

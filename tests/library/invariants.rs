@@ -27,7 +27,7 @@ use steadyhand::permit::{ActorRank, PermitRegistry};
 use steadyhand::plan::{SpanKind, Trajectory, TrajectorySpan};
 use steadyhand::scene::{AxisAlignedBox, Scene};
 use steadyhand::sim::{ArmSimulator, SimulatedFault};
-use steadyhand::units::JointVector;
+use steadyhand::units::{ClockInstant, JointVector};
 use tokio::runtime::Runtime;
 
 mod calls;
@@ -347,17 +347,18 @@ async fn invariant_8_lost_replies_are_asked_for_twice_more_at_most() {
             began = rig.clock.now();
         }
         let sent: Vec<_> = rig.wire.state().sent[from..].to_vec();
-        let mut request_count = 0;
-        for (_, bytes) in &sent {
-            if far_end::goals(family, bytes).is_some() {
-                request_count = 0;
+        let (mut request_count, mut cycle_at) = (0, ClockInstant::ZERO);
+        for (at, bytes) in &sent {
+            // Behind a cycle that was not read the goals come last.
+            if far_end::goals(family, bytes).is_some() || at.since(cycle_at) >= PERIOD {
+                (request_count, cycle_at) = (0, *at);
             }
             request_count += far_end::requests(family, bytes)
                 .iter()
                 .filter(|r| matches!(r.instruction, 0x82 | 0x8A))
                 .count();
-            // Three for the present state and one for a slow register.
-            assert!(request_count <= 4, "{request_count} questions in a cycle");
+            // Three for the present state, and three for the torque behind a cycle that was not read.
+            assert!(request_count <= 6, "{request_count} questions in a cycle");
         }
     }
 }
@@ -385,14 +386,10 @@ async fn invariant_9_a_blind_arm_is_held_in_3_cycles_and_faulted_in_100_ms() {
             .find_map(|word| word.parse().ok())
             .unwrap();
         assert!((101..=110).contains(&blind_ms), "{reason}");
+        // Nobody knows whether its servos still have power: none gets a goal.
         let goals = rig.wire.goals(family);
-        let held = broken.after(3 * PERIOD);
-        let after: Vec<_> = goals.iter().filter(|goals| goals.at > held).collect();
-        assert!(after.len() > 5);
-        assert!(
-            after.windows(2).all(|pair| pair[0].ticks == pair[1].ticks),
-            "{after:?}"
-        );
+        let after = goals.iter().find(|goals| goals.at > broken.after(PERIOD));
+        assert_eq!(after, None);
     }
 }
 

@@ -16,6 +16,7 @@ mod mcp_hang_ups;
 mod mcp_long_messages;
 mod mcp_wire;
 mod parking;
+mod power_loss;
 mod refused_picture;
 mod stop_bytes;
 mod stop_invariants;

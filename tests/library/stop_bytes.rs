@@ -134,7 +134,7 @@ async fn after_a_stop_only_the_stop_leaves_the_port() {
         .windows(2)
         .flat_map(|pair| (0..5).map(|joint| (pair[1][joint] - pair[0][joint]).abs()));
     assert!(steps.max().unwrap() <= 22);
-    // At rest no new goal is sent.
+    // At rest no new goal is sent, and the last one a few times at most: the servos hold it.
     let after = goals(&log[stopped..]);
-    assert!(!after.is_empty() && after.iter().all(|ticks| ticks == own.last().unwrap()));
+    assert!(after.len() <= 5 && after.iter().all(|ticks| ticks == own.last().unwrap()));
 }

@@ -56,6 +56,7 @@ impl<D: Dialect> ServoDriver<D> {
         self.bus.echoes = false;
         self.has_fast_read = false;
         self.goals = None;
+        self.has_torque = false;
         self.torque_limits.clear();
         self.torque_limit = None;
         self.slow_readings.fill(SlowReadings::default());

@@ -17,6 +17,9 @@ impl<D: Dialect> ServoDriver<D> {
         &mut self,
         link: &mut dyn ByteLink,
     ) -> Result<ArmMeasurement, DriverError> {
+        // A servo may have lost its power since the last reading.
+        self.state_next = 0;
+        self.read_state(link, NO_DEADLINE).await?;
         let is_on = |slow: &SlowReadings| slow.torque_on == Some(true);
         let limp = self.slow_readings.iter().enumerate();
         let limp: Vec<usize> = limp
@@ -57,6 +60,7 @@ impl<D: Dialect> ServoDriver<D> {
         let measured = self.measure(&readings);
         self.find_fault(&readings, &measured)?;
         self.goals = Some(self.present_goals());
+        self.has_torque = true;
         self.last_goal_rad = None;
         self.travel = self.travel.map(|_, _| 0.0);
         self.leads.fill(DeadBandLead::default());
@@ -178,6 +182,8 @@ impl<D: Dialect> ServoDriver<D> {
         limit: TorqueLimit,
     ) -> Result<ArmMeasurement, DriverError> {
         self.begin_tries = BEGIN_TRIES;
+        // A servo may have restarted since its last reading.
+        self.has_torque = false;
         let measured = self.try_begin(link, limit).await;
         self.end_begin_tries();
         measured
@@ -364,6 +370,9 @@ impl<D: Dialect> ServoDriver<D> {
             if let Some(status) = reply {
                 must_repeat |= self.update_slow_readings(index, status);
             }
+        }
+        if self.state_next == 0 && replies.iter().all(Option::is_some) {
+            self.has_torque = self.doubted.iter().all(Option::is_none);
         }
         if !must_repeat {
             self.state_next = (self.state_next + 1) % D::STATES.len();
