@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::standstill::WINDOW;
 use super::thread::ArmThread;
 use super::{MotionOutcome, MotionState, STOP_LIMIT};
 use driver::HaltMode;
@@ -43,7 +44,11 @@ impl ArmThread {
         if is_still && off_rad <= self.reached_rad {
             self.finish_job(off_rad);
         } else if is_overdue {
-            let reason = self.describe_shortfall();
+            let reason = if off_rad > self.reached_rad {
+                self.describe_shortfall()
+            } else {
+                self.describe_unrest()
+            };
             self.fault(&reason);
         }
     }
@@ -107,6 +112,23 @@ impl ArmThread {
             error_rad.to_degrees(),
             self.reached_rad.to_degrees()
         )
+    }
+
+    /// Describes why a motion is not at its end, although every joint is near its goal.
+    fn describe_unrest(&self) -> String {
+        let limit_s = SETTLE_TIME.as_secs();
+        match self.standstill.busiest() {
+            Some((joint, moved_rad)) if moved_rad > self.standstill.noise_rad(joint) => format!(
+                "{} does not come to rest at its goal: it moved by {:.2}° within {} ms ({:.2}° is allowed), {limit_s} s after the last goal: its servo hunts, or something shakes the arm",
+                self.shared.arm.joint_name(joint),
+                moved_rad.to_degrees(),
+                WINDOW.as_millis(),
+                self.standstill.noise_rad(joint).to_degrees()
+            ),
+            _ => format!(
+                "every joint is at its goal, but the end of the motion was not read back within {limit_s} s: check the bus in `sense`"
+            ),
+        }
     }
 
     fn finish_job(&mut self, off_rad: f64) {

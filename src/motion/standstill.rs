@@ -10,7 +10,7 @@ use base::units::{ArmMeasurement, ClockInstant, JointVector};
 
 /// Time window for standstill. Within it a joint at rest may differ by `NOISE_COUNTS`: with 4096
 /// counts per turn, anything faster than 0.06 rad/s, 17 mm/s at 300 mm, differs by more.
-const WINDOW: Duration = Duration::from_millis(80);
+pub(super) const WINDOW: Duration = Duration::from_millis(80);
 
 /// Counts by which the encoder of a joint at rest may change.
 const NOISE_COUNTS: f64 = 2.0;
@@ -69,23 +69,49 @@ impl StandstillDetector {
         (seconds > 0.0).then(|| to.distance_max(from) / seconds)
     }
 
+    /// Returns whether a joint was seen to move within the window.
+    pub(super) fn is_moving(&self) -> bool {
+        self.readings.len() > 1 && self.moved_counts() > NOISE_COUNTS + 1e-6
+    }
+
+    /// Returns the joint that moved most within the window, for the count of its servo, and by how much.
+    pub(super) fn busiest(&self) -> Option<(usize, f64)> {
+        let moved_rad = self.moved_rad()?;
+        let counts = moved_rad.zip(&self.count_rad, |moved, count_rad| moved / count_rad);
+        let joints = counts.iter().copied().enumerate();
+        let (joint, _) = joints.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some((joint, *moved_rad.get(joint)?))
+    }
+
     /// Returns the largest change of any joint within the window; infinite where a joint is missing
     /// from a reading.
     fn moved_counts(&self) -> f64 {
+        let Some(moved_rad) = self.moved_rad() else {
+            return f64::INFINITY;
+        };
+        let counts = moved_rad.zip(&self.count_rad, |moved, count_rad| moved / count_rad);
+        counts.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Returns the change of each joint within the window; `None` where a joint is missing from a
+    /// reading.
+    fn moved_rad(&self) -> Option<JointVector> {
         let is_complete = |q: &JointVector| q.len() == self.count_rad.len() && q.is_finite();
         if !self.readings.iter().all(|(_, q)| is_complete(q)) {
-            return f64::INFINITY;
+            return None;
         }
         let extreme = |pick: fn(f64, f64) -> f64| {
             let all = self.readings.iter().map(|(_, q)| *q);
             all.reduce(|a, b| a.zip(&b, pick))
         };
-        let (Some(low), Some(high)) = (extreme(f64::min), extreme(f64::max)) else {
-            return f64::INFINITY;
-        };
-        let moved = high.zip(&low, |high, low| high - low);
-        let counts = moved.zip(&self.count_rad, |moved, count_rad| moved / count_rad);
-        counts.iter().copied().fold(0.0, f64::max)
+        let (low, high) = (extreme(f64::min)?, extreme(f64::max)?);
+        Some(high.zip(&low, |high, low| high - low))
+    }
+
+    /// Returns the largest change that a joint at rest may show, of the joint with this index.
+    pub(super) fn noise_rad(&self, joint: usize) -> f64 {
+        let count_rad = self.count_rad.get(joint);
+        NOISE_COUNTS * count_rad.copied().unwrap_or(COUNT_RAD_MIN)
     }
 }
 
