@@ -125,6 +125,11 @@ impl ArmThread {
             self.shared.permits.latch(stopping.latch());
         }
         let now = self.shared.clock.now();
+        let speed_rad_s = self.standstill.speed_rad_s();
+        if !verified {
+            // Only what is read from now on can show that the arm stands.
+            self.standstill.forget();
+        }
         let report = StopReport {
             kind: if stopping.request.emergency {
                 "emergency stop"
@@ -136,7 +141,7 @@ impl ArmThread {
             first_frame_ms: stopping.first_frame_ms,
             standstill_ms: verified.then(|| ms_since(now, stopping.request.at)),
             lift_ms: stopping.lift.ms,
-            speed_rad_s: self.standstill.speed_rad_s(),
+            speed_rad_s,
             verified,
             lifted: self.has_lifted(),
             not_kept: None,

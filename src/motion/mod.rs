@@ -117,6 +117,9 @@ pub struct Snapshot {
     pub progress: Option<ExecutionProgress>,
     /// `true` if the torque of any servo is known to be on.
     pub energised: bool,
+    /// `true` if no motion is under way and the arm was not seen to stand: a joint moves, or the last
+    /// stop could not be read back.
+    pub is_unsteady: bool,
     /// The fault, if any.
     pub fault: Option<String>,
     /// Health of the servos.

@@ -9,7 +9,7 @@ use super::active_motion::ActiveMotion;
 use super::servo_health::HealthAction;
 use super::thread::{ArmThread, draws};
 use super::{MotionCommand, MotionError, MotionOutcome, MotionState};
-use base::units::{ArmMeasurement, ClockInstant};
+use base::units::ArmMeasurement;
 use driver::{DriverError, TorqueOffReport};
 use gate::{CheckedTrajectory, Execution, HoldAt};
 use permit::{ActorRank, MotionPermit, StopLatch};
@@ -26,6 +26,7 @@ impl ArmThread {
             }) => match self.begin(*proof, seen_stops).await {
                 Ok(execution) => {
                     self.standstill.forget();
+                    self.held_rad = None;
                     self.snapshot.state = MotionState::Moving;
                     self.job = Some(ActiveMotion::new(execution, release, done));
                 }
@@ -168,19 +169,20 @@ impl ArmThread {
     /// Takes torque off on an operator's command: the arm drops.
     async fn release(&mut self) -> Result<TorqueOffReport, MotionError> {
         let now = self.shared.clock.now();
-        let is_standing =
-            self.standstill.is_standing(ClockInstant::ZERO) || !self.driver.is_energised();
-        if !self.is_idle() || !is_standing {
-            return Err(MotionError::Moves);
-        }
+        let is_idle = self.is_idle();
         let Some(link) = self.link.as_mut() else {
             return Err(MotionError::NotConnected);
         };
+        // Standstill is no condition: a joint that hunts would never be let go of.
+        if !is_idle {
+            return Err(MotionError::Moves);
+        }
         self.shared
             .permits
             .latch(StopLatch::Stopped(ActorRank::Operator));
         tracing::warn!(at = now.as_nanos(), "an operator takes torque off");
         let released = self.driver.release(link.as_mut()).await;
+        self.held_rad = None;
         self.snapshot.state = MotionState::Stopped;
         Ok(released?)
     }

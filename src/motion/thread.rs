@@ -17,7 +17,7 @@ use super::snapshot_publisher::{ReplyCallback, SnapshotPublisher};
 use super::standstill::{StandstillDetector, counts_rad};
 use super::{MotionError, MotionShared, MotionState, MotionTick, PortOpener, Snapshot};
 use base::clock::ClockAlarm;
-use base::units::ClockInstant;
+use base::units::{ClockInstant, JointVector};
 use driver::{ArmDriver, ServoIdentity};
 use gate::CheckedTrajectory;
 use link::ByteLink;
@@ -95,6 +95,8 @@ pub(super) struct ArmThread {
     pub(super) next_tick: ClockInstant,
     pub(super) standstill: StandstillDetector,
     pub(super) reached_rad: f64,
+    /// Position at which an energised arm was left by its last motion.
+    pub(super) held_rad: Option<JointVector>,
     pub(super) failures: u32,
     /// Reason that the last cycle gave no reading.
     pub(super) last_failure: Option<String>,
@@ -126,6 +128,7 @@ impl ArmThread {
             standstill: StandstillDetector::new(&shared.arm),
             reached_rad: REACHED_COUNTS
                 * counts_rad(&shared.arm).iter().copied().fold(0.0, f64::max),
+            held_rad: None,
             shared,
             port,
             publisher,
@@ -411,6 +414,7 @@ impl ArmThread {
                     .iter()
                     .any(|servo| servo.torque_on == Some(true))
             });
+        self.snapshot.is_unsteady = self.is_unsteady();
         self.snapshot.counts = self.driver.counts().clone();
         self.snapshot.warnings = self.bus_health.warnings();
         self.snapshot.warnings.extend(self.open_error.clone());
@@ -423,6 +427,14 @@ impl ArmThread {
         self.record_tick();
         let replies = std::mem::take(&mut self.replies);
         self.publisher.publish(self.snapshot.clone(), replies);
+    }
+
+    /// Returns whether an arm without a motion was not seen to stand.
+    fn is_unsteady(&self) -> bool {
+        let stop = self.snapshot.stop.as_ref();
+        let is_unverified = stop.is_some_and(|stop| !stop.verified);
+        let is_standing = self.standstill.is_standing(ClockInstant::ZERO);
+        self.is_idle() && ((is_unverified && !is_standing) || self.standstill.is_moving())
     }
 
     /// Copies the tick of a motion for its recording, if there is one.

@@ -19,6 +19,9 @@ const IDLE_FAILURES_MAX: u32 = 20;
 /// A cycle that overran its deadline by more than this did not wait for servos.
 const STARVED_BY: Duration = Duration::from_millis(20);
 
+/// Most that a joint may turn while the arm holds: more than servos give way under a hand.
+const HELD_WITHIN_RAD: f64 = 5.0 * std::f64::consts::PI / 180.0;
+
 const STARVED: &str = "this machine did not run the arm's thread in time; give it less to do";
 const RTPRIO: &str = ", or the node leave for a real-time priority";
 
@@ -151,12 +154,38 @@ impl ArmThread {
                 self.fault(reason);
             }
         }
+        self.check_held_pose(&measured);
         let health = ServoHealth::from_reading(&self.shared.arm, &measured, &self.snapshot.health);
         if health.care > self.snapshot.health.care {
             tracing::warn!("{}", health.summary());
         }
         self.snapshot.health = health;
         self.snapshot.measured = Some(Arc::new(measured));
+    }
+
+    /// Reports a fault if an arm that holds leaves its pose.
+    fn check_held_pose(&mut self, measured: &ArmMeasurement) {
+        if !self.is_idle() || !self.driver.is_energised() || self.is_faulted() {
+            self.held_rad = None;
+            return;
+        }
+        let held_rad = *self.held_rad.get_or_insert(measured.position_rad);
+        let off_rad = held_rad.zip(&measured.position_rad, |held, at| (at - held).abs());
+        let joints = off_rad.iter().copied().enumerate();
+        let left = joints.max_by(|a, b| a.1.total_cmp(&b.1));
+        if let Some((joint, off_rad)) = left.filter(|(_, off_rad)| *off_rad > HELD_WITHIN_RAD) {
+            self.fault(&format!(
+                "{} left the pose that the arm holds by {:.1}° ({:.0}° is allowed): something pushes it, or its servo is too weak",
+                self.shared.arm.joint_name(joint),
+                off_rad.to_degrees(),
+                HELD_WITHIN_RAD.to_degrees()
+            ));
+        }
+    }
+
+    /// Returns whether a fault is reported that nobody has reset.
+    fn is_faulted(&self) -> bool {
+        self.snapshot.fault.is_some() && self.shared.permits.latched().is_some()
     }
 
     /// Handles a failed cycle; `overdue` is by how much it overran its deadline.
@@ -216,6 +245,7 @@ impl ArmThread {
         if is_known {
             return;
         }
+        let is_first = self.job.is_some() || !self.is_faulted();
         self.snapshot.state = MotionState::Faulted;
         self.snapshot.fault = Some(reason.to_owned());
         let latch = latch(reason.to_owned());
@@ -231,7 +261,11 @@ impl ArmThread {
                 self.shared.permits.latch(latch);
             }
         }
-        // Last, because writing the log may block.
-        tracing::error!("{reason}");
+        // Last, because writing the log may block. A servo that comes and goes would fill it.
+        if is_first {
+            tracing::error!("{reason}");
+        } else {
+            tracing::debug!("a fault followed: {reason}");
+        }
     }
 }

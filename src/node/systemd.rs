@@ -107,6 +107,7 @@ fn activity(snapshot: &Snapshot) -> String {
         (MotionState::Moving, _) => "draws or moves".to_owned(),
         (MotionState::Held, _) => "is held, pen up".to_owned(),
         (MotionState::Stopping, _) => "comes to a stop".to_owned(),
+        _ if snapshot.is_unsteady => "was not seen to stand still".to_owned(),
         _ if snapshot.energised => "holds still".to_owned(),
         _ => "is at rest, torque off".to_owned(),
     }

@@ -38,7 +38,8 @@ fn node_text(node: &Value) -> String {
     let arms = list("arms").into_iter().flatten().map(|arm| {
         let [title, state] = ["arm", "state"].map(|field| text(arm, field).unwrap_or_default());
         let is_limp = arm.get("energised") == Some(&Value::Bool(false));
-        let state = state_text(&state, is_limp);
+        let is_unsteady = arm.get("unsteady") == Some(&Value::Bool(true));
+        let state = state_text(&state, is_limp, is_unsteady);
         let enabled = text(arm, "enabled").unwrap_or_default();
         let latched =
             text(arm, "latched").map_or(String::new(), |reason| format!("; latched: {reason}"));
@@ -113,6 +114,9 @@ pub(super) fn arm_json(node: &Node, arm: &AttachedArm) -> Value {
     });
     if let Some(fields) = fields.as_object_mut() {
         fields.extend(node.neighbour_fields(arm));
+        if snapshot.is_unsteady {
+            fields.insert("unsteady".to_owned(), true.into());
+        }
     }
     fields
 }

@@ -39,6 +39,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         .with("energised", snapshot.energised);
     let latch = arm.permits().latched();
     reply.set_some("fault", &snapshot.fault);
+    reply.set_some("unsteady", snapshot.is_unsteady.then_some(true));
     reply.set_some("latched", latch.map(|latch| latch_text(&latch)));
     let abandoned = arm.abandoned_call();
     reply.set_some("client_left", abandoned.map(|call| call.to_json()));
@@ -121,14 +122,17 @@ fn message(arm: &AttachedArm, snapshot: &Snapshot) -> String {
 /// Describes what an arm does, from its snapshot.
 pub(super) fn activity_text(snapshot: &Snapshot) -> String {
     let state = serde_json::to_value(snapshot.state).unwrap_or_default();
-    state_text(state.as_str().unwrap_or_default(), !snapshot.energised)
+    let state = state.as_str().unwrap_or_default();
+    state_text(state, !snapshot.energised, snapshot.is_unsteady)
 }
 
 /// Describes what an arm does, as the rest of a sentence that begins with its name. An arm that stands without torque is limp:
 /// it holds nothing.
-pub(super) fn state_text(state: &str, is_limp: bool) -> String {
+pub(super) fn state_text(state: &str, is_limp: bool, is_unsteady: bool) -> String {
     let words = match state {
         "holding" if is_limp => return "is limp: its torque is off".to_owned(),
+        "holding" if is_unsteady => "holds its pose, but was not seen to stand still",
+        "stopped" if is_unsteady => "is stopped, but was not seen to stand still",
         "holding" => "stands and holds its pose",
         "held" => "is held in the middle of a motion, pen up",
         "detached" => "is not connected",

@@ -350,3 +350,102 @@ async fn a_motion_of_another_period_is_not_begun() {
         "{outcome:?}"
     );
 }
+
+impl Bench {
+    /// Makes the second servo read so many counts from where its joint is.
+    fn shift_reading(&self, counts: i32) {
+        let arm = self.motion.arm();
+        let (joint, servo) = arm.servos().nth(1).unwrap();
+        let ticks = servo.ticks(*self.sim.true_joints().get(joint).unwrap());
+        self.sim.break_it(SimulatedFault::Position {
+            id: servo.id,
+            word: Some(u16::try_from(ticks + counts).unwrap()),
+        });
+    }
+}
+
+/// The joint that does not come to rest must be named, and torque off must work behind a stop.
+#[tokio::test]
+async fn a_joint_that_hunts_is_named_and_can_be_let_go() {
+    let bench = Arc::new(Bench::with(NodeClock::real()));
+    let (hunting, beats) = (Arc::downgrade(&bench), Mutex::new(0));
+    bench.motion.set_heartbeat(Box::new(move || {
+        let mut beats = beats.lock().unwrap();
+        *beats += 1;
+        if let Some(bench) = hunting.upgrade() {
+            bench.shift_reading(if *beats % 4 < 2 { 3 } else { -3 });
+        }
+    }));
+    let near_pose = |joint, at| if joint == 0 { at + 0.03 } else { at };
+    let outcome = bench
+        .motion
+        .run(bench.move_to(bench.scene.rest_rad.map(near_pose)), 0);
+    let outcome = outcome.await.unwrap();
+    let MotionOutcome::Faulted(reason) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert!(
+        reason.starts_with("shoulder_lift does not come to rest at its goal: it moved by 0.5"),
+        "{reason}"
+    );
+    let ticket = bench.motion.stop(ActorRank::Operator, false);
+    bench.motion.stopped(ticket).await.unwrap();
+    let released = bench.motion.release().await.unwrap().unwrap();
+    assert_eq!(released.off.len(), 6);
+}
+
+/// Neither is said to stand: an arm that drifts off its pose, nor one whose stop was not read back.
+#[tokio::test]
+async fn an_arm_that_leaves_its_pose_is_a_fault_and_never_stands() {
+    let bench = Bench::with(NodeClock::real());
+    let near_pose = |joint, at| if joint == 0 { at + 0.03 } else { at };
+    let outcome = bench
+        .motion
+        .run(bench.move_to(bench.scene.rest_rad.map(near_pose)), 0);
+    let outcome = outcome.await.unwrap();
+    assert!(
+        matches!(outcome, MotionOutcome::Reached { .. }),
+        "{outcome:?}"
+    );
+    assert!(!bench.motion.snapshot().is_unsteady);
+    let mut alarm = bench.motion.clock().alarm().unwrap();
+    let mut was_unsteady = false;
+    for counts in 1..=70 {
+        bench.shift_reading(counts);
+        let soon = bench.motion.clock().now().after(Duration::from_millis(20));
+        alarm.until(soon).await.unwrap();
+        was_unsteady |= bench.motion.snapshot().is_unsteady;
+    }
+    let after = bench.motion.snapshot();
+    assert!(was_unsteady);
+    assert_eq!(after.state, MotionState::Faulted);
+    let fault = after.fault.unwrap();
+    assert!(
+        fault.starts_with("shoulder_lift left the pose that the arm holds by 5."),
+        "{fault}"
+    );
+}
+
+#[tokio::test]
+async fn an_arm_whose_stop_was_not_read_back_is_not_said_to_stand() {
+    let bench = Bench::new();
+    let outcome = bench.motion.run(bench.proof(bench.permit()), 0);
+    let outcome = outcome.await.unwrap();
+    assert!(
+        matches!(outcome, MotionOutcome::Reached { .. }),
+        "{outcome:?}"
+    );
+    bench.sim.break_it(SimulatedFault::Silence(2));
+    let stop = async || {
+        // Simulated time stands still while the arm does, and a reading must be newer than the stop.
+        let clock = bench.motion.clock();
+        clock.jump_to(clock.now().after(Duration::from_millis(50)));
+        let ticket = bench.motion.stop(ActorRank::Operator, false);
+        bench.motion.stopped(ticket).await.unwrap().verified
+    };
+    assert!(!stop().await);
+    assert!(bench.motion.snapshot().is_unsteady);
+    bench.sim.break_it(SimulatedFault::Speak(2));
+    assert!(stop().await);
+    assert!(!bench.motion.snapshot().is_unsteady);
+}
