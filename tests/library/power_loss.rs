@@ -198,6 +198,13 @@ impl Supply {
         snapshots.wait_for(is_held).await.unwrap();
     }
 
+    /// Returns how much was sent up to the goals that were on their way when the power failed.
+    fn sent_when_it_failed(&self) -> usize {
+        let state = self.rig.wire.state();
+        let broken = state.broken_at.unwrap();
+        1 + state.sent.iter().filter(|(at, _)| *at < broken).count()
+    }
+
     /// Draws, and the power fails in the middle of a line.
     async fn fails_in_motion(&self, outage: Duration) {
         let servos = self.servos.clone();
@@ -224,11 +231,7 @@ async fn an_arm_in_motion_stays_limp_when_its_power_is_back() {
         for outage in OUTAGES {
             let supply = Supply::of(family, NodeClock::real(), has_all).await;
             supply.fails_in_motion(outage).await;
-            let state = supply.rig.wire.state();
-            let broken = state.broken_at.unwrap();
-            // The goals that were on their way.
-            let sent = 1 + state.sent.iter().filter(|(at, _)| *at < broken).count();
-            drop(state);
+            let sent = supply.sent_when_it_failed();
             supply.stays_limp(sent).await;
             if fails_again {
                 supply.fails(outage).await;
