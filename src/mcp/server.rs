@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionConte
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -83,12 +84,37 @@ pub(super) struct McpHandler {
     via: EntryPoint,
     /// Set when this connection has ended for good.
     gone: CancellationToken,
+    forwarding: ChangeForwarding,
+}
+
+/// Forwarding of changed lists to the client of one connection, or of one session over HTTP. A clone is for another one.
+#[derive(Default)]
+struct ChangeForwarding {
+    has_begun: AtomicBool,
+    /// Set when this is dropped, with the connection's handler.
+    ended: CancellationToken,
+}
+
+impl Clone for ChangeForwarding {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Drop for ChangeForwarding {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
 }
 
 impl McpHandler {
     pub(super) fn new(service: Arc<dyn McpService>, via: EntryPoint) -> Self {
-        let gone = CancellationToken::new();
-        Self { service, via, gone }
+        Self {
+            service,
+            via,
+            gone: CancellationToken::new(),
+            forwarding: ChangeForwarding::default(),
+        }
     }
 
     /// Returns the same handler for a connection whose end sets `gone`.
@@ -193,22 +219,20 @@ impl McpHandler {
     fn app_view_for(&self, context: &RequestContext<RoleServer>) -> Option<AppView> {
         self.app_view(context.client_capabilities().as_ref())
     }
+}
 
-    async fn forward_changes(self, peer: Peer<RoleServer>) {
-        let Some(mut changes) = self.service.changes() else {
-            return;
+/// Forwards changes until the client cannot be reached any more.
+async fn forward_changes(mut changes: broadcast::Receiver<ListChange>, peer: Peer<RoleServer>) {
+    loop {
+        let sent = match changes.recv().await {
+            Ok(ListChange::Tools) => peer.notify_tool_list_changed().await,
+            Ok(ListChange::Resources) => peer.notify_resource_list_changed().await,
+            Ok(ListChange::Prompts) => peer.notify_prompt_list_changed().await,
+            Err(RecvError::Lagged(_)) => Ok(()),
+            Err(RecvError::Closed) => return,
         };
-        loop {
-            let sent = match changes.recv().await {
-                Ok(ListChange::Tools) => peer.notify_tool_list_changed().await,
-                Ok(ListChange::Resources) => peer.notify_resource_list_changed().await,
-                Ok(ListChange::Prompts) => peer.notify_prompt_list_changed().await,
-                Err(RecvError::Lagged(_)) => Ok(()),
-                Err(RecvError::Closed) => return,
-            };
-            if sent.is_err() || peer.is_transport_closed() {
-                return;
-            }
+        if sent.is_err() || peer.is_transport_closed() {
+            return;
         }
     }
 }
@@ -439,9 +463,20 @@ impl ServerHandler for McpHandler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        if self.service.offers().changes {
-            tokio::spawn(self.clone().forward_changes(context.peer).boxed());
+        if !self.service.offers().changes {
+            return;
         }
+        let Some(changes) = self.service.changes() else {
+            return;
+        };
+        // A client may say more than once that it is ready.
+        if self.forwarding.has_begun.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let ended = self.forwarding.ended.clone();
+        let forwarding = forward_changes(changes, context.peer);
+        let forwarding = async move { ended.run_until_cancelled(forwarding).await };
+        tokio::spawn(forwarding.boxed());
     }
 
     fn accepted_subscription_filter(

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use http::Method;
+use steadyhand::mcp::ServiceCapabilities;
 use steadyhand::mcp::http::HttpConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -147,4 +148,22 @@ async fn the_end_of_a_session_gives_up_its_calls_and_is_told_after_them() {
         (0, 1)
     );
     drop(caller);
+}
+
+#[tokio::test]
+async fn a_session_that_has_ended_is_told_of_no_changes_any_more() {
+    let changes = ServiceCapabilities {
+        changes: true,
+        ..ServiceCapabilities::default()
+    };
+    let service = EchoService::offering(changes);
+    let server = Server::configured(service, HttpConfig::default()).await;
+    let told = || server.service.changes.receiver_count();
+    let id = session(&server).await;
+    let headers = [STREAMS, JSON, ("mcp-session-id", id.as_str())];
+    let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    server.post(&headers, ready).await;
+    until(|| told() == 1).await;
+    server.send(Method::DELETE, &headers[2..], "").await;
+    until(|| told() == 0).await;
 }

@@ -943,6 +943,8 @@ async fn a_changed_list_is_told_over_http_in_both_eras() {
         .await;
     let id = opened.headers()["mcp-session-id"].to_str().unwrap();
     let session = ("mcp-session-id", id);
+    // Told more than once, each change is still told once.
+    server.post(&[STREAMS, JSON, session], INITIALIZED).await;
     server.post(&[STREAMS, JSON, session], INITIALIZED).await;
     let standing = server
         .send(Method::GET, &[("accept", "text/event-stream"), session], "")
