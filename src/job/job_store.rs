@@ -59,14 +59,26 @@ pub enum JobStoreError {
     Log(#[from] JournalError),
 }
 
+/// A job that has ended, as the limits judge it.
+struct KeptJob {
+    id: String,
+    bytes: u64,
+    /// True if it ended longer ago than jobs are kept.
+    is_old: bool,
+    is_open: bool,
+}
+
 /// The journals of a node. While it exists, no other process can open them.
 #[derive(Debug)]
 pub struct JobStore {
     jobs: PathBuf,
     keep: RetentionPolicy,
     next: AtomicU64,
-    /// Jobs that have ended, oldest first, with their sizes in bytes.
+    /// Jobs that have ended, oldest first, with their sizes in bytes. Never locked while the disk is waited for: calls that only look
+    /// lock it too.
     ended: Mutex<Vec<(PastJob, u64)>>,
+    /// Held while journals of ended jobs are changed or removed.
+    changing_disk: Mutex<()>,
     /// Journals that cannot be trusted: until they are moved away, nothing moves.
     damaged: Vec<String>,
     /// Drawings of queues whose jobs were removed.
@@ -91,6 +103,7 @@ impl JobStore {
             old_tickets: Mutex::new(old_tickets),
             next: AtomicU64::new(1),
             ended: Mutex::default(),
+            changing_disk: Mutex::default(),
             damaged: Vec::new(),
             _lock: lock,
             jobs,
@@ -183,14 +196,18 @@ impl JobStore {
                 && past.is_open()
                 && (draws || !past.is_unfinished())
         };
+        let _changing = self.changing_disk.locked();
+        let mut taken_ids = Vec::new();
         let mut ended = self.ended();
-        let taken = ended
-            .iter_mut()
-            .filter(|(past, _)| takes_over && is_taken(past));
-        for (past, _) in taken {
+        let pasts = ended.iter_mut().map(|(past, _)| past);
+        for past in pasts.filter(|past| takes_over && is_taken(past)) {
             past.settled.clone_from(&by.id);
+            taken_ids.push(past.id.clone());
+        }
+        drop(ended);
+        for id in taken_ids {
             let record = JournalRecord::new(RecordKind::Settled).with("by", &by.id);
-            let path = self.jobs.join(&past.id).join(JOURNAL);
+            let path = self.jobs.join(id).join(JOURNAL);
             if let Err(error) = journal_file::append_to(&path, &record) {
                 tracing::error!("{error}");
             }
@@ -374,33 +391,49 @@ impl JobStore {
 
     /// Removes the oldest jobs beyond the limits; a job that is left half done, or has no end in its journal, stays.
     fn prune(&self) {
-        let longest_ms = self.keep.days * 24 * 3_600_000;
-        let mut ended = self.ended();
-        let mut bytes: u64 = ended.iter().map(|(_, size)| size).sum();
-        let mut jobs = ended.len();
-        let times_ms = ended.iter().map(|(past, _)| past.last_written_ms());
-        let times_ms: Vec<u64> = times_ms.collect();
-        let mut ages = ages_ms(&times_ms, calendar_ms(), longest_ms).into_iter();
-        ended.retain(|(past, size)| {
-            let is_old = ages.next().is_some_and(|age_ms| age_ms > longest_ms);
+        let _changing = self.changing_disk.locked();
+        let kept = self.kept_jobs();
+        let mut jobs = kept.len();
+        let mut bytes: u64 = kept.iter().map(|job| job.bytes).sum();
+        for job in kept {
             let is_over_limit = jobs > self.keep.jobs || bytes > self.keep.bytes;
-            if past.is_open() || !(is_old || is_over_limit) {
-                return true;
+            if job.is_open || !(job.is_old || is_over_limit) {
+                continue;
             }
-            if let Err(error) = self.remember_ticket(past) {
+            let Some(past) = self.newest(|past| past.id == job.id) else {
+                continue;
+            };
+            if let Err(error) = self.remember_ticket(&past) {
                 tracing::error!(
                     "{} is kept, for its drawing would be forgotten: {error}",
-                    past.id
+                    job.id
                 );
-                return true;
+                continue;
             }
             jobs -= 1;
-            bytes -= size;
-            if let Err(error) = std::fs::remove_dir_all(self.jobs.join(&past.id)) {
-                tracing::warn!("cannot remove the old job {}: {error}", past.id);
+            bytes -= job.bytes;
+            self.ended().retain(|(past, _)| past.id != job.id);
+            if let Err(error) = std::fs::remove_dir_all(self.jobs.join(&job.id)) {
+                tracing::warn!("cannot remove the old job {}: {error}", job.id);
             }
-            false
-        });
+        }
+    }
+
+    /// Returns the jobs that have ended and are kept, oldest first.
+    fn kept_jobs(&self) -> Vec<KeptJob> {
+        let longest_ms = self.keep.days * 24 * 3_600_000;
+        let ended = self.ended();
+        let times_ms = ended.iter().map(|(past, _)| past.last_written_ms());
+        let times_ms: Vec<u64> = times_ms.collect();
+        let ages_ms = ages_ms(&times_ms, calendar_ms(), longest_ms);
+        let kept = ended.iter().zip(ages_ms);
+        kept.map(|((past, bytes), age_ms)| KeptJob {
+            id: past.id.clone(),
+            bytes: *bytes,
+            is_old: age_ms > longest_ms,
+            is_open: past.is_open(),
+        })
+        .collect()
     }
 
     /// Returns the newest ended job that matches.

@@ -558,6 +558,84 @@ fn a_drawing_of_a_queue_is_remembered_longer_than_its_job() {
     assert!(jobs.has_old_ticket("5f2c/1") && !jobs.has_old_ticket("5f2c/2"));
 }
 
+/// Puts a pipe without a writer in the place of a job's journal: whoever opens it waits, as for a disk that does not answer.
+fn stall_journal(jobs: &JobStore, id: &str) {
+    let path = jobs.folder().join(id).join(JOURNAL);
+    std::fs::remove_file(&path).unwrap();
+    let pipe = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &path, pipe, 0o600.into(), 0).unwrap();
+}
+
+/// Checks that jobs can be looked at while `work` waits for the disk.
+fn is_readable_during(jobs: &Arc<JobStore>, work: impl FnOnce(&JobStore) + Send + 'static) {
+    let (begins, begun) = std::sync::mpsc::channel();
+    let (looks, looked) = std::sync::mpsc::channel();
+    let (writer, reader) = (Arc::clone(jobs), Arc::clone(jobs));
+    // Neither thread is waited for: one that hangs ends with the test.
+    let writing = std::thread::spawn(move || {
+        begins.send(()).unwrap();
+        work(&writer);
+    });
+    begun.recv().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(!writing.is_finished(), "the disk answers");
+    std::thread::spawn(move || looks.send(reader.interrupted("arm")));
+    let looked = looked.recv_timeout(Duration::from_secs(5));
+    assert!(looked.is_ok(), "it waits for the disk");
+}
+
+/// Leaves a drawing of a queue half done, as the job `job-1`.
+fn half_done(jobs: &JobStore, arm: &TestArm) {
+    let accepted = AcceptedJob {
+        ticket: "5f2c/1".to_owned(),
+        ..accepted(jobs)
+    };
+    let entry = jobs.begin(&accepted).unwrap();
+    entry.planned(&arm.plan, &arm.scene.rest_rad).unwrap();
+    entry.moving().unwrap();
+    let drawn = InkProgress {
+        mm: 7.0,
+        strokes: 0,
+    };
+    entry.ink(drawn, 9.0).unwrap();
+    entry.ended("faulted", "told", "{}", None).unwrap();
+    jobs.ended_with(&entry);
+}
+
+fn reached(jobs: &JobStore) -> JobJournal {
+    let entry = jobs.begin(&accepted(jobs)).unwrap();
+    entry.moving().unwrap();
+    entry.ended("reached", "done", "{}", None).unwrap();
+    entry
+}
+
+#[test]
+fn jobs_are_looked_at_while_a_disk_does_not_answer() {
+    let state = tempfile::tempdir().unwrap();
+    let arm = TestArm::new();
+    let jobs = Arc::new(JobStore::open(state.path(), KEEP).unwrap());
+    half_done(&jobs, &arm);
+    let entry = reached(&jobs);
+    stall_journal(&jobs, "job-1");
+    // It takes over what the first has left, and says so in its journal.
+    is_readable_during(&jobs, move |jobs| jobs.ended_with(&entry));
+}
+
+#[test]
+fn jobs_are_looked_at_while_an_old_one_is_removed() {
+    let state = tempfile::tempdir().unwrap();
+    let arm = TestArm::new();
+    let jobs = Arc::new(JobStore::open(state.path(), KEEP).unwrap());
+    half_done(&jobs, &arm);
+    for _ in 0..KEEP.jobs {
+        let entry = reached(&jobs);
+        jobs.ended_with(&entry);
+    }
+    stall_journal(&jobs, "job-1");
+    // The first is removed when the next begins, and is read once more for its ticket.
+    is_readable_during(&jobs, |jobs| drop(jobs.begin(&accepted(jobs))));
+}
+
 #[test]
 fn a_damaged_journal_is_named_and_nothing_of_it_is_skipped() {
     let state = tempfile::tempdir().unwrap();

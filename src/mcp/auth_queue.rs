@@ -65,14 +65,24 @@ impl AuthQueue {
         self.authenticate(Some(token)).await
     }
 
-    /// Returns the owner of a token that was verified before, if it is still valid. Takes no time.
-    #[must_use]
-    pub fn verify_cached(&self, token: &str) -> Option<VerifiedIdentity> {
-        self.auth.verify_cached(Some(token))?.ok()
+    /// Returns the owner of a token that was verified before, if it is still valid.
+    pub async fn verify_cached(&self, token: String) -> Option<VerifiedIdentity> {
+        self.judge_cached(Some(token)).await?.ok()
+    }
+
+    /// Judges a token without a slow hash, on another thread: it looks whether the file of tokens has changed, and that file may be
+    /// on a disk that does not answer.
+    async fn judge_cached(
+        &self,
+        token: Option<String>,
+    ) -> Option<Result<VerifiedIdentity, Refusal>> {
+        let auth = Arc::clone(&self.auth);
+        let judging = tokio::task::spawn_blocking(move || auth.verify_cached(token.as_deref()));
+        judging.await.ok()?
     }
 
     async fn authenticate(&self, token: Option<String>) -> Result<VerifiedIdentity, Refusal> {
-        if let Some(judged) = self.auth.verify_cached(token.as_deref()) {
+        if let Some(judged) = self.judge_cached(token.clone()).await {
             return judged;
         }
         let (answer, judged) = oneshot::channel();

@@ -354,7 +354,7 @@ impl ServerHandler for McpHandler {
         _page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.service.list().into_iter().map(convert::tool);
+        let tools = self.service.list().await.into_iter().map(convert::tool);
         let tools = match self.app_view_for(&context) {
             None => tools.collect(),
             Some(view) => tools.map(|tool| app_view::tool(tool, &view)).collect(),
@@ -390,7 +390,7 @@ impl ServerHandler for McpHandler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         require_offer::<ListResourcesRequestMethod>(self.service.offers().resources)?;
-        let cards = self.service.resources().into_iter();
+        let cards = self.service.resources().await.into_iter();
         let mut all: Vec<_> = cards.map(convert::resource).collect();
         all.extend(self.app_view_for(&context).as_ref().map(app_view::resource));
         Ok(ListResourcesResult::with_all_items(all))
@@ -455,7 +455,7 @@ impl ServerHandler for McpHandler {
             argument: request.argument.name,
             typed: request.argument.value,
         };
-        let mut values = self.service.complete(&completion);
+        let mut values = self.service.complete(completion).await;
         values.truncate(COMPLETIONS_MAX);
         CompletionInfo::with_all_values(values)
             .map(CompleteResult::new)

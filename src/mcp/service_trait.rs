@@ -16,9 +16,10 @@ use super::progress::ProgressSender;
 /// Provides the tools. One service serves every connection of the node at the same time.
 pub trait McpService: Send + Sync + 'static {
     /// Returns the tools as they are listed now. Called for every `tools/list`.
-    fn list(&self) -> Vec<ToolCard>;
+    fn list(&self) -> BoxFuture<'static, Vec<ToolCard>>;
 
-    /// Returns the workflow in a few sentences, for `initialize` and `server/discover`; empty if none is to be sent.
+    /// Returns the workflow in a few sentences, for `initialize` and `server/discover`; empty if none is to be sent. Must not wait
+    /// for anything.
     fn instructions(&self) -> String;
 
     /// Carries out one call. An unknown tool name is answered too, with an error that a model can read.
@@ -74,8 +75,8 @@ pub trait McpService: Send + Sync + 'static {
     }
 
     /// Returns the resources that can be read now.
-    fn resources(&self) -> Vec<ResourceCard> {
-        Vec::new()
+    fn resources(&self) -> BoxFuture<'static, Vec<ResourceCard>> {
+        Box::pin(std::future::ready(Vec::new()))
     }
 
     /// Returns the resource templates, such as `scene://{name}`.
@@ -89,7 +90,7 @@ pub trait McpService: Send + Sync + 'static {
         Box::pin(std::future::ready(Err(UnknownNameError { message })))
     }
 
-    /// Returns the view that hosts of MCP Apps show beside the results of tools, if there is one.
+    /// Returns the view that hosts of MCP Apps show beside the results of tools, if there is one. Must not wait for anything.
     fn app_view(&self) -> Option<AppView> {
         None
     }
@@ -111,15 +112,15 @@ pub trait McpService: Send + Sync + 'static {
     }
 
     /// Returns values that complete the typed text, best first.
-    fn complete(&self, completion: &CompletionRequest) -> Vec<String> {
+    fn complete(&self, completion: CompletionRequest) -> BoxFuture<'static, Vec<String>> {
         let _ = completion;
-        Vec::new()
+        Box::pin(std::future::ready(Vec::new()))
     }
 }
 
 /// Decides who may connect over HTTP.
 pub trait Authenticator: Send + Sync + 'static {
-    /// Judges the bearer token of one request if that takes no time: it is absent, cannot be valid, or was verified before.
+    /// Judges the bearer token of one request if that needs no slow hash: it is absent, cannot be valid, or was verified before.
     /// Returns `None` if [`Authenticator::verify`] has to verify it.
     fn verify_cached(&self, token: Option<&str>) -> Option<Result<VerifiedIdentity, Refusal>>;
 

@@ -208,8 +208,8 @@ mod tests {
     struct StopOnlyService(AtomicUsize, AtomicUsize);
 
     impl McpService for StopOnlyService {
-        fn list(&self) -> Vec<ToolCard> {
-            Vec::new()
+        fn list(&self) -> BoxFuture<'static, Vec<ToolCard>> {
+            Box::pin(std::future::ready(Vec::new()))
         }
 
         fn instructions(&self) -> String {

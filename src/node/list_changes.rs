@@ -53,7 +53,16 @@ async fn watch_loop(
         let Some(node) = node.upgrade() else {
             return;
         };
-        for change in watched.check(&node) {
+        // The folder may be on a disk that does not answer, and this thread hears stops.
+        let checking = tokio::task::spawn_blocking(move || {
+            let found = watched.check(&node);
+            (watched, found)
+        });
+        let Ok((checked, found)) = checking.await else {
+            return tracing::error!("clients are no longer told of changed lists");
+        };
+        watched = checked;
+        for change in found {
             // Fails if no client listens, which is fine.
             let _ = changes.send(change);
         }

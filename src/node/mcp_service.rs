@@ -65,15 +65,16 @@ pub fn repair(raw: &[u8]) -> RepairedMessage {
 }
 
 impl McpService for NodeMcpService {
-    fn list(&self) -> Vec<ToolCard> {
-        catalogue::list(&self.node.all_names())
-            .into_iter()
-            .map(card)
-            .collect()
+    fn list(&self) -> BoxFuture<'static, Vec<ToolCard>> {
+        let node = Arc::clone(&self.node);
+        run_in_pool(async move {
+            let tools = catalogue::list(&node.all_names()).into_iter();
+            tools.map(card).collect()
+        })
     }
 
     fn instructions(&self) -> String {
-        catalogue::instructions(&self.node.all_names())
+        catalogue::instructions(&self.node.recent_names())
     }
 
     fn stamp_arrival(&self) -> ArrivalStamp {
@@ -146,8 +147,9 @@ impl McpService for NodeMcpService {
         self.changes.as_ref().map(broadcast::Sender::subscribe)
     }
 
-    fn resources(&self) -> Vec<ResourceCard> {
-        self.resources.cards()
+    fn resources(&self) -> BoxFuture<'static, Vec<ResourceCard>> {
+        let resources = Arc::clone(&self.resources);
+        run_in_pool(async move { resources.cards() })
     }
 
     fn templates(&self) -> Vec<TemplateCard> {
@@ -160,7 +162,7 @@ impl McpService for NodeMcpService {
     }
 
     fn app_view(&self) -> Option<AppView> {
-        Some(app_view::drawing_view(&self.node.all_names()))
+        Some(app_view::drawing_view(&self.node.recent_names()))
     }
 
     fn prompts(&self) -> Vec<PromptCard> {
@@ -182,8 +184,9 @@ impl McpService for NodeMcpService {
         })
     }
 
-    fn complete(&self, completion: &CompletionRequest) -> Vec<String> {
-        self.resources.complete(completion)
+    fn complete(&self, completion: CompletionRequest) -> BoxFuture<'static, Vec<String>> {
+        let resources = Arc::clone(&self.resources);
+        run_in_pool(async move { resources.complete(&completion) })
     }
 }
 

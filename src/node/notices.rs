@@ -187,14 +187,17 @@ async fn post(url: &str, body: Vec<u8>) -> Result<(), UndeliveredNotice> {
 /// Runs the program until it ends, or kills it at the time limit.
 async fn run(command: &[String], body: &[u8]) -> Result<(), UndeliveredNotice> {
     let (program, arguments) = command.split_first().ok_or(UndeliveredNotice::NoProgram)?;
-    let mut child = tokio::process::Command::new(program)
+    let mut command = tokio::process::Command::new(program);
+    command
         .args(arguments)
         .stdin(Stdio::piped())
         // Standard output may belong to MCP.
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()?;
+        .kill_on_drop(true);
+    // The program's file may be on a disk that does not answer, and this thread hears stops.
+    let spawning = tokio::task::spawn_blocking(move || command.spawn());
+    let mut child = spawning.await.map_err(std::io::Error::from)??;
     let input = child.stdin.take();
     let running = async {
         if let Some(mut input) = input {

@@ -54,8 +54,9 @@ impl PageServices for NodePageServices {
         Box::pin(async move { tokens.verify(token).await })
     }
 
-    fn holder(&self, token: &str) -> Option<VerifiedIdentity> {
-        self.tokens.verify_cached(token)
+    fn holder(&self, token: String) -> BoxFuture<'static, Option<VerifiedIdentity>> {
+        let tokens = self.tokens.clone();
+        Box::pin(async move { tokens.verify_cached(token).await })
     }
 
     fn verb_bytes_max(&self) -> usize {

@@ -39,7 +39,7 @@ pub async fn run_for_operator(
         confirmed: None,
     } = &verb
     {
-        return pen_reply(node, job.as_deref(), None);
+        return pen_reply(node, job.as_deref(), None).await;
     }
     tracing::info!(caller, ?verb, "operator");
     let action = format!("{caller}: {verb:?}");
@@ -116,10 +116,10 @@ async fn carry_out(node: &Arc<Node>, verb: OperatorVerb, arrived: &ArrivalStamp)
             jog::step(node, arrived, (&scene, arm.as_deref()), step).await
         }
         OperatorVerb::Jogged { scene, arm } => jog::state_reply(node, &scene, arm.as_deref()),
-        OperatorVerb::Pending { job } => pending_reply(node, job.as_deref()),
+        OperatorVerb::Pending { job } => pending_reply(node, job.as_deref()).await,
         OperatorVerb::Draw { order, assent } => draw(node, arrived, &order, assent.as_ref()).await,
         OperatorVerb::Progress { job } => progress_reply(node, job.as_deref()).await,
-        OperatorVerb::Pen { job, confirmed } => pen_reply(node, job.as_deref(), confirmed),
+        OperatorVerb::Pen { job, confirmed } => pen_reply(node, job.as_deref(), confirmed).await,
         OperatorVerb::PageLogin => VerbReply::failed(
             "a login code is made on the node's own machine alone: run `steadyhand page` there",
         ),
@@ -194,15 +194,15 @@ async fn draw(
 }
 
 /// Returns the progress of a job, as text and as data.
-async fn progress_reply(node: &Node, job: Option<&str>) -> VerbReply {
-    let progress = node.job_progress(job);
+async fn progress_reply(node: &Arc<Node>, job: Option<&str>) -> VerbReply {
+    let progress = node.job_progress(job).await;
     progress.map_or_else(VerbReply::failed, |progress| {
         VerbReply::with_data(&progress.words, &progress)
     })
 }
 
 /// Lists the awaited pens, a single one as data as well; or confirms that a pen is in the holder.
-fn pen_reply(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbReply {
+async fn pen_reply(node: &Arc<Node>, job: Option<&str>, confirmed: Option<usize>) -> VerbReply {
     let mut awaited_pens = node.awaited_pens();
     awaited_pens.retain(|awaited| job.is_none_or(|job| awaited.job == job));
     let describe = |awaited: &AwaitedPen| {
@@ -211,7 +211,7 @@ fn pen_reply(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbRe
     };
     match (awaited_pens.as_slice(), confirmed, job) {
         ([], _, Some(job)) => {
-            VerbReply::failed(idle_line(node, job, "waits for no pen and at no pause"))
+            VerbReply::failed(idle_line(node, job, "waits for no pen and at no pause").await)
         }
         ([], Some(_), None) => VerbReply::failed("no job waits for a pen or at a pause"),
         ([], None, None) => VerbReply::done("no job waits for a pen or at a pause"),
@@ -225,20 +225,28 @@ fn pen_reply(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbRe
     }
 }
 
-/// Says that a job does not wait, or that no job has that name.
-fn idle_line(node: &Node, job: &str, predicate: &str) -> String {
-    match job::past(&node.state, job) {
-        Err(error) => describe_unread(&node.state, job, &error),
-        Ok(_) => format!("{job} {predicate}"),
+/// Says that a job does not wait, or that no job has that name. Its journal is read on another thread.
+async fn idle_line(node: &Arc<Node>, job: &str, predicate: &str) -> String {
+    let (node, id) = (Arc::clone(node), job.to_owned());
+    let unread_reason = tokio::task::spawn_blocking(move || {
+        let unread = job::past(&node.state, &id).err()?;
+        Some(describe_unread(&node.state, &id, &unread))
+    });
+    match unread_reason.await {
+        Ok(Some(reason)) => reason,
+        Ok(None) => format!("{job} {predicate}"),
+        Err(_) => format!("the journal of {job} could not be read"),
     }
 }
 
 /// Lists the plans that wait for approval, or describes the only one.
-fn pending_reply(node: &Node, job: Option<&str>) -> VerbReply {
+async fn pending_reply(node: &Arc<Node>, job: Option<&str>) -> VerbReply {
     let mut plans = node.pending();
     plans.retain(|pending| job.is_none_or(|job| pending.job == job));
     match (plans.as_slice(), job) {
-        ([], Some(job)) => VerbReply::failed(idle_line(node, job, "does not wait for approval")),
+        ([], Some(job)) => {
+            VerbReply::failed(idle_line(node, job, "does not wait for approval").await)
+        }
         ([], None) => VerbReply::done("nothing waits for approval"),
         ([one], _) => VerbReply {
             plan: Some(one.plan.clone()),

@@ -112,7 +112,7 @@ impl PageDoor {
     }
 
     /// Returns the identity that has logged in. A revoked token ends its sessions.
-    fn identity(
+    async fn identity(
         &self,
         headers: &HeaderMap,
         by: SessionUse,
@@ -121,17 +121,24 @@ impl PageDoor {
         let holder = self.sessions.holder(keys, by, self.now());
         match holder.ok_or(PageRefusal::NoSession)? {
             SessionHolder::Person(name) => Ok(operator(name)),
-            SessionHolder::Token { token, .. } => self.services.holder(&token).ok_or_else(|| {
-                self.sessions.close(keys.0, keys.1);
-                PageRefusal::NoSession
-            }),
+            SessionHolder::Token { token, .. } => {
+                let holder = self.services.holder(token).await;
+                holder.ok_or_else(|| {
+                    self.sessions.close(keys.0, keys.1);
+                    PageRefusal::NoSession
+                })
+            }
         }
     }
 
     /// Returns the identity of a reader that is logged in, on a page that this node has sent.
-    fn reader(&self, headers: &HeaderMap, by: SessionUse) -> Result<VerifiedIdentity, PageRefusal> {
+    async fn reader(
+        &self,
+        headers: &HeaderMap,
+        by: SessionUse,
+    ) -> Result<VerifiedIdentity, PageRefusal> {
         check_read(headers)?;
-        self.identity(headers, by)
+        self.identity(headers, by).await
     }
 
     /// Returns the name under which a stop is recorded. Reads only memory.
@@ -143,8 +150,8 @@ impl PageDoor {
     }
 
     /// Returns the identity that has logged in, if it is an operator's.
-    fn operator(&self, headers: &HeaderMap) -> Result<VerifiedIdentity, PageRefusal> {
-        let identity = self.identity(headers, SessionUse::Person)?;
+    async fn operator(&self, headers: &HeaderMap) -> Result<VerifiedIdentity, PageRefusal> {
+        let identity = self.identity(headers, SessionUse::Person).await?;
         match identity.role == OPERATOR {
             true => Ok(identity),
             false => Err(PageRefusal::Role {
@@ -261,7 +268,7 @@ async fn read<T: Send + 'static>(
     by: SessionUse,
     work: impl FnOnce(&Node) -> T + Send + 'static,
 ) -> Result<T, PageRefusal> {
-    door.reader(headers, by)?;
+    door.reader(headers, by).await?;
     let node = Arc::clone(&door.node);
     let result = tokio::task::spawn_blocking(move || work(&node)).await;
     result.map_err(|_| PageRefusal::Broken("it could not be read; the log says why".to_owned()))
@@ -286,7 +293,7 @@ async fn events(State(door): SharedDoor, headers: HeaderMap) -> Result<Response,
 }
 
 async fn session(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
-    let identity = door.reader(&headers, SessionUse::Page)?;
+    let identity = door.reader(&headers, SessionUse::Page).await?;
     Ok(json_response(&session_json(&identity)))
 }
 
@@ -380,7 +387,7 @@ async fn prove(
 
 async fn log_out(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
     check_command(&headers, door.scheme)?;
-    let identity = door.identity(&headers, SessionUse::Person)?;
+    let identity = door.identity(&headers, SessionUse::Person).await?;
     if let Some((cookie, secret)) = door.keys(&headers) {
         door.sessions.close(cookie, secret);
     }
@@ -400,7 +407,8 @@ struct SenseRequest {
 /// Senses an arm for any session that has logged in. It is a command, because cameras take pictures for it.
 async fn sense(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
     check_command(request.headers(), door.scheme)?;
-    let identity = door.identity(request.headers(), SessionUse::Person)?;
+    let identity = door.identity(request.headers(), SessionUse::Person);
+    let identity = identity.await?;
     let sense: SenseRequest = json_of(request).await?;
     let answer = door.services.sense(audit_name(&identity), sense.arm).await;
     let pictures = answer
@@ -418,7 +426,7 @@ async fn sense(State(door): SharedDoor, request: Request) -> Result<Response, Pa
 async fn operate(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
     let arrived = door.node.stamp_arrival();
     check_command(request.headers(), door.scheme)?;
-    let identity = door.operator(request.headers())?;
+    let identity = door.operator(request.headers()).await?;
     door.check_new(request.headers())?;
     let body = body_of(request, door.services.verb_bytes_max()).await?;
     let reply = door

@@ -9,8 +9,8 @@ pub trait PageServices: Send + Sync + 'static {
     /// Verifies a token that a person typed. May take a second.
     fn verify(&self, token: String) -> BoxFuture<'static, Result<VerifiedIdentity, Refusal>>;
 
-    /// Returns the holder of a token that was verified before, unless it has been revoked or has expired. Returns at once.
-    fn holder(&self, token: &str) -> Option<VerifiedIdentity>;
+    /// Returns the holder of a token that was verified before, unless it has been revoked or has expired. Needs no slow hash.
+    fn holder(&self, token: String) -> BoxFuture<'static, Option<VerifiedIdentity>>;
 
     /// Returns the longest verb that is read; a verb may contain a design.
     fn verb_bytes_max(&self) -> usize;

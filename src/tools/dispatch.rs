@@ -93,6 +93,7 @@ impl Node {
         let in_memory = is_alone && self.scenes.folder().is_none();
         let reads = |tool: &ToolDefinition| tool.effect == ToolEffect::Reads;
         in_memory
+            && request.hop.is_none()
             && names_nothing(&request.arguments)
             && resolve(&request.tool, &[]).is_some_and(reads)
             && self.arms.iter().all(|arm| arm.placed_scene().is_none())
@@ -189,7 +190,7 @@ impl Node {
             Ok(reading) => reading,
             Err((refusal, advice)) => {
                 repair_log::refused(tool, &request.arguments, &refusal);
-                let names = self.known_names();
+                let names = self.names_for(tool);
                 return refused_arguments(tool, &names, &refusal, advice);
             }
         };
@@ -331,7 +332,7 @@ impl Node {
         let Some(hop) = &request.hop else {
             return args::read(&self.shape(tool), policy, request.arguments.clone());
         };
-        let mut names = self.all_names();
+        let mut names = Arc::unwrap_or_clone(self.names_for(tool));
         // Other nodes call this one by the name in their own files.
         names.nodes.push(hop.called.clone());
         names.everywhere.push(hop.called.clone());
@@ -522,12 +523,19 @@ pub fn known_names(file: &NodeFile, library: &SceneLibrary, tools: &DeclaredTool
     let mut scenes = library.scenes_for(&models);
     // The default scene first, as lists show it.
     scenes.sort_by_key(|name| name != "default");
-    let nodes = names_of_nodes(file);
     KnownNames {
         scenes,
         canvases: library.canvases_for(&models),
         overlays: library.overlays(),
         arms: file.arms.iter().map(|arm| arm.name.clone()).collect(),
+        ..names_without_scenes(file, tools)
+    }
+}
+
+/// Returns the names that a node's file alone defines.
+pub(super) fn names_without_scenes(file: &NodeFile, tools: &DeclaredTools) -> KnownNames {
+    let nodes = names_of_nodes(file);
+    KnownNames {
         everywhere: everywhere(&nodes),
         nodes,
         listed_names: match file.names {
@@ -539,6 +547,7 @@ pub fn known_names(file: &NodeFile, library: &SceneLibrary, tools: &DeclaredTool
         withheld: tool_filter::withheld_names(file, tools),
         declared: tools.shared(),
     }
+        ..KnownNames::default()
 }
 
 /// Returns the names of this node and then of the others.

@@ -1,5 +1,7 @@
 //! Progress of a job, for a terminal that follows it to its end.
 
+use std::sync::Arc;
+
 use call::{Refusal, refusal};
 use serde::{Deserialize, Serialize};
 
@@ -34,18 +36,22 @@ pub struct JobProgress {
 }
 
 impl Node {
-    /// Returns the progress of the named job, or else of the job under way or the last one of this process.
+    /// Returns the progress of the named job, or else of the job under way or the last one of this process. The journal of an
+    /// earlier job is read on another thread.
     ///
     /// # Errors
     /// There is no such job.
-    pub fn job_progress(&self, id: Option<&str>) -> Result<JobProgress, Refusal> {
+    pub async fn job_progress(self: &Arc<Self>, id: Option<&str>) -> Result<JobProgress, Refusal> {
         let matches = |job: &ArmJob| id.is_none_or(|id| job.card().id == id);
         let jobs = self.board_jobs().filter(|(_, job)| matches(job));
         let Some((arm, job)) = jobs.min_by_key(|(_, job)| job.is_over()) else {
             let id = id.ok_or_else(|| {
                 refusal!("no job is under way, and none was since this node started")
             })?;
-            return self.past_progress(id);
+            let (node, id) = (Arc::clone(self), id.to_owned());
+            let reading = tokio::task::spawn_blocking(move || node.past_progress(&id));
+            let reader_panicked = |_| Err(refusal!("its journal could not be read"));
+            return reading.await.unwrap_or_else(reader_panicked);
         };
         motion_job::refresh_card(arm, &job);
         let card = job.card();

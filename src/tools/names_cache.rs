@@ -4,17 +4,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::Node;
-use super::dispatch::known_names;
+use super::dispatch::{known_names, names_without_scenes};
 use super::tool_shape::shape;
 use args::ArgumentShape;
 use base::lock::MutexExt;
-use catalogue::{KnownNames, ToolDefinition};
+use catalogue::{KnownNames, ToolDefinition, ToolEffect};
 
 /// The names as last looked up.
 #[derive(Default)]
 pub(super) struct NamesCache {
     /// Kept for good if there is no folder of scenes that could change.
     fixed: OnceLock<Arc<KnownNames>>,
+    /// The last that were read from the folder of scenes.
+    latest: Mutex<Option<Arc<KnownNames>>>,
     shapes: Mutex<ShapeCache>,
 }
 
@@ -30,14 +32,36 @@ impl Node {
     pub(super) fn known_names(&self) -> Arc<KnownNames> {
         let collect = || Arc::new(known_names(&self.file, &self.scenes, &self.declared));
         match self.scenes.folder() {
-            Some(_) => collect(),
+            Some(_) => {
+                let names = collect();
+                *self.names.latest.locked() = Some(Arc::clone(&names));
+                names
+            }
             None => Arc::clone(self.names.fixed.get_or_init(collect)),
+        }
+    }
+
+    /// Returns the names as last looked up; none of scenes if they never were. Does not wait for the disk.
+    #[must_use]
+    pub fn recent_names(&self) -> Arc<KnownNames> {
+        if self.scenes.folder().is_none() {
+            return self.known_names();
+        }
+        let latest = self.names.latest.locked().clone();
+        latest.unwrap_or_else(|| Arc::new(names_without_scenes(&self.file, &self.declared)))
+    }
+
+    /// Returns the names for the arguments of a tool. A stop does not wait for the folder of scenes.
+    pub(super) fn names_for(&self, tool: &ToolDefinition) -> Arc<KnownNames> {
+        match tool.effect {
+            ToolEffect::Stops => self.recent_names(),
+            ToolEffect::Reads | ToolEffect::Moves => self.known_names(),
         }
     }
 
     /// Returns the shape of a tool's arguments on this node now.
     pub(super) fn shape(&self, tool: &ToolDefinition) -> Arc<ArgumentShape> {
-        let names = self.known_names();
+        let names = self.names_for(tool);
         let mut shapes = self.names.shapes.locked();
         if !Arc::ptr_eq(&shapes.names, &names) && shapes.names != names {
             *shapes = ShapeCache {

@@ -157,19 +157,15 @@ impl Node {
     /// # Errors
     /// No such job waits, it waits for another pen, or motion is not enabled any more; it then keeps waiting.
     pub fn confirm_pen(&self, job: &str, pen: usize) -> Result<String, Refusal> {
-        let mut requests = self.pen_changes.locked();
-        let mut waiting = requests.iter().enumerate();
-        let Some((index, request)) = waiting.find(|(_, request)| request.awaited.job == job) else {
-            return Err(refusal!("{job} does not wait for a pen; nothing was done"));
-        };
-        let (words, arm) = (request.awaited.words.clone(), &request.arm);
-        if request.awaited.pen != pen {
-            return Err(refusal!(
-                "{job} waits for {words}, not for pen {pen}; it waits on, and nothing moved"
-            ));
-        }
-        super::check_zeros_after_wait(self, arm)
+        let waiting = self.pen_changes.locked();
+        let arm = Arc::clone(&find_request(&waiting, job, pen)?.1.arm);
+        drop(waiting);
+        // Reads the arm's file, so the lock is not held: whoever lists the pens must not wait for the disk.
+        super::check_zeros_after_wait(self, &arm)
             .map_err(|error| refusal!("{error}; {job} waits on, and nothing moved"))?;
+        let mut requests = self.pen_changes.locked();
+        let (index, request) = find_request(&requests, job, pen)?;
+        let words = request.awaited.words.clone();
         let now = arm.motion.clock().now();
         arm.permits()
             .confirm_pen_change(&request.scene, now)
@@ -186,6 +182,25 @@ impl Node {
             false => format!("{job} goes on with {words}: keep your hands away"),
         })
     }
+}
+
+/// Returns the request of a job that waits for this pen, and its index.
+fn find_request<'a>(
+    requests: &'a [PenRequest],
+    job: &str,
+    pen: usize,
+) -> Result<(usize, &'a PenRequest), Refusal> {
+    let mut waiting = requests.iter().enumerate();
+    let found = waiting.find(|(_, request)| request.awaited.job == job);
+    let (index, request) =
+        found.ok_or_else(|| refusal!("{job} does not wait for a pen; nothing was done"))?;
+    if request.awaited.pen != pen {
+        let words = &request.awaited.words;
+        return Err(refusal!(
+            "{job} waits for {words}, not for pen {pen}; it waits on, and nothing moved"
+        ));
+    }
+    Ok((index, request))
 }
 
 impl JobContext {

@@ -62,7 +62,7 @@ impl Node {
                 let judged = self.judge(&request.caller, tool, &policy, Err(refusal));
                 match judged {
                     Err((refusal, advice)) => CallRoute::Nowhere(
-                        refused_arguments(tool, &self.known_names(), &refusal, advice).boxed(),
+                        refused_arguments(tool, &self.names_for(tool), &refusal, advice).boxed(),
                     ),
                     Ok(reading) => self.route_by_reading(tool, &reading),
                 }

@@ -89,7 +89,7 @@ impl Node {
         if request.is_step && !self.file.read_only {
             return Ok(());
         }
-        let available = self.all_names();
+        let available = self.names_for(tool);
         let names: Vec<&str> = available.tools().map(|tool| tool.name.as_str()).collect();
         Err(refused(
             "not_offered",

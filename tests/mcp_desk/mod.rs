@@ -72,8 +72,8 @@ fn card(name: &str) -> ToolCard {
 }
 
 impl McpService for EchoService {
-    fn list(&self) -> Vec<ToolCard> {
-        vec![card("echo"), card("slow")]
+    fn list(&self) -> BoxFuture<'static, Vec<ToolCard>> {
+        Box::pin(std::future::ready(vec![card("echo"), card("slow")]))
     }
 
     fn instructions(&self) -> String {
@@ -105,13 +105,13 @@ impl McpService for EchoService {
         Some(self.changes.subscribe())
     }
 
-    fn resources(&self) -> Vec<ResourceCard> {
-        vec![ResourceCard {
+    fn resources(&self) -> BoxFuture<'static, Vec<ResourceCard>> {
+        Box::pin(std::future::ready(vec![ResourceCard {
             uri: "test://one".to_owned(),
             name: "one".to_owned(),
             description: "the one".to_owned(),
             mime: "text/plain".to_owned(),
-        }]
+        }]))
     }
 
     fn read(&self, uri: String) -> BoxFuture<'static, Result<ResourceText, UnknownNameError>> {
@@ -153,8 +153,9 @@ impl McpService for EchoService {
         }
     }
 
-    fn complete(&self, completion: &CompletionRequest) -> Vec<String> {
-        vec![format!("{}{}", completion.typed, completion.argument)]
+    fn complete(&self, completion: CompletionRequest) -> BoxFuture<'static, Vec<String>> {
+        let value = format!("{}{}", completion.typed, completion.argument);
+        Box::pin(std::future::ready(vec![value]))
     }
 }
 

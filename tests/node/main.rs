@@ -52,6 +52,7 @@ mod several_arms;
 mod several_nodes;
 mod sighted;
 mod stop;
+mod slow_disk;
 mod stray_stops;
 mod systemd;
 mod tls;
