@@ -1,6 +1,7 @@
 //! The stops that a node had received when a message arrived: a later stop ends what the message asks for.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The stops of one arm so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,7 +20,22 @@ pub struct ArrivalStamp {
     arms: Arc<[StopCounts]>,
     stops_heard: u64,
     is_stop: bool,
+    sender: SenderPresence,
 }
+
+/// Whether the sender of one message has gone before its answer, shared by all copies of the message's stamp.
+#[derive(Debug, Clone, Default)]
+struct SenderPresence {
+    has_gone: Arc<AtomicBool>,
+}
+
+impl PartialEq for SenderPresence {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.has_gone, &other.has_gone)
+    }
+}
+
+impl Eq for SenderPresence {}
 
 impl ArrivalStamp {
     /// Records the stops of each arm, in the node's order, and the number of stops received for any node.
@@ -29,6 +45,7 @@ impl ArrivalStamp {
             arms,
             stops_heard,
             is_stop: false,
+            sender: SenderPresence::default(),
         }
     }
 
@@ -57,5 +74,22 @@ impl ArrivalStamp {
     #[must_use]
     pub const fn is_stop(&self) -> bool {
         self.is_stop
+    }
+
+    /// Marks the message as given up: its sender has gone, so no motion that it asks for may begin any more.
+    pub fn give_up(&self) {
+        self.sender.has_gone.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns whether the message was given up.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.sender.has_gone.load(Ordering::SeqCst)
+    }
+
+    /// Returns whether both are stamps of one message.
+    #[must_use]
+    pub fn is_of_same_message(&self, other: &Self) -> bool {
+        self.sender == other.sender
     }
 }

@@ -1,18 +1,33 @@
-//! Watches the client of a verb that moves: if it disconnects, the arm is stopped.
+//! Watches the client of a verb that moves: if it disconnects, the motion is stopped, or does not begin.
 
 use std::sync::Arc;
 
 use super::operator_verb::OperatorVerb;
-use tools::{AttachedArm, Node};
+use call::ArrivalStamp;
+use tools::Node;
 
-/// Stops the arms of a verb whose client disconnects before its answer, because then no client watches them.
-pub(super) struct ClientWatch(Option<(Arc<Node>, &'static str)>);
+/// Gives up a verb whose client disconnects before its answer, because then no client watches the arm.
+pub(super) struct ClientWatch(Option<WatchedVerb>);
+
+struct WatchedVerb {
+    node: Arc<Node>,
+    tool: &'static str,
+    arrived: ArrivalStamp,
+}
 
 impl ClientWatch {
     /// Watches the client of a verb that is answered at the end of a motion, and of no other.
-    pub(super) fn of(node: &Arc<Node>, verb: Option<&OperatorVerb>) -> Self {
+    pub(super) fn of(
+        node: &Arc<Node>,
+        verb: Option<&OperatorVerb>,
+        arrived: &ArrivalStamp,
+    ) -> Self {
         let tool = verb.and_then(OperatorVerb::moves_until_answered);
-        Self(tool.map(|tool| (Arc::clone(node), tool)))
+        Self(tool.map(|tool| WatchedVerb {
+            node: Arc::clone(node),
+            tool,
+            arrived: arrived.clone(),
+        }))
     }
 
     /// Ends the watch when the answer is ready.
@@ -23,19 +38,14 @@ impl ClientWatch {
 
 impl Drop for ClientWatch {
     fn drop(&mut self) {
-        let Some((node, tool)) = &self.0 else {
-            return;
-        };
-        tracing::warn!("the client of {tool} has gone: the arm was told to stop");
-        abort(node, tool);
+        if let Some(WatchedVerb {
+            node,
+            tool,
+            arrived,
+        }) = &self.0
+        {
+            tracing::warn!("the client of {tool} has gone: its motion stops, or does not begin");
+            node.give_up(arrived);
+        }
     }
-}
-
-/// Stops the motion that a departed client may have requested, even before it has begun. Leaves other clients' motion alone.
-fn abort(node: &Node, tool: &str) {
-    let is_affected =
-        |seat: &&Arc<AttachedArm>| seat.under_way().is_none_or(|job_tool| job_tool == tool);
-    node.arms.iter().filter(is_affected).for_each(|seat| {
-        seat.motion.abandon();
-    });
 }

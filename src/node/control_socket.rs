@@ -285,7 +285,7 @@ async fn serve_connection(
         )),
         Ok(OperatorVerb::PageLogin) => page_login(&node, &caller_name),
         Ok(verb) => {
-            let watch = ClientWatch::of(&node, Some(&verb));
+            let watch = ClientWatch::of(&node, Some(&verb), &arrived);
             let mut reply = std::pin::pin!(run_for_operator(&node, &caller_name, verb, arrived));
             tokio::select! {
                 biased;

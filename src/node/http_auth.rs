@@ -173,7 +173,7 @@ pub(crate) fn run_verb(
     let node = Arc::clone(node);
     Box::pin(async move {
         let verb = OperatorVerb::read_async(&node, body).await;
-        let watch = ClientWatch::of(&node, verb.as_ref().ok());
+        let watch = ClientWatch::of(&node, verb.as_ref().ok(), &arrived);
         // Even if the client disconnects, the verb is carried out and recorded.
         let task = base::task::spawn(async move {
             let reply = match verb {

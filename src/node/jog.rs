@@ -200,7 +200,7 @@ async fn plan_step(
         plan::jog(&scene, &start, request.step(), 0, &plan::SilentObserver)
     });
     let plan = planned??;
-    let job = NodeJob::begin(node, seat, JOG, &scene, seen_stops).await?;
+    let job = NodeJob::begin(node, seat, JOG, &scene, (seen_stops, Some(arrived))).await?;
     Ok(PlannedStep {
         job,
         scene,

@@ -175,7 +175,7 @@ async fn move_to_rest(
     if let Some(reason) = find_hindrance(seat.permits().latched().as_ref()) {
         return Err(Refusal::new(reason));
     }
-    let job = NodeJob::begin(node, seat, "park", &scene, seen_stops).await?;
+    let job = NodeJob::begin(node, seat, "park", &scene, (seen_stops, None)).await?;
     let (state, outcome) = match plan_routes(&scene, &start, motion_max).await {
         Ok(routes) => run_first_possible(&job, &scene, &permit, &routes).await,
         Err(reason) => ("refused", Err(reason)),

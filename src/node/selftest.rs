@@ -56,8 +56,7 @@ pub(crate) async fn run(
             ));
             continue;
         }
-        let seen_stops = node.stops_before(arrived, seat).stops;
-        match measure_arm(node, seat, seen_stops, scene, rounds).await {
+        match measure_arm(node, seat, arrived, scene, rounds).await {
             Ok(measured) => {
                 is_good &= measured.is_good();
                 lines.push(measured.table(&title(node, seat)));
@@ -107,10 +106,11 @@ fn result_file(node: &Node) -> PathBuf {
 async fn measure_arm(
     node: &Arc<Node>,
     seat: &Arc<AttachedArm>,
-    seen_stops: u64,
+    arrived: &ArrivalStamp,
     scene: Option<&str>,
     rounds: u32,
 ) -> Result<StopMeasurements, Refusal> {
+    let seen_stops = node.stops_before(arrived, seat).stops;
     let scene = match (scene, seat.last_scene()) {
         (Some(name), _) => node.scene(seat, name, None)?,
         // Read again: the scene that the arm last moved in may have been recalibrated since.
@@ -123,7 +123,8 @@ async fn measure_arm(
         ));
     }
     seat.permits().ask(&scene, seat.motion.clock().now())?;
-    let mut job = NodeJob::begin(node, seat, "selftest", &scene, seen_stops).await?;
+    let since = (seen_stops, Some(arrived));
+    let mut job = NodeJob::begin(node, seat, "selftest", &scene, since).await?;
     let measured = measure_stops(&mut job, seat, &scene, seen_stops, rounds).await;
     let (state, message) = match &measured {
         Ok(measured) => (
@@ -282,7 +283,7 @@ mod tests {
             }
             other.motion.stop(ActorRank::Node, false)
         });
-        let mut job = NodeJob::begin(node, seat, "selftest", scene, seen)
+        let mut job = NodeJob::begin(node, seat, "selftest", scene, (seen, None))
             .await
             .unwrap();
         let result = measure_stops(&mut job, seat, scene, seen, 2).await;
@@ -302,7 +303,7 @@ mod tests {
     #[tokio::test]
     async fn a_self_test_ends_its_own_stop_and_goes_on() {
         let TestNode { node, seat, .. } = &test_node(NodeClock::simulated_at(4));
-        let measured = measure_arm(node, seat, seat.motion.stops_requested(), None, 2)
+        let measured = measure_arm(node, seat, &node.stamp_arrival(), None, 2)
             .await
             .unwrap();
         let tip = measured.performance.as_ref().unwrap();

@@ -488,6 +488,7 @@ impl ToolContext<'_> {
             key,
             again,
             seen_stops: self.node.stops_before(&self.request.arrived, arm).stops,
+            arrived: self.request.arrived.clone(),
         }
     }
 }
@@ -527,7 +528,6 @@ pub fn known_names(file: &NodeFile, library: &SceneLibrary, tools: &DeclaredTool
         scenes,
         canvases: library.canvases_for(&models),
         overlays: library.overlays(),
-        arms: file.arms.iter().map(|arm| arm.name.clone()).collect(),
         ..names_without_scenes(file, tools)
     }
 }
@@ -536,6 +536,7 @@ pub fn known_names(file: &NodeFile, library: &SceneLibrary, tools: &DeclaredTool
 pub(super) fn names_without_scenes(file: &NodeFile, tools: &DeclaredTools) -> KnownNames {
     let nodes = names_of_nodes(file);
     KnownNames {
+        arms: file.arms.iter().map(|arm| arm.name.clone()).collect(),
         everywhere: everywhere(&nodes),
         nodes,
         listed_names: match file.names {
@@ -546,8 +547,8 @@ pub(super) fn names_without_scenes(file: &NodeFile, tools: &DeclaredTools) -> Kn
         reworded: tools.reworded(),
         withheld: tool_filter::withheld_names(file, tools),
         declared: tools.shared(),
-    }
         ..KnownNames::default()
+    }
 }
 
 /// Returns the names of this node and then of the others.

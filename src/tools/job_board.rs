@@ -11,6 +11,7 @@ use super::reply::Reply;
 use super::{AttachedArm, Node};
 use base::lock::MutexExt;
 use base::units::ClockInstant;
+use call::{ArrivalStamp, Refusal, refusal};
 use job::AcceptedJob;
 
 /// The same call within this time of a job's end returns that job.
@@ -135,6 +136,8 @@ pub(super) struct ArmJob {
     key: String,
     /// Number of stops requested before it.
     seen_stops: u64,
+    /// The message that asks for it; `None` if the node does.
+    arrived: Option<ArrivalStamp>,
     card: Mutex<JobCard>,
     pub(super) outcome: CallOutcome<ClockInstant>,
     /// True if at least one of its motions was carried out, wholly or in part.
@@ -191,6 +194,20 @@ impl ArmJob {
         self.outcome.get().is_some()
     }
 
+    fn is_of(&self, arrived: &ArrivalStamp) -> bool {
+        let own = self.arrived.as_ref();
+        own.is_some_and(|own| own.is_of_same_message(arrived))
+    }
+
+    /// Refuses to go on if the sender of the message that asks for it has gone. Called once it is on the board: a sender that goes
+    /// later finds it there, and stops it.
+    pub(super) fn check_wanted(&self) -> Result<(), Refusal> {
+        match self.arrived.as_ref().is_some_and(ArrivalStamp::is_given_up) {
+            true => Err(refusal!("its client has gone; nothing moved for it")),
+            false => Ok(()),
+        }
+    }
+
     /// Returns whether it is ending because of a stop; `stops` counts all stops requested so far.
     fn is_being_stopped(&self, stops: u64) -> bool {
         !self.is_over() && stops > self.seen_stops
@@ -204,6 +221,18 @@ impl ArmJob {
 }
 
 impl Node {
+    /// Gives up what a message asks for, whose sender has gone: its motion stops, or does not begin. Other jobs go on.
+    pub fn give_up(&self, arrived: &ArrivalStamp) {
+        // First, so that what is not on a board yet does not begin.
+        arrived.give_up();
+        for arm in &self.arms {
+            let job = arm.board.under_way();
+            if job.is_some_and(|job| job.is_of(arrived)) {
+                arm.motion.abandon();
+            }
+        }
+    }
+
     /// Returns each arm with its current or last job.
     pub(super) fn board_jobs(&self) -> impl Iterator<Item = (&Arc<AttachedArm>, Arc<ArmJob>)> {
         let arms = self.arms.iter();
@@ -252,7 +281,7 @@ impl JobBoard {
         card: impl FnOnce() -> JobCard,
         again: bool,
         now: ClockInstant,
-        seen_stops: u64,
+        (seen_stops, arrived): (u64, Option<ArrivalStamp>),
     ) -> JobClaim {
         let mut board = self.0.locked();
         if let Some(job) = board.as_ref() {
@@ -267,6 +296,7 @@ impl JobBoard {
         let job = Arc::new(ArmJob {
             key,
             seen_stops,
+            arrived,
             card: Mutex::new(card()),
             outcome: CallOutcome::default(),
             has_moved: AtomicBool::new(false),

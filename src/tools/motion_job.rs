@@ -24,7 +24,7 @@ use tracing::Instrument as _;
 use base::lock::MutexExt as _;
 use base::units::{ArmMeasurement, JointVector};
 use base::wording::{millimetres, seconds};
-use call::{Refusal, refusal};
+use call::{ArrivalStamp, Refusal, refusal};
 use job::{AcceptedJob, BYTES, InkProgress, JobJournal, JournalWriter, PastJob};
 use motion::{MotionOutcome, MotionState, Snapshot, StopCounter, StopReport, VisitReading};
 use permit::{ActorRank, MotionPermit, PermitError, StopLatch};
@@ -111,6 +111,8 @@ pub(super) struct MotionJobRequest {
     /// Number of stops requested before the call arrived; a later stop ends it.
     pub(super) seen_stops: u64,
 }
+    /// The message that asks for it.
+    pub(super) arrived: ArrivalStamp,
 
 /// Context of a job that moves an arm.
 pub(super) struct JobContext {
@@ -504,12 +506,16 @@ fn start_boxed(
         again,
         seen_stops,
     } = call;
+        arrived,
     let card = || {
         accepted.id = node.job_store.next_id();
         JobCard::accepted(&accepted, scene)
     };
     let now = arm.motion.clock().now();
-    let job = match arm.board.claim(key, card, again, now, seen_stops) {
+    let claim = arm
+        .board
+        .claim(key, card, again, now, (seen_stops, Some(arrived)));
+    let job = match claim {
         JobClaim::Busy(card) => return StartedJob::Busy(busy_reply(&card).boxed()),
         JobClaim::Same(job) if job.is_over() => return StartedJob::DoneBefore(job),
         JobClaim::Same(job) => job,
@@ -519,7 +525,10 @@ fn start_boxed(
                 let opened = journal_entries::begin(&node, accepted).await;
                 let entry = match opened {
                     Ok(entry) => entry,
-                    Err(error) => return end_unbegun(&arm, &own_job, &error.to_string()),
+                    Err(error) => return end_unbegun(&arm, &own_job, *refused("journal", error)),
+                if let Err(reason) = own_job.check_wanted() {
+                    return end_unbegun(&arm, &own_job, *refused("given_up", reason));
+                }
                 };
                 let ctx = JobContext {
                     node,
@@ -540,11 +549,9 @@ fn start_boxed(
     StartedJob::UnderWay(job)
 }
 
-/// Ends a job whose journal could not be opened, before anything was planned.
-fn end_unbegun(arm: &AttachedArm, job: &ArmJob, reason: &str) {
-    let reply = refused("journal", reason)
-        .with("arm", arm.title())
-        .with("job", job.card());
+/// Ends a job that has no journal, before anything was planned.
+fn end_unbegun(arm: &AttachedArm, job: &ArmJob, refusal: Reply) {
+    let reply = refusal.with("arm", arm.title()).with("job", job.card());
     job.end("refused", reply, arm.motion.clock().now());
 }
 

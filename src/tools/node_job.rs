@@ -9,7 +9,7 @@ use super::job_board::{ArmJob, JobCard, JobClaim};
 use super::motion_job::{JobContext, JobError, accepted_job};
 use super::reply::Reply;
 use super::{AttachedArm, Node, calibration_check, journal_entries};
-use call::{Refusal, refusal};
+use call::{ArrivalStamp, Refusal, refusal};
 use job::AcceptedJob;
 use motion::StopReport;
 use permit::{ActorRank, MotionPermit};
@@ -39,23 +39,30 @@ pub struct IncompleteMotion {
 }
 
 impl NodeJob {
-    /// Begins a job, as soon as the arm's last one has ended.
+    /// Begins a job, as soon as the arm's last one has ended. `arrived` is of the message that asks for it; `None` if the node does.
     ///
     /// # Errors
-    /// The arm's file has other zeros than it was attached with, another job is under way, or this one cannot be journalled.
+    /// The arm's file has other zeros than it was attached with, another job is under way, the message was given up, the node
+    /// ends and a message asks for it, or it cannot be journalled.
     pub async fn begin(
         node: &Arc<Node>,
         arm: &Arc<AttachedArm>,
         tool: &str,
         scene: &Scene,
-        seen_stops: u64,
+        (seen_stops, arrived): (u64, Option<&ArrivalStamp>),
     ) -> Result<Self, Refusal> {
         calibration_check::check_same_zeros(arm, scene)?;
         let accepted = AcceptedJob {
             id: node.job_store.next_id(),
             ..accepted_job(tool, arm, scene, CALLER)
         };
-        let job = claim_board(arm, &JobCard::accepted(&accepted, scene.title())).await?;
+        let card = JobCard::accepted(&accepted, scene.title());
+        let job = claim_board(arm, &card, arrived).await?;
+        if let Err(reason) = job.check_wanted() {
+            let reply = Reply::failed(reason.to_string());
+            job.end("refused", reply, arm.motion.clock().now());
+            return Err(reason);
+        }
         let (node, arm) = (Arc::clone(node), Arc::clone(arm));
         match journal_entries::begin(&node, accepted).await {
             Ok(entry) => Ok(Self(JobContext {
@@ -122,14 +129,20 @@ impl NodeJob {
 }
 
 /// Claims the arm's job board, which becomes free moments after the arm stands.
-async fn claim_board(arm: &AttachedArm, card: &JobCard) -> Result<Arc<ArmJob>, Refusal> {
+async fn claim_board(
+    arm: &AttachedArm,
+    card: &JobCard,
+    arrived: Option<&ArrivalStamp>,
+) -> Result<Arc<ArmJob>, Refusal> {
     let card_of_job = || card.clone();
     let tries = CLAIM_TIMEOUT.as_millis() / POLL_INTERVAL.as_millis();
     for _ in 0..tries {
         let now = arm.motion.clock().now();
         let seen_stops = arm.motion.stops_requested();
         let key = card.id.clone();
-        match arm.board.claim(key, card_of_job, true, now, seen_stops) {
+        let origin = (seen_stops, arrived.cloned());
+        let claim = arm.board.claim(key, card_of_job, true, now, origin);
+        match claim {
             JobClaim::Mine(job) | JobClaim::Same(job) => return Ok(job),
             JobClaim::Busy(_) => base::task::pause(POLL_INTERVAL).await,
         }

@@ -463,6 +463,7 @@ impl Node {
             who: ActorRank::Operator,
             again: true,
             seen_stops: self.stops_before(arrived, &drawing.arm).stops,
+            arrived: arrived.clone(),
         })
     }
 }

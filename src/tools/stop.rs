@@ -184,6 +184,7 @@ mod tests {
             key: "once".to_owned(),
             again: false,
             seen_stops: arm.motion.stops_requested(),
+            arrived: ArrivalStamp::default(),
         };
         let before = arm.motion.stops_requested();
         let watch = RemoteCallWatch::unobserved();

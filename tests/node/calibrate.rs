@@ -581,6 +581,29 @@ fn whoever_leaves_what_moves_the_arm_stops_it() {
     }
 }
 
+/// The client leaves while the arm still brakes for a stop, so its reset has not begun.
+#[test]
+fn whoever_leaves_before_a_reset_begins_ends_no_stop() {
+    let bench = Bench::new();
+    let _served = served(&bench);
+    let drawing = send_verb(&bench, &json!({"verb": "first_ink", "scene": "short"}));
+    let began = Instant::now();
+    while stance(&bench)["state"] != "moving" {
+        assert!(began.elapsed() < PATIENCE, "it never moved");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let stopping = send_verb(&bench, &json!({"verb": "stop"}));
+    let asking = send_verb(&bench, &json!({"verb": "reset", "scene": "short"}));
+    std::thread::sleep(Duration::from_millis(50));
+    drop(asking);
+    assert_eq!(read_reply(&stopping)["done"], true);
+    read_reply(&drawing);
+    // Longer than a reset would need to begin.
+    std::thread::sleep(Duration::from_secs(1));
+    let stopped = stance(&bench);
+    assert_eq!(stopped["state"], "stopped", "{stopped:#}");
+}
+
 #[test]
 fn hands_off_over_http_stops_the_arm_too() {
     let bench = Bench::new();
