@@ -282,6 +282,10 @@ pub async fn park_when_hot(node: Arc<Node>, seat: Arc<AttachedArm>) {
 /// Brings an arm that is too hot to rest. An arm that was stopped or has a fault is left to a person.
 async fn park_hot_arm(node: &Arc<Node>, seat: &Arc<AttachedArm>) -> Result<ParkOutcome, Refusal> {
     let seen_stops = seat.motion.stops_requested();
+    // The end of the node parks it, or leaves it.
+    if node.is_ending() {
+        return Err(refusal!("the node is ending"));
+    }
     match hindrance_but_heat(seat.permits().latched().as_ref()) {
         Some(hindrance) => Err(Refusal::new(hindrance)),
         None => move_to_rest(node, seat, seen_stops, hindrance_but_heat, Duration::MAX).await,

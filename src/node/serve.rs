@@ -296,7 +296,7 @@ async fn serve_stdio(
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let node = Arc::clone(node);
-    let on_end = move || node.stop_all(ActorRank::Node, false);
+    let on_end = move || node.stop_to_end(ActorRank::Node, false);
     Ok(stdio::serve(service, repair, on_end, stop).await?)
 }
 
@@ -381,21 +381,25 @@ impl StopSignals {
             tokio::select! {
                 _ = self.interrupt.recv() => {
                     interrupts += 1;
-                    node.stop_all(ActorRank::Operator, interrupts > 1);
+                    node.stop_to_end(ActorRank::Operator, interrupts > 1);
                 }
                 _ = self.terminate.recv() => request_parking(&node, &parking),
                 Some(()) = self.input_ended.recv() => request_parking(&node, &parking),
-                _ = self.hangup.recv() => node.stop_all(ActorRank::Node, false),
+                // An arm on its way to rest goes on.
+                _ = self.hangup.recv() => if parking.get().is_none() {
+                    node.stop_to_end(ActorRank::Node, false);
+                },
             }
             stop.cancel();
         }
     }
 }
 
-/// Stops every arm and requests its parking. A second request changes nothing.
+/// Stops every arm and requests its parking. A second request changes nothing: it would stop the arms on their way to rest.
 fn request_parking(node: &Node, parking: &OnceLock<ShutdownRequests>) {
-    parking.get_or_init(|| shutdown_requests(node));
-    node.stop_all(ActorRank::Node, false);
+    if parking.set(shutdown_requests(node)).is_ok() {
+        node.stop_to_end(ActorRank::Node, false);
+    }
 }
 
 /// Waits on a thread of its own for the end of standard input, if that ends the node.
@@ -452,6 +456,13 @@ async fn park_arm(
         return Err((ExitStatus::Broken, parking::UNVERIFIED.to_owned()));
     }
     let outcome = parking::park(&node, &seat, &request).await;
+    // Whatever moves it now, it must not be left moving.
+    if outcome.is_err()
+        && seat.motion.snapshot().state.is_under_way()
+        && !stop_and_verify(&seat).await
+    {
+        return Err((ExitStatus::Broken, parking::UNVERIFIED.to_owned()));
+    }
     outcome.map_err(|reason| (ExitStatus::Energised, reason.into()))
 }
 

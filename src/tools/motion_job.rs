@@ -17,6 +17,7 @@ use super::journal_entries::{self, UnrecordedJobError};
 use super::panic_guard::{InternalError, catch_panic};
 use super::reply::{MOVED_BEFORE, Reply, instead_of_nothing_moved, refused};
 use super::sheet_check;
+use super::tool_filter::ENDING;
 use super::{AttachedArm, Node, RemoteCallWatch};
 use super::{reset, resume};
 use tracing::Instrument as _;
@@ -110,9 +111,9 @@ pub(super) struct MotionJobRequest {
     pub(super) again: bool,
     /// Number of stops requested before the call arrived; a later stop ends it.
     pub(super) seen_stops: u64,
-}
     /// The message that asks for it.
     pub(super) arrived: ArrivalStamp,
+}
 
 /// Context of a job that moves an arm.
 pub(super) struct JobContext {
@@ -436,7 +437,7 @@ pub(super) enum StartedJob {
     UnderWay(Arc<ArmJob>),
     /// An equal one ended moments ago.
     DoneBefore(Arc<ArmJob>),
-    /// Another job has the arm.
+    /// Another job has the arm, or the node ends.
     Busy(Box<Reply>),
 }
 
@@ -505,8 +506,11 @@ fn start_boxed(
         key,
         again,
         seen_stops,
-    } = call;
         arrived,
+    } = call;
+    if node.is_ending() {
+        return StartedJob::Busy(refused("ending", ENDING));
+    }
     let card = || {
         accepted.id = node.job_store.next_id();
         JobCard::accepted(&accepted, scene)
@@ -522,13 +526,13 @@ fn start_boxed(
         JobClaim::Mine(job) => {
             let (node, arm, own_job) = (Arc::clone(node), Arc::clone(arm), Arc::clone(&job));
             let running = async move {
+                if let Err(reason) = own_job.check_wanted() {
+                    return end_unbegun(&arm, &own_job, *refused("given_up", reason));
+                }
                 let opened = journal_entries::begin(&node, accepted).await;
                 let entry = match opened {
                     Ok(entry) => entry,
                     Err(error) => return end_unbegun(&arm, &own_job, *refused("journal", error)),
-                if let Err(reason) = own_job.check_wanted() {
-                    return end_unbegun(&arm, &own_job, *refused("given_up", reason));
-                }
                 };
                 let ctx = JobContext {
                     node,

@@ -1,7 +1,7 @@
 //! A node: its arms, its scenes and what it remembers between calls.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use args::ForgivenessProfile;
@@ -145,6 +145,7 @@ pub struct Node {
     next_number: AtomicU64,
     /// Number of stops heard, of this node or of another.
     stops_heard: AtomicU64,
+    is_ending: AtomicBool,
     /// Random number of this run, in which the stops are counted.
     run: u64,
     pub(super) passed_on_stops: PassedOnStops,
@@ -354,6 +355,7 @@ impl Node {
             clock: NodeClock::real(),
             next_number: AtomicU64::new(1),
             stops_heard: AtomicU64::new(0),
+            is_ending: AtomicBool::new(false),
             run: random_run(),
             passed_on_stops: PassedOnStops::default(),
         }
@@ -412,6 +414,19 @@ impl Node {
             arm.motion.stop(by, emergency);
         }
         self.end_sequences();
+    }
+
+    /// Asks every arm to stop because the node ends. Nothing that anybody asks for begins any more; stops are still heard.
+    pub fn stop_to_end(&self, by: ActorRank, emergency: bool) {
+        // First: what is asked for before this is ended by the stop.
+        self.is_ending.store(true, Ordering::SeqCst);
+        self.stop_all(by, emergency);
+    }
+
+    /// Returns whether the node ends.
+    #[must_use]
+    pub fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::SeqCst)
     }
 
     /// Counts a stop, and ends every sequence: no further step begins, and no call that arrived before is passed on.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::job_board::{ArmJob, JobCard, JobClaim};
 use super::motion_job::{JobContext, JobError, accepted_job};
 use super::reply::Reply;
+use super::tool_filter::ENDING;
 use super::{AttachedArm, Node, calibration_check, journal_entries};
 use call::{ArrivalStamp, Refusal, refusal};
 use job::AcceptedJob;
@@ -52,6 +53,9 @@ impl NodeJob {
         (seen_stops, arrived): (u64, Option<&ArrivalStamp>),
     ) -> Result<Self, Refusal> {
         calibration_check::check_same_zeros(arm, scene)?;
+        if arrived.is_some() && node.is_ending() {
+            return Err(Refusal::new(ENDING));
+        }
         let accepted = AcceptedJob {
             id: node.job_store.next_id(),
             ..accepted_job(tool, arm, scene, CALLER)

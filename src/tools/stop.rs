@@ -256,6 +256,30 @@ mod tests {
 
     /// A stop under a mistaken name is never refused, and no other tool stops the arm.
     #[tokio::test]
+    async fn what_a_sender_that_has_gone_asks_for_does_not_begin_and_nothing_else_stops() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = node(folder.path());
+        let arm = node.arms.first().unwrap();
+        arm.moved_in(&node.scenes.scene("default", None).unwrap());
+        let call = async |arrived: ArrivalStamp| {
+            let watch = RemoteCallWatch::unobserved();
+            Arc::clone(&node)
+                .call(called("reset", arrived), watch)
+                .await
+        };
+        let (gone, other) = (node.stamp_arrival(), node.stamp_arrival());
+        node.give_up(&gone);
+        assert_eq!(arm.motion.stops_requested(), 0);
+        let refused = call(gone).await;
+        assert_eq!(refused.code(), Some("given_up"), "{}", refused.text);
+        let done = call(other).await;
+        assert!(!done.is_error, "{}", done.text);
+        node.stop_to_end(ActorRank::Node, false);
+        let late = call(node.stamp_arrival()).await;
+        assert_eq!(late.code(), Some("ending"), "{}", late.text);
+    }
+
+    #[tokio::test]
     async fn a_stop_is_heard_before_its_call() {
         let folder = tempfile::tempdir().unwrap();
         let node = node(folder.path());

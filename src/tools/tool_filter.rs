@@ -6,6 +6,9 @@ use super::{AttachedArm, DeclaredTools, Node};
 use catalogue::{TOOLS, ToolDefinition, ToolEffect};
 use config::{ConfigProblem, NodeFile};
 
+/// Reason why nothing moves for anybody once the node ends.
+pub(super) const ENDING: &str = "the node is ending: nothing may move any more";
+
 /// Returns the reason why a tool is not offered here; `None` if it is.
 pub(super) fn withheld_reason(file: &NodeFile, tool: &ToolDefinition) -> Option<&'static str> {
     if tool.effect == ToolEffect::Stops {
@@ -51,6 +54,9 @@ impl Node {
     pub fn motion_withheld(&self) -> Option<&'static str> {
         if self.file.read_only {
             return Some("this node is read-only (`read_only` in its node file): nothing may move");
+        }
+        if self.is_ending() {
+            return Some(ENDING);
         }
         let moves = |tool: &ToolDefinition| {
             tool.effect == ToolEffect::Moves && withheld_reason(&self.file, tool).is_none()

@@ -18,6 +18,7 @@ mod declared;
 mod doctor;
 mod draw;
 mod emulated;
+mod ending;
 mod errors;
 #[cfg(feature = "exam")]
 mod exam;
@@ -51,8 +52,8 @@ mod security;
 mod several_arms;
 mod several_nodes;
 mod sighted;
-mod stop;
 mod slow_disk;
+mod stop;
 mod stray_stops;
 mod systemd;
 mod tls;

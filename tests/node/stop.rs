@@ -239,7 +239,7 @@ fn arm_on_a_port(bench: &Bench) -> (support::Running, String, Vec<String>) {
 }
 
 /// Starts a node on a pseudo-terminal that may move in the scene `long`, and the simulated arm there.
-fn drawing_on_a_port(bench: &Bench) -> (support::Running, String, support::Served) {
+pub(super) fn drawing_on_a_port(bench: &Bench) -> (support::Running, String, support::Served) {
     let (sim, path, args) = arm_on_a_port(bench);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let served = bench.serve(&args);
@@ -247,7 +247,7 @@ fn drawing_on_a_port(bench: &Bench) -> (support::Running, String, support::Serve
 }
 
 /// Calls `stroke` in the background, and returns once it draws.
-fn begin_to_draw(bench: &Bench, node: &str) -> support::Running {
+pub(super) fn begin_to_draw(bench: &Bench, node: &str) -> support::Running {
     let caller = bench
         .command(&["call", "stroke", r#"{"scene":"long"}"#, "--node", node])
         .stdout(Stdio::null())
@@ -259,7 +259,7 @@ fn begin_to_draw(bench: &Bench, node: &str) -> support::Running {
 }
 
 /// Returns the angle of each joint in degrees, as a separate process reads them.
-fn joints_deg(bench: &Bench, path: &str) -> Vec<f64> {
+pub(super) fn joints_deg(bench: &Bench, path: &str) -> Vec<f64> {
     let state = bench.path("other-state");
     let (_, sensed) = bench.call(&["--state", state.to_str().unwrap(), "--port", path, "sense"]);
     let joints = sensed["joints"].as_array().unwrap();
@@ -269,7 +269,7 @@ fn joints_deg(bench: &Bench, path: &str) -> Vec<f64> {
         .collect()
 }
 
-fn is_at_rest(joints_deg: &[f64]) -> bool {
+pub(super) fn is_at_rest(joints_deg: &[f64]) -> bool {
     let rest = [0.0, -1.5_f64, 1.2, 0.8, 0.0].map(f64::to_degrees);
     joints_deg
         .iter()
@@ -808,8 +808,10 @@ fn the_page_names_every_source_and_a_test_for_each() {
 }
 
 /// Words that the page's rows must have between them.
-const SOURCES: [&str; 45] = [
+const SOURCES: [&str; 47] = [
     "`steadyhand` with another word for stopping",
+    "a second SIGTERM",
+    "before its motion has begun",
     "Stop on the operator's page",
     "Emergency stop on the operator's page",
     "the `stop` tool",
