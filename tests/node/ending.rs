@@ -1,6 +1,7 @@
 //! A node that is told to end: what is asked of it while its arm goes to rest.
 #![allow(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "a failing test may panic"
 )]

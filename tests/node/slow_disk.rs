@@ -1,6 +1,7 @@
 //! Stops while a disk does not answer: a pipe without a writer stands for a file on it.
 #![allow(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "a failing test may panic"
 )]
