@@ -579,7 +579,7 @@ fn is_readable_during(jobs: &Arc<JobStore>, work: impl FnOnce(&JobStore) + Send 
     begun.recv().unwrap();
     std::thread::sleep(Duration::from_millis(200));
     assert!(!writing.is_finished(), "the disk answers");
-    std::thread::spawn(move || looks.send(reader.interrupted("arm")));
+    std::thread::spawn(move || looks.send(reader.interrupted(ARM)));
     let looked = looked.recv_timeout(Duration::from_secs(5));
     assert!(looked.is_ok(), "it waits for the disk");
 }
