@@ -294,6 +294,15 @@ impl ArmDriver {
         }
     }
 
+    /// Holds goals back until a reading shows that every servo has its torque: nobody watched them for a while.
+    pub fn doubt_torque(&mut self) {
+        match &mut self.0 {
+            DriverKind::Feetech(driver) => driver.doubt_torque(),
+            DriverKind::Dynamixel(driver) => driver.doubt_torque(),
+            DriverKind::Firmware(_) => {}
+        }
+    }
+
     /// Returns the counters of this port.
     #[must_use]
     pub fn counts(&self) -> &BusCounts {

@@ -44,6 +44,9 @@ const CAPS_EVERY_CYCLES: u64 = 50;
 /// acknowledged. After that a servo holds it by itself: a goal would energise one that has restarted.
 const GOAL_REPEATS: u32 = 5;
 
+/// Longest time between two cycles in which no servo restarts unseen: the thread did not run, or the machine was paused.
+const UNWATCHED_MAX: Duration = Duration::from_millis(100);
+
 /// Deadline of a transaction outside a cycle, which ends by its own timeout.
 const NO_DEADLINE: ClockInstant = ClockInstant::from_nanos(u64::MAX);
 
@@ -170,7 +173,9 @@ impl<D: Dialect> ServoDriver<D> {
             Some(command) => self.set_goals(command)?,
             None => self.leads.iter_mut().for_each(DeadBandLead::hold),
         }
-        self.update_period();
+        if self.update_period() > UNWATCHED_MAX {
+            self.doubt_torque();
+        }
         // Behind the readings where it is in doubt whether they permit goals.
         let is_in_doubt = !std::mem::replace(&mut self.has_torque, false);
         let mut first = Vec::new();
@@ -228,12 +233,13 @@ impl<D: Dialect> ServoDriver<D> {
         deadline: ClockInstant,
     ) -> Result<(), DriverError> {
         for tries in 0..=RETRIES_MAX {
-            let in_time = tries == 0 || self.bus.clock.now() < deadline;
-            if self.has_torque || !in_time {
+            if self.has_torque || (tries > 0 && self.bus.clock.now() >= deadline) {
                 break;
             }
             self.state_next = 0;
-            self.read_state(link, deadline).await?;
+            // A slow bus has no time for two readings in a cycle; one late cycle is better than no goals.
+            let until = if tries == 0 { NO_DEADLINE } else { deadline };
+            self.read_state(link, until).await?;
         }
         Ok(())
     }
@@ -261,6 +267,11 @@ impl<D: Dialect> ServoDriver<D> {
         self.sent_goals
     }
 
+    /// Holds goals back until a reading shows that every servo has its torque.
+    pub(crate) fn doubt_torque(&mut self) {
+        self.has_torque = false;
+    }
+
     /// Forgets the goals if the servos could not be read in the last cycle.
     pub(crate) fn forget_unread_goals(&mut self) {
         if !self.has_torque {
@@ -277,16 +288,18 @@ impl<D: Dialect> ServoDriver<D> {
         }
     }
 
-    fn update_period(&mut self) {
+    /// Notes that a cycle begins. Returns the time since the one before.
+    fn update_period(&mut self) -> Duration {
+        self.bus.counts.cycles += 1;
         let now = self.bus.clock.now();
         self.cpu = self.bus.clock.thread_cpu_time();
-        if let Some(previous) = self.cycle_began.replace(now) {
-            // One late cycle must not widen the plausible range for long.
-            self.period = now
-                .since(previous)
-                .clamp(PERIOD_DEFAULT / 10, 5 * PERIOD_DEFAULT);
-        }
-        self.bus.counts.cycles += 1;
+        let Some(previous) = self.cycle_began.replace(now) else {
+            return Duration::ZERO;
+        };
+        let elapsed = now.since(previous);
+        // One late cycle must not widen the plausible range for long.
+        self.period = elapsed.clamp(PERIOD_DEFAULT / 10, 5 * PERIOD_DEFAULT);
+        elapsed
     }
 
     fn set_goals(&mut self, command: &JointCommand) -> Result<(), DriverError> {

@@ -153,6 +153,7 @@ impl ArmThread {
             self.shared.permits.latch(latch);
         }
         if let Some(mut job) = self.job.take() {
+            self.driver.forget_unread_goals();
             self.driver.halt(HaltMode::Hold);
             let reason = job.failure.take().expect("the reason of the failure");
             self.replies.push(job.end(MotionOutcome::Faulted(reason)));

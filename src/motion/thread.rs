@@ -243,6 +243,7 @@ impl ArmThread {
         if slept_for <= SLEEP_MIN {
             return;
         }
+        self.driver.doubt_torque();
         let reason = format!(
             "the machine slept for {:.1} s: motion is disabled until an operator enables it again",
             slept_for.as_secs_f64()

@@ -215,7 +215,10 @@ impl ArmThread {
                 // It is unknown whether a lift would be followed.
                 job.execution.halt();
             }
-            self.driver.forget_unread_goals();
+            // A servo that replied, but not as it should, may be read well again while the arm brakes.
+            if self.job.is_none() || error.is_transient() {
+                self.driver.forget_unread_goals();
+            }
             self.fault(&error.to_string());
         }
     }

@@ -17,9 +17,8 @@ impl<D: Dialect> ServoDriver<D> {
         &mut self,
         link: &mut dyn ByteLink,
     ) -> Result<ArmMeasurement, DriverError> {
-        // A servo may have lost its power since the last reading.
-        self.state_next = 0;
-        self.read_state(link, NO_DEADLINE).await?;
+        self.goals = None;
+        self.read_torque(link).await?;
         let is_on = |slow: &SlowReadings| slow.torque_on == Some(true);
         let limp = self.slow_readings.iter().enumerate();
         let limp: Vec<usize> = limp
@@ -38,12 +37,26 @@ impl<D: Dialect> ServoDriver<D> {
         result
     }
 
+    /// Reads anew which servos have their torque: one may have lost its power since the last reading.
+    async fn read_torque(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
+        let slow = self.slow_readings.iter_mut();
+        slow.for_each(|slow| slow.torque_on = None);
+        for _ in 0..=RETRIES_MAX {
+            self.state_next = 0;
+            self.read_state(link, NO_DEADLINE).await?;
+            let mut slow = self.slow_readings.iter();
+            if slow.all(|slow| slow.torque_on.is_some()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     async fn try_energise(
         &mut self,
         link: &mut dyn ByteLink,
         limp: &[usize],
     ) -> Result<ArmMeasurement, DriverError> {
-        self.goals = None;
         self.confirmed.fill(None);
         self.doubted.fill(None);
         let readings = self.read_present(link, Vec::new(), NO_DEADLINE).await?;
