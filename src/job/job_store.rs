@@ -65,7 +65,9 @@ struct KeptJob {
     bytes: u64,
     /// True if it ended longer ago than jobs are kept.
     is_old: bool,
-    is_open: bool,
+    /// True if it must not be removed, however many jobs there are.
+    is_needed: bool,
+    has_moved: bool,
 }
 
 /// The journals of a node. While it exists, no other process can open them.
@@ -389,15 +391,19 @@ impl JobStore {
         self.newest(|past| past.is_of(arm) && is_reached(past) && matches(past))
     }
 
-    /// Removes the oldest jobs beyond the limits; a job that is left half done, or has no end in its journal, stays.
+    /// Removes the oldest jobs beyond the limits, those that moved nothing first. Jobs that are needed stay.
     fn prune(&self) {
         let _changing = self.changing_disk.locked();
-        let kept = self.kept_jobs();
+        let mut kept = self.kept_jobs();
         let mut jobs = kept.len();
         let mut bytes: u64 = kept.iter().map(|job| job.bytes).sum();
+        // The newest stay where they are: who asked for them may still look at them.
+        let newest = jobs - jobs.min(self.keep.jobs / 10);
+        let (older, _) = kept.split_at_mut(newest);
+        older.sort_by_key(|job| job.has_moved);
         for job in kept {
             let is_over_limit = jobs > self.keep.jobs || bytes > self.keep.bytes;
-            if job.is_open || !(job.is_old || is_over_limit) {
+            if job.is_needed || !(job.is_old || is_over_limit) {
                 continue;
             }
             let Some(past) = self.newest(|past| past.id == job.id) else {
@@ -426,12 +432,14 @@ impl JobStore {
         let times_ms = ended.iter().map(|(past, _)| past.last_written_ms());
         let times_ms: Vec<u64> = times_ms.collect();
         let ages_ms = ages_ms(&times_ms, calendar_ms(), longest_ms);
+        let needed = needed(&ended);
         let kept = ended.iter().zip(ages_ms);
         kept.map(|((past, bytes), age_ms)| KeptJob {
             id: past.id.clone(),
             bytes: *bytes,
             is_old: age_ms > longest_ms,
-            is_open: past.is_open(),
+            is_needed: needed.contains(past.id.as_str()),
+            has_moved: past.has_moved(),
         })
         .collect()
     }
@@ -446,6 +454,25 @@ impl JobStore {
     fn ended(&self) -> MutexGuard<'_, Vec<(PastJob, u64)>> {
         self.ended.locked()
     }
+}
+
+/// Returns the ids of the jobs, given oldest first, that must not be removed: those left open with the jobs that they continue,
+/// and for each arm the last one that moved it and the last one that says where its pen is.
+fn needed(ended: &[(PastJob, u64)]) -> HashSet<&str> {
+    let (mut needed, mut continued) = (HashSet::new(), HashSet::new());
+    let (mut moved, mut located) = (HashSet::new(), HashSet::new());
+    for (past, _) in ended.iter().rev() {
+        let arm = (&past.arm, past.is_on_port);
+        let is_last =
+            (past.moved && moved.insert(arm)) | (past.says_where_pen_is() && located.insert(arm));
+        if is_last || past.is_open() || continued.contains(past.id.as_str()) {
+            needed.insert(past.id.as_str());
+        }
+        if past.is_open() || continued.contains(past.id.as_str()) {
+            continued.insert(past.resumes.as_str());
+        }
+    }
+    needed
 }
 
 /// A shorter step of the calendar is trusted, however short the time for which jobs are kept.
@@ -658,8 +685,10 @@ fn size(folder: &Path) -> u64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
+    use crate::TipPlace;
 
     const DAY_MS: u64 = 24 * 3_600_000;
 
@@ -691,5 +720,60 @@ mod tests {
         assert_eq!(ages(&[], 7), [0; 0]);
         // If nothing is to be kept, an ordinary step still makes a job old.
         assert_eq!(ages_ms(&[5, 7], 9, 0), [4, 2]);
+    }
+
+    /// Keeps a job that ended like this, with the place of its tip if it moved.
+    fn keep_job(jobs: &JobStore, arm: &str, state: &str, tip: Option<TipPlace>) {
+        let accepted = AcceptedJob {
+            id: jobs.next_id(),
+            tool: "stroke".to_owned(),
+            arm: arm.to_owned(),
+            is_on_port: true,
+            ..AcceptedJob::default()
+        };
+        let entry = jobs.begin(&accepted).unwrap();
+        if tip.is_some() {
+            entry.moving().unwrap();
+        }
+        entry.ended(state, "told", "{}", tip).unwrap();
+        jobs.ended_with(&entry);
+    }
+
+    /// A planner that repeats a refused call must not make the node forget where a pen is, nor what was drawn.
+    #[test]
+    fn no_job_that_tells_of_an_arm_is_crowded_out() {
+        let (folder, keep) = (
+            tempfile::tempdir().unwrap(),
+            RetentionPolicy {
+                jobs: 3,
+                bytes: 1 << 30,
+                days: 30,
+            },
+        );
+        let arm = ArmKey {
+            name: "arm",
+            is_on_port: true,
+        };
+        let jobs = JobStore::open(folder.path(), keep).unwrap();
+        keep_job(&jobs, "arm", "reached", Some(TipPlace::Off));
+        keep_job(&jobs, "arm", "faulted", Some(TipPlace::AtSheet));
+        for _ in 0..12 {
+            keep_job(&jobs, "arm", "refused", None);
+        }
+        drop(jobs);
+        let jobs = JobStore::open(folder.path(), keep).unwrap();
+        let id = |past: Option<PastJob>| past.map(|past| past.id).unwrap_or_default();
+        assert_eq!(id(jobs.pen_left_down(arm)), "job-2");
+        assert!(
+            read_past(folder.path(), "job-1").is_ok(),
+            "the older one moved too"
+        );
+        for _ in 0..9 {
+            keep_job(&jobs, "other", "reached", Some(TipPlace::Off));
+        }
+        assert_eq!(id(jobs.pen_left_down(arm)), "job-2");
+        assert_eq!(id(jobs.last_moved(arm)), "job-2");
+        let left = past_jobs(folder.path()).unwrap();
+        assert!(left.len() <= keep.jobs + 1, "{} jobs", left.len());
     }
 }

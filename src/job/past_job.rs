@@ -267,6 +267,11 @@ impl PastJob {
         self.tip.is_some() || (self.moved && self.state != "refused")
     }
 
+    /// Returns whether it moved its arm at all, as far as its journal says.
+    pub(super) fn has_moved(&self) -> bool {
+        self.moved || self.tip.is_some() || self.was_at_ink
+    }
+
     /// Returns whether it may have left the pen on the paper: it was interrupted, or its tip was not measured to be off the
     /// sheet at its end. Journals of older nodes do not record the tip: there it may if the job drew and ended in a fault.
     #[must_use]
