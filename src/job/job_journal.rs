@@ -356,6 +356,11 @@ impl JobJournal {
     }
 
     #[cfg(test)]
+    pub(super) fn disk_fills_at_kind(&self, kind: RecordKind) {
+        self.state().log.disk_fills_at_kind(kind);
+    }
+
+    #[cfg(test)]
     pub(super) fn panics_at(&self, record: u64) {
         self.state().log.panics_at(record);
     }

@@ -12,6 +12,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::journal_record::JournalRecord;
+#[cfg(test)]
+use super::journal_record::RecordKind;
 use base::file_access::with_mode;
 
 /// Beginning of every file; the digit is the version.
@@ -86,6 +88,8 @@ pub(super) struct JournalFile {
     #[cfg(test)]
     full_at: Option<u64>,
     #[cfg(test)]
+    full_at_kind: Option<RecordKind>,
+    #[cfg(test)]
     panics_at: Option<u64>,
 }
 
@@ -121,6 +125,8 @@ impl JournalFile {
             #[cfg(test)]
             full_at: None,
             #[cfg(test)]
+            full_at_kind: None,
+            #[cfg(test)]
             panics_at: None,
         }
     }
@@ -154,6 +160,12 @@ impl JournalFile {
         self.full_at = Some(record);
     }
 
+    /// Stands in for a disk that is full before the first record of a kind.
+    #[cfg(test)]
+    pub(super) fn disk_fills_at_kind(&mut self, kind: RecordKind) {
+        self.full_at_kind = Some(kind);
+    }
+
     /// Makes the thread that writes this record panic.
     #[cfg(test)]
     pub(super) fn panics_at(&mut self, record: u64) {
@@ -176,7 +188,9 @@ impl JournalFile {
         #[cfg(test)]
         assert_ne!(self.panics_at, Some(self.next), "a thread that panics");
         #[cfg(test)]
-        if self.full_at == Some(self.next) {
+        if self.full_at == Some(self.next)
+            || (self.full_at_kind.is_some() && self.full_at_kind == record.kind)
+        {
             self.file = OpenOptions::new()
                 .write(true)
                 .open("/dev/full")

@@ -43,8 +43,10 @@ pub struct JournalWriter {
 pub struct JournalOutcome {
     /// Its progress.
     pub drawn: InkProgress,
-    /// The reason why its journal could not be written to the end.
+    /// The reason why its journal could not be written on: the motion was told to stop.
     pub failure: Option<String>,
+    /// The reason why only the progress at its end could not be written, after the motion had ended.
+    pub end_failure: Option<String>,
 }
 
 impl JournalWriter {
@@ -163,10 +165,15 @@ impl JournalTask {
             let _ = ended.await;
         }
         let drawn = self.drawn();
-        if failure.is_none() {
-            failure = self.entry.passed(drawn).err().map(|e| e.to_string());
+        let end_failure = match failure {
+            Some(_) => None,
+            None => self.entry.passed(drawn).err().map(|e| e.to_string()),
+        };
+        JournalOutcome {
+            drawn,
+            failure,
+            end_failure,
         }
-        JournalOutcome { drawn, failure }
     }
 
     async fn follow(

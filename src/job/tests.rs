@@ -282,6 +282,22 @@ async fn a_disk_that_takes_no_more_stops_the_motion_within_what_was_recorded() {
 }
 
 #[tokio::test]
+async fn a_motion_whose_end_alone_is_not_recorded_was_not_stopped() {
+    let state = tempfile::tempdir().unwrap();
+    let (arm, jobs) = (TestArm::new(), JobStore::open(state.path(), KEEP).unwrap());
+    let entry = Arc::new(jobs.begin(&accepted(&jobs)).unwrap());
+    entry.disk_fills_at_kind(RecordKind::Passed);
+    let (outcome, journal) = arm.draw(&entry).await;
+    assert!(
+        matches!(outcome, MotionOutcome::Reached { .. }),
+        "{outcome:?}"
+    );
+    assert_eq!(journal.failure, None);
+    assert!(journal.end_failure.is_some());
+    assert_eq!(arm.motion.permits().latched(), None);
+}
+
+#[tokio::test]
 async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
     let state = tempfile::tempdir().unwrap();
     let arm = TestArm::new();

@@ -44,6 +44,9 @@ const RECENT: Duration = Duration::from_millis(100);
 /// Longest wait for a recent reading.
 const RECENT_WITHIN: Duration = Duration::from_secs(1);
 
+/// Code of a motion that reached its end, which is not in its journal.
+const END_NOT_JOURNALLED: &str = "end_not_journalled";
+
 /// Hint for a call that an equal call did moments ago.
 const DONE_BEFORE: &str =
     "this call was done moments ago and nothing moved now; `again` true repeats it";
@@ -70,6 +73,8 @@ pub(super) enum JobError {
     PenNotMeasured(String),
     /// It was stopped because its journal could not be written.
     Journal(String),
+    /// A motion was carried out to its end, but its journal does not say so.
+    EndNotJournalled(String),
     /// The arm did what it was asked, but what it measured could not be kept as a proposal.
     NotKept(String),
     /// A fault came on the way.
@@ -244,7 +249,7 @@ impl JobContext {
             .await;
         self.end_recorded_motion();
         self.end_bytes().await;
-        let failure = journal.finish().await.failure;
+        let journalled = journal.finish().await;
         if matches!(outcome, Ok(MotionOutcome::Refused(_))) {
             // It did not move in this scene, so the previous scene still says which way is up.
             self.arm.moved_back_to(previous_scene);
@@ -253,8 +258,13 @@ impl JobContext {
         }
         let arm_time_s = motion.clock().now().seconds_since(started_at);
         let drawn = self.entry.past().drawn;
-        if let Some(reason) = failure {
-            return Err(JobError::Journal(reason));
+        let is_reached = matches!(outcome, Ok(MotionOutcome::Reached { .. }));
+        match (journalled.failure, journalled.end_failure) {
+            (Some(reason), _) | (_, Some(reason)) if is_reached => {
+                return Err(JobError::EndNotJournalled(reason));
+            }
+            (Some(reason), _) => return Err(JobError::Journal(reason)),
+            (None, _) => {}
         }
         match outcome {
             Ok(MotionOutcome::Reached { visits, off_rad }) => {
@@ -588,7 +598,9 @@ async fn run_job(ctx: JobContext, work: JobWork) {
     reply.set_some("apart", node.kept_apart(&arm));
     reply.set("arm", arm.title());
     reply.set("job", card);
-    let reply = if reply.is_error && state != "reached" {
+    // The journal, from which the rest is known, does not say what was drawn last.
+    let knows_rest = reply.code() != Some(END_NOT_JOURNALLED);
+    let reply = if reply.is_error && state != "reached" && knows_rest {
         with_resume_hint(reply, &node, &arm, &entry.past())
     } else {
         reply
@@ -778,6 +790,14 @@ impl JobError {
                     "the journal could not be written ({reason}), so the arm was stopped on the way"
                 );
                 ("faulted", faulted_reply("journal", reason))
+            }
+            Self::EndNotJournalled(reason) => {
+                let reason = format!(
+                    "the motion was carried out to its end, but its end is not in the journal ({reason}), which counts the job as interrupted"
+                );
+                let reply = Reply::failed(reason).with("code", END_NOT_JOURNALLED);
+                let hint = "make room on the disk of the state folder; look at the sheet before you resume or draw again, which may draw the end of it twice";
+                ("faulted", reply.hint(hint))
             }
             Self::NotKept(reason) => (
                 "reached",
