@@ -32,6 +32,19 @@ pub(super) struct ApprovalRequest {
     sender: oneshot::Sender<PlanVerdict>,
 }
 
+/// A job's request in the list of plans that wait, for as long as the job waits.
+struct ListedRequest<'a> {
+    node: &'a Node,
+    job: &'a str,
+}
+
+impl Drop for ListedRequest<'_> {
+    fn drop(&mut self) {
+        let mut requests = self.node.approvals.locked();
+        requests.retain(|waiting| waiting.pending.job != self.job);
+    }
+}
+
 /// A person's decision on a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PlanVerdict {
@@ -140,6 +153,10 @@ impl JobContext {
         };
         let request = ApprovalRequest { pending, sender };
         self.node.approvals.locked().push(request);
+        let listed = ListedRequest {
+            node: &self.node,
+            job: &job,
+        };
         self.job.update(|card| {
             card.state = "held";
             card.awaits_approval = true;
@@ -148,10 +165,7 @@ impl JobContext {
         journalled.map_err(Refusal::from)?;
         let verdict = self.await_decision(verdict, until).await;
         self.job.update(|card| card.awaits_approval = false);
-        self.node
-            .approvals
-            .locked()
-            .retain(|waiting| waiting.pending.job != job);
+        drop(listed);
         match verdict {
             Ok(PlanVerdict::Refused) => {
                 Err(refusal!("an operator refused this plan; ask what should be different").into())
