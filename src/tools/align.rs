@@ -69,7 +69,8 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         } else {
             align(ctx, scene).await
         }
-    });
+    })
+    .await;
     Ok(started.wait_for_end(ctx.node, arm, ctx.watch).await)
 }
 

@@ -7,18 +7,24 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::SetOnce;
 
-use super::reply::Reply;
+use super::motion_job::MotionJobRequest;
+use super::reply::{Reply, refused};
+use super::tool_filter::ENDING;
 use super::{AttachedArm, Node};
 use base::lock::MutexExt;
 use base::units::ClockInstant;
 use call::{ArrivalStamp, Refusal, refusal};
 use job::AcceptedJob;
+use permit::ActorRank;
 
 /// The same call within this time of a job's end returns that job.
 const REMEMBERED: Duration = Duration::from_secs(120);
 
 /// Time within which a stopped job ends: its arm stands, and its journal says so.
 const STOPPED_WITHIN: Duration = Duration::from_secs(10);
+
+/// Longest wait of an operator's call for a job that has not moved yet.
+const OPERATOR_WAIT: Duration = Duration::from_secs(2);
 
 /// A job as results show it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -130,14 +136,21 @@ impl<T> CallOutcome<T> {
     }
 }
 
+/// Who asks for a job, and when.
+#[derive(Clone, Debug)]
+pub(super) struct JobOrigin {
+    pub(super) who: ActorRank,
+    /// Number of stops requested before it.
+    pub(super) seen_stops: u64,
+    /// The message that asks for it; `None` if the node does.
+    pub(super) arrived: Option<ArrivalStamp>,
+}
+
 /// A job.
 pub(super) struct ArmJob {
     /// Identity of the call, to recognise a repeated one.
     key: String,
-    /// Number of stops requested before it.
-    seen_stops: u64,
-    /// The message that asks for it; `None` if the node does.
-    arrived: Option<ArrivalStamp>,
+    origin: JobOrigin,
     card: Mutex<JobCard>,
     pub(super) outcome: CallOutcome<ClockInstant>,
     /// True if at least one of its motions was carried out, wholly or in part.
@@ -155,7 +168,7 @@ pub(super) enum JobClaim {
     /// The same call was made already.
     Same(Arc<ArmJob>),
     /// Another job is under way.
-    Busy(Box<JobCard>),
+    Busy(Arc<ArmJob>),
 }
 
 impl ArmJob {
@@ -194,15 +207,27 @@ impl ArmJob {
         self.outcome.get().is_some()
     }
 
+    /// Waits for its end until a moment; returns whether it has ended.
+    async fn ends_until(&self, until: tokio::time::Instant) -> bool {
+        let ended = tokio::time::timeout_at(until, self.outcome.reply());
+        ended.await.is_ok()
+    }
+
+    /// Returns whether nothing has moved for it yet; what it waits for may still refuse it.
+    pub(super) fn is_beginning(&self) -> bool {
+        !self.has_moved() && matches!(self.card.locked().state, "accepted" | "planning")
+    }
+
     fn is_of(&self, arrived: &ArrivalStamp) -> bool {
-        let own = self.arrived.as_ref();
+        let own = self.origin.arrived.as_ref();
         own.is_some_and(|own| own.is_of_same_message(arrived))
     }
 
     /// Refuses to go on if the sender of the message that asks for it has gone. Called once it is on the board: a sender that goes
     /// later finds it there, and stops it.
     pub(super) fn check_wanted(&self) -> Result<(), Refusal> {
-        match self.arrived.as_ref().is_some_and(ArrivalStamp::is_given_up) {
+        let arrived = self.origin.arrived.as_ref();
+        match arrived.is_some_and(ArrivalStamp::is_given_up) {
             true => Err(refusal!("its client has gone; nothing moved for it")),
             false => Ok(()),
         }
@@ -210,7 +235,7 @@ impl ArmJob {
 
     /// Returns whether it is ending because of a stop; `stops` counts all stops requested so far.
     fn is_being_stopped(&self, stops: u64) -> bool {
-        !self.is_over() && stops > self.seen_stops
+        !self.is_over() && stops > self.origin.seen_stops
     }
 
     /// Returns whether it succeeded so recently that an equal call is not carried out again.
@@ -274,20 +299,20 @@ impl AttachedArm {
 
 impl JobBoard {
     /// Puts up a new job, unless the arm is busy or the same call was made already. `again` asks for a
-    /// new job although the last one was the same.
+    /// new job although the last one was the same. An operator's call joins no planner's, whose permission it does not share.
     pub(super) fn claim(
         &self,
         key: String,
         card: impl FnOnce() -> JobCard,
         again: bool,
         now: ClockInstant,
-        (seen_stops, arrived): (u64, Option<ArrivalStamp>),
+        origin: JobOrigin,
     ) -> JobClaim {
         let mut board = self.0.locked();
         if let Some(job) = board.as_ref() {
             let (is_over, is_same) = (job.is_over(), job.key == key);
-            if !is_over && !is_same {
-                return JobClaim::Busy(Box::new(job.card()));
+            if !is_over && !(is_same && origin.who <= job.origin.who) {
+                return JobClaim::Busy(Arc::clone(job));
             }
             if is_same && (!is_over || (!again && job.is_recent_success(now))) {
                 return JobClaim::Same(Arc::clone(job));
@@ -295,8 +320,7 @@ impl JobBoard {
         }
         let job = Arc::new(ArmJob {
             key,
-            seen_stops,
-            arrived,
+            origin,
             card: Mutex::new(card()),
             outcome: CallOutcome::default(),
             has_moved: AtomicBool::new(false),
@@ -313,5 +337,38 @@ impl JobBoard {
     /// Returns the job that has not ended, if there is one.
     pub(super) fn under_way(&self) -> Option<Arc<ArmJob>> {
         self.job().filter(|job| !job.is_over())
+    }
+}
+
+/// Claims an arm's job board. An operator's call waits a moment for a job that has not moved yet: a planner that repeats a refused
+/// call must not keep an operator from the arm.
+pub(super) async fn claim_board(
+    node: &Node,
+    arm: &AttachedArm,
+    call: &mut MotionJobRequest,
+) -> Result<JobClaim, Box<Reply>> {
+    let until = tokio::time::Instant::now() + OPERATOR_WAIT;
+    loop {
+        if node.is_ending() {
+            return Err(refused("ending", ENDING));
+        }
+        let origin = JobOrigin {
+            who: call.who,
+            seen_stops: call.seen_stops,
+            arrived: Some(call.arrived.clone()),
+        };
+        let card = || {
+            call.accepted.id = node.job_store.next_id();
+            JobCard::accepted(&call.accepted, call.scene.clone())
+        };
+        let (key, now) = (call.key.clone(), arm.motion.clock().now());
+        let job = match arm.board.claim(key, card, call.again, now, origin) {
+            JobClaim::Busy(job) => job,
+            claim => return Ok(claim),
+        };
+        let waits = call.who == ActorRank::Operator && job.is_beginning();
+        if !waits || !job.ends_until(until).await {
+            return Ok(JobClaim::Busy(job));
+        }
     }
 }

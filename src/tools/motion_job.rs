@@ -12,12 +12,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::calibration_check;
-use super::job_board::{ArmJob, JobCard, JobClaim};
+use super::job_board::{ArmJob, JobCard, JobClaim, claim_board};
 use super::journal_entries::{self, UnrecordedJobError};
 use super::panic_guard::{InternalError, catch_panic};
 use super::reply::{MOVED_BEFORE, Reply, instead_of_nothing_moved, refused};
 use super::sheet_check;
-use super::tool_filter::ENDING;
 use super::{AttachedArm, Node, RemoteCallWatch};
 use super::{reset, resume};
 use tracing::Instrument as _;
@@ -486,8 +485,8 @@ impl StartedJob {
     }
 }
 
-/// Begins `work` as the arm's job, without waiting for it.
-pub(super) fn start_job<W, F>(
+/// Begins `work` as the arm's job, without waiting for its end.
+pub(super) async fn start_job<W, F>(
     node: &Arc<Node>,
     arm: &Arc<AttachedArm>,
     call: MotionJobRequest,
@@ -497,40 +496,30 @@ where
     W: FnOnce(JobContext) -> F + Send + 'static,
     F: Future<Output = Result<Reply, JobError>> + Send + 'static,
 {
-    start_boxed(node, arm, call, Box::new(move |job| work(job).boxed()))
+    start_boxed(node, arm, call, Box::new(move |job| work(job).boxed())).await
 }
 
 /// Work of a job, boxed so that the code that begins and ends jobs is compiled once.
 type JobWork = Box<dyn FnOnce(JobContext) -> BoxFuture<'static, Result<Reply, JobError>> + Send>;
 
-fn start_boxed(
+async fn start_boxed(
     node: &Arc<Node>,
     arm: &Arc<AttachedArm>,
-    call: MotionJobRequest,
+    mut call: MotionJobRequest,
     work: JobWork,
 ) -> StartedJob {
-    let MotionJobRequest {
-        scene,
-        mut accepted,
-        who,
-        key,
-        again,
-        seen_stops,
-        arrived,
-    } = call;
-    if node.is_ending() {
-        return StartedJob::Busy(refused("ending", ENDING));
-    }
-    let card = || {
-        accepted.id = node.job_store.next_id();
-        JobCard::accepted(&accepted, scene)
+    let claim = match claim_board(node, arm, &mut call).await {
+        Ok(claim) => claim,
+        Err(ending) => return StartedJob::Busy(ending),
     };
-    let now = arm.motion.clock().now();
-    let claim = arm
-        .board
-        .claim(key, card, again, now, (seen_stops, Some(arrived)));
+    let MotionJobRequest {
+        accepted,
+        who,
+        seen_stops,
+        ..
+    } = call;
     let job = match claim {
-        JobClaim::Busy(card) => return StartedJob::Busy(busy_reply(&card).boxed()),
+        JobClaim::Busy(job) => return StartedJob::Busy(busy_reply(node, &job.card()).boxed()),
         JobClaim::Same(job) if job.is_over() => return StartedJob::DoneBefore(job),
         JobClaim::Same(job) => job,
         JobClaim::Mine(job) => {
@@ -736,9 +725,11 @@ fn still_moving(arm: &AttachedArm, card: &JobCard) -> Reply {
         .hint("sense reports the job; stop stops it; the same call again returns this job and draws nothing twice")
 }
 
-fn busy_reply(card: &JobCard) -> Reply {
+fn busy_reply(node: &Node, card: &JobCard) -> Reply {
+    let way_out = node.way_out_of_wait(&card.id);
+    let way_out = way_out.map_or_else(String::new, |text| format!("; {text}"));
     Reply::failed(format!(
-        "the arm is busy with {}, {} {} by {} ({}); nothing moved for this call",
+        "the arm is busy with {}, {} {} by {} ({}); nothing moved for this call{way_out}",
         card.id,
         article(&card.tool),
         card.tool,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::job_board::{ArmJob, JobCard, JobClaim};
+use super::job_board::{ArmJob, JobCard, JobClaim, JobOrigin};
 use super::motion_job::{JobContext, JobError, accepted_job};
 use super::reply::Reply;
 use super::tool_filter::ENDING;
@@ -142,9 +142,12 @@ async fn claim_board(
     let tries = CLAIM_TIMEOUT.as_millis() / POLL_INTERVAL.as_millis();
     for _ in 0..tries {
         let now = arm.motion.clock().now();
-        let seen_stops = arm.motion.stops_requested();
         let key = card.id.clone();
-        let origin = (seen_stops, arrived.cloned());
+        let origin = JobOrigin {
+            who: ActorRank::Node,
+            seen_stops: arm.motion.stops_requested(),
+            arrived: arrived.cloned(),
+        };
         let claim = arm.board.claim(key, card_of_job, true, now, origin);
         match claim {
             JobClaim::Mine(job) | JobClaim::Same(job) => return Ok(job),

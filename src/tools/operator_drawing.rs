@@ -212,7 +212,7 @@ impl Node {
             ..drawing.scope
         };
         let drawing = ResolvedDrawing { scope, ..drawing };
-        match self.start_drawing(order, drawing, arrived)? {
+        match self.start_drawing(order, drawing, arrived).await? {
             StartedJob::UnderWay(job) | StartedJob::DoneBefore(job) => Ok(job.card().id),
             StartedJob::Busy(reply) => Err(reply.into()),
         }
@@ -242,14 +242,14 @@ impl Node {
         };
         let arm = Arc::clone(&drawing.arm);
         sheet_check::check(self, &arm, &drawing.scene).await?;
-        let started = self.start_drawing(&order, drawing, arrived)?;
+        let started = self.start_drawing(&order, drawing, arrived).await?;
         let watch = RemoteCallWatch::unobserved();
         let reply = started.wait_for_end(self, &arm, &watch).await;
         Ok(self.with_arm_name(&arm, reply))
     }
 
     /// Begins the job of a drawing that nothing hinders, and that a stop after `arrived` ends.
-    fn start_drawing(
+    async fn start_drawing(
         self: &Arc<Self>,
         order: &DrawingOrder,
         drawing: ResolvedDrawing,
@@ -260,7 +260,7 @@ impl Node {
             arm, scene, scope, ..
         } = drawing;
         let work = move |ctx| stroke::draw(ctx, scene, scope);
-        Ok(motion_job::start_job(self, &arm, call, work))
+        Ok(motion_job::start_job(self, &arm, call, work).await)
     }
 
     /// Finds the arm and builds the scene of an order.

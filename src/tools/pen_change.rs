@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::motion_job::{CompletedMotion, JobContext, JobError, measurement};
 use super::plan_approval::NoDecision;
-use super::{AT_REST_RAD, AttachedArm, Node};
+use super::{AT_REST_RAD, AttachedArm, Node, reset};
 use base::lock::MutexExt;
 use base::wording::duration;
 use call::{Refusal, refusal};
@@ -170,7 +170,11 @@ impl Node {
         arm.permits()
             .confirm_pen_change(&request.scene, now)
             .map_err(|denied| {
-                refusal!("{denied}; then confirm {words} again; {job} waits on, and nothing moved")
+                let next = match out_of_wait(self, request) {
+                    Some(way_out) => way_out,
+                    None => format!("then confirm {words} again"),
+                };
+                refusal!("{denied}; {next}; {job} waits on, and nothing moved")
             })?;
         let request = requests.swap_remove(index);
         if request.sender.send(()).is_err() {
@@ -182,6 +186,27 @@ impl Node {
             false => format!("{job} goes on with {words}: keep your hands away"),
         })
     }
+}
+
+impl Node {
+    /// Says how an operator ends a job's wait for a person whose arm needs a reset, which it cannot have meanwhile.
+    pub(super) fn way_out_of_wait(&self, job: &str) -> Option<String> {
+        let requests = self.pen_changes.locked();
+        let request = requests.iter().find(|one| one.awaited.job == job)?;
+        out_of_wait(self, request)
+    }
+}
+
+/// Returns [`Node::way_out_of_wait`] of a request; `None` if its arm needs no reset.
+fn out_of_wait(node: &Node, request: &PenRequest) -> Option<String> {
+    request.arm.permits().latched()?;
+    let commands = reset::commands_after_wait(node, &request.arm, &request.scene);
+    let option = node.arm_option(&request.arm);
+    Some(format!(
+        "the arm needs a reset, and has none while {} waits: {} end the wait and bring the arm to rest, and `steadyhand draw --resume{option}` draws what is left of a drawing that was begun",
+        request.awaited.job,
+        reset::as_typed(&commands).join(", then ")
+    ))
 }
 
 /// Returns the request of a job that waits for this pen, and its index.
@@ -291,6 +316,8 @@ impl JobContext {
         let start = measurement(&self.arm)?;
         let attended_rad = *scene.attended_pose_rad();
         if start.position_rad.distance_max(&attended_rad) < AT_REST_RAD {
+            // It stands where a motion in this scene would have brought it: a reset must not ask which scene it stands in.
+            self.arm.moved_in(scene);
             return Ok(0.0);
         }
         let mounted = self.arm.with_confirmed_pen(scene);

@@ -27,7 +27,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     }
     let last = Arc::clone(&scene);
     let work = move |ctx| run(ctx, last, who);
-    let started = motion_job::start_job(ctx.node, arm, call, work);
+    let started = motion_job::start_job(ctx.node, arm, call, work).await;
     let reply = started.wait_for_end(ctx.node, arm, ctx.watch).await;
     let steps = arm.motion.snapshot().recovery;
     let reply = match reply.is_error && !steps.is_empty() {
@@ -157,6 +157,21 @@ pub(super) fn commands_at_next_start(
 ) -> Vec<String> {
     let enable = permit::enabling_command(&past.scene, past.overlay());
     commands_with(node, arm, Some(enable), &past.scene)
+}
+
+/// Returns the commands that end a drawing's wait for a person, and then bring its arm to rest. That wait's end withdraws
+/// permission, except for a simulated arm.
+pub(super) fn commands_after_wait(node: &Node, arm: &AttachedArm, scene: &Scene) -> Vec<String> {
+    let (name, overlay) = (&scene.name, scene.overlay.as_deref());
+    let mut next = match arm.workcell {
+        Some(_) => commands(node, arm, name, overlay),
+        None => {
+            let enable = permit::enabling_command(name, overlay);
+            commands_with(node, arm, Some(enable), name)
+        }
+    };
+    next.insert(0, "stop".to_owned());
+    next
 }
 
 /// Returns these commands, with the one that enables motion if one is needed.

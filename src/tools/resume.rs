@@ -67,7 +67,7 @@ async fn resume_drawing(
         // The same job, whatever arguments named it.
         call.key = format!("stroke resume {} {}", drawing_key(&understood), past.id);
         let work = move |ctx| stroke::draw(ctx, scene, drawing);
-        let started = motion_job::start_job(ctx.node, arm, call, work);
+        let started = motion_job::start_job(ctx.node, arm, call, work).await;
         started.wait_for_end(ctx.node, arm, ctx.watch).await
     };
     Ok(reply

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use args::ReceivedArguments;
     use base::clock::NodeClock;
-    use call::ArrivalStamp;
+    use call::{ArrivalStamp, refusal};
     use config::NodeFile;
     use job::AcceptedJob;
     use link::memory::MemoryLink;
@@ -169,26 +169,57 @@ mod tests {
         Arc::new(Node::new(file, scenes, arms, folder.to_path_buf(), state))
     }
 
-    #[tokio::test]
-    async fn a_panic_in_a_job_stops_the_arm() {
-        let folder = tempfile::tempdir().unwrap();
-        let node = node(folder.path());
-        let arm = Arc::clone(node.arms.first().unwrap());
-        let call = MotionJobRequest {
+    /// Returns a call that is the same whoever sends it.
+    fn motion_call(arm: &AttachedArm, who: ActorRank) -> MotionJobRequest {
+        MotionJobRequest {
             scene: "default".to_owned(),
             accepted: AcceptedJob {
                 tool: "stroke".to_owned(),
                 ..AcceptedJob::default()
             },
-            who: ActorRank::Planner,
+            who,
             key: "once".to_owned(),
             again: false,
             seen_stops: arm.motion.stops_requested(),
             arrived: ArrivalStamp::default(),
+        }
+    }
+
+    /// A planner that repeats a refused call has the arm's board almost always.
+    #[tokio::test]
+    async fn an_operators_call_joins_no_planners_but_waits_until_that_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = node(folder.path());
+        let arm = Arc::clone(node.arms.first().unwrap());
+        let watch = RemoteCallWatch::unobserved();
+        let (refuse, is_refused) = tokio::sync::oneshot::channel::<()>();
+        let doomed = |_| async move {
+            let _ = is_refused.await;
+            Err(refusal!("an operator must reset it").into())
         };
+        let call = motion_call(&arm, ActorRank::Planner);
+        start_job(&node, &arm, call, doomed).await;
+        let done = |_| async { Ok(Reply::done("done for the operator")) };
+        let call = motion_call(&arm, ActorRank::Operator);
+        let operators = start_job(&node, &arm, call, done);
+        let refusing = async {
+            base::task::pause(std::time::Duration::from_millis(100)).await;
+            refuse.send(()).unwrap();
+        };
+        let (operators, ()) = tokio::join!(operators, refusing);
+        let reply = operators.wait_for_end(&node, &arm, &watch).await;
+        assert_eq!(reply.text, "done for the operator");
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_a_job_stops_the_arm() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = node(folder.path());
+        let arm = Arc::clone(node.arms.first().unwrap());
+        let call = motion_call(&arm, ActorRank::Planner);
         let before = arm.motion.stops_requested();
         let watch = RemoteCallWatch::unobserved();
-        let started = start_job(&node, &arm, call, |_| async { panic!("a job that fails") });
+        let started = start_job(&node, &arm, call, |_| async { panic!("a job that fails") }).await;
         let reply = started.wait_for_end(&node, &arm, &watch).await;
         assert!(reply.is_error);
         assert!(arm.motion.stops_requested() > before);

@@ -71,7 +71,7 @@ async fn begin(
         call.key = format!("{} {}", call.key, queued.ticket());
     }
     let displaced = resume::DisplacedDrawing::of(ctx.node, arm);
-    let started = motion_job::start_job(ctx.node, arm, call, work);
+    let started = motion_job::start_job(ctx.node, arm, call, work).await;
     let reply = match queued {
         Some(_) => started.wait_for_start(arm, ctx.watch).await,
         None => started.wait_for_end(ctx.node, arm, ctx.watch).await,
