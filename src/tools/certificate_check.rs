@@ -1,6 +1,7 @@
 //! Requires a caller's certificate before it moves the arm, if the node or the token demands one.
 
-use super::dispatch::ToolContext;
+use super::Node;
+use super::dispatch::ToolRequest;
 use super::reply::{Reply, refused};
 use caller::CallerRole;
 use catalogue::{KnownNames, ToolDefinition, ToolEffect};
@@ -19,29 +20,29 @@ pub trait CertificateChecker: Send + Sync {
     ) -> Result<(), (String, String)>;
 }
 
-impl ToolContext<'_> {
-    /// Returns whether the call is a dry run. The parameter means that only for built-in tools.
-    fn is_preview(&self, tool: &ToolDefinition) -> bool {
-        self.is("dry_run") && self.node.declared.action(&tool.name).is_none()
-    }
-
-    /// Refuses motion to a caller that needs a certificate and has no valid one. Operators and previews need none.
-    pub(super) fn check_certificate(&self, tool: &ToolDefinition) -> Result<(), Box<Reply>> {
-        let principal = self.request.principal.as_ref();
+impl Node {
+    /// Refuses motion, here or on another node, to a caller that needs a certificate and has no valid one. Operators and dry
+    /// runs need none, nor do the steps of a declared tool, which was checked for all of them.
+    pub(super) fn check_certificate(
+        &self,
+        tool: &ToolDefinition,
+        request: &ToolRequest,
+        is_dry_run: bool,
+    ) -> Result<(), Box<Reply>> {
+        let principal = request.principal.as_ref();
         let role = principal.map(|principal| principal.role);
-        let is_operator =
-            self.request.who == ActorRank::Operator || role == Some(CallerRole::Operator);
-        if tool.effect != ToolEffect::Moves || is_operator || self.is_preview(tool) {
+        let is_operator = request.who == ActorRank::Operator || role == Some(CallerRole::Operator);
+        // `dry_run` means that only for built-in tools.
+        let is_preview = is_dry_run && !self.is_declared(tool);
+        if tool.effect != ToolEffect::Moves || is_operator || is_preview || request.is_step {
             return Ok(());
         }
         let token = principal.map(|principal| principal.name.as_str());
-        let (level, reason) = match (&self.node.examiner, self.node.file.qualified) {
-            (Some(examiner), _) => {
-                match examiner.check_certificate(token, &self.node.all_names()) {
-                    Ok(()) => return Ok(()),
-                    Err(missing) => missing,
-                }
-            }
+        let (level, reason) = match (&self.examiner, self.file.qualified) {
+            (Some(examiner), _) => match examiner.check_certificate(token, &self.all_names()) {
+                Ok(()) => return Ok(()),
+                Err(missing) => missing,
+            },
             (None, None) => return Ok(()),
             (None, Some(level)) => {
                 let reason = "this process cannot look at certificates";

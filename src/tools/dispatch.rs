@@ -224,10 +224,7 @@ impl Node {
     /// Carries out a call that was understood.
     async fn answer(&self, ctx: &ToolContext<'_>) -> Reply {
         let tool = ctx.tool;
-        // For a declared tool this was checked once, for all of its steps.
-        if !ctx.request.is_step
-            && let Err(reply) = ctx.check_certificate(tool)
-        {
+        if let Err(reply) = self.check_certificate(tool, ctx.request, ctx.is("dry_run")) {
             return *reply;
         }
         // A declared tool takes no lease itself; its steps do.

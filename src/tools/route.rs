@@ -118,6 +118,10 @@ impl Node {
         let Some(fleet) = &self.fleet else {
             return Reply::failed("this node knows no other");
         };
+        let is_dry_run = says_dry_run(tool, &request.arguments);
+        if let Err(reply) = self.check_certificate(tool, request, is_dry_run) {
+            return *reply;
+        }
         let outgoing_call = self.outgoing_call(peer, tool, request);
         match fleet.forward(peer, outgoing_call, tool.effect, watch).await {
             // Every answer of a node says whether it was a success.
@@ -296,6 +300,16 @@ fn says_all(arguments: &ReceivedArguments) -> bool {
         }
         ReceivedArguments::Value(value) => is_in(&value.to_string()),
     }
+}
+
+/// Returns whether arguments for another node say clearly that nothing is to move: `dry_run` is `true`, and every key is exactly the name
+/// of a parameter, so that no other can be read as it.
+fn says_dry_run(tool: &ToolDefinition, arguments: &ReceivedArguments) -> bool {
+    let ReceivedArguments::Value(Value::Object(sent)) = arguments else {
+        return false;
+    };
+    let is_parameter = |key: &String| tool.parameters.iter().any(|one| one.name == *key);
+    sent.get("dry_run") == Some(&json!(true)) && sent.keys().all(is_parameter)
 }
 
 /// Returns the answer of another node. One that says that it was no success is an error, even if it is not marked as one.

@@ -165,6 +165,46 @@ fn it_is_asked_of_one_token_alone_where_the_node_does_not_ask() {
     assert_eq!(moves(&served, &free).0, Value::Null);
 }
 
+/// Another node is moved by the same token as little as this one.
+#[test]
+fn a_certificate_is_asked_for_before_a_call_is_passed_on() {
+    let left = Post::new("name = \"left\"\n");
+    let left = left.serve();
+    let peers = format!(
+        "[[peers]]\nname = \"left\"\naddress = \"{}\"\n",
+        left.host()
+    );
+    let node = Post::new(&format!("require_tokens = true\n{peers}"));
+    let (strict, free) = (
+        node.token("strict", &["--qualified", "stroke"]),
+        node.token("free", &[]),
+    );
+    let served = node.serve();
+    let code = |token: &str, tool: &str, arguments: Value| {
+        let bearer = format!("Authorization: Bearer {token}\r\n");
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}});
+        let (_, answer) = post(&served, &bearer, &body.to_string());
+        answer["result"]["structuredContent"]["code"].clone()
+    };
+    for (tool, arguments) in [
+        ("reset", json!({"node": "left"})),
+        ("stroke", json!({"node": "left"})),
+        (
+            "stroke",
+            json!({"node": "left", "dry_run": true, "dry-run": false}),
+        ),
+    ] {
+        let refused = code(&strict, tool, arguments.clone());
+        assert_eq!(refused, "needs_qualification", "{tool} {arguments}");
+    }
+    let previewed = code(&strict, "stroke", json!({"node": "left", "dry_run": true}));
+    assert_eq!(previewed, Value::Null);
+    let stopped = code(&strict, "stop", json!({"node": "left"}));
+    assert_eq!(stopped, Value::Null);
+    assert_eq!(code(&free, "reset", json!({"node": "left"})), Value::Null);
+}
+
 #[test]
 fn a_token_that_is_sent_proves_its_certificate_where_none_is_wanted() {
     let node = Post::new("qualified = \"stroke\"\n");
