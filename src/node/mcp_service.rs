@@ -102,10 +102,7 @@ impl McpService for NodeMcpService {
     }
 
     fn abort_motion(&self) {
-        for seat in &self.node.arms {
-            seat.motion.abandon();
-        }
-        self.node.end_sequences();
+        self.node.abandon_motion();
     }
 
     fn call(&self, call: ToolCall, watch: CallWatch) -> BoxFuture<'static, ToolAnswer> {

@@ -9,7 +9,6 @@ use tracing::Instrument as _;
 use super::declared_tools::DeclaredTools;
 use super::motion_job::{MotionJobRequest, accepted_job};
 use super::node::check_is_for;
-use super::preempt::stopped_before_passing_on;
 use super::reply::{self, Reply, refused};
 use super::route::CallRoute;
 use super::tool_shape::shape;
@@ -168,7 +167,6 @@ impl Node {
         }
         let reply = match self.route(tool, &request) {
             CallRoute::Here => self.call_locally(tool, &request, &watch).await,
-            CallRoute::There(_) if self.is_overtaken(tool, &request) => stopped_before_passing_on(),
             CallRoute::There(peer) => self.pass_on(&peer, tool, &request, &watch).await,
             CallRoute::Nowhere(reply) => *reply,
             CallRoute::Everywhere(reason) => {

@@ -33,6 +33,7 @@ mod offered_sheet;
 mod operator_drawing;
 mod overtaken_calls;
 mod panic_guard;
+mod passed_on_motion;
 mod pen_change;
 mod pen_measurement;
 mod pictures;

@@ -27,6 +27,7 @@ use super::interlock::{self, ArmSeparation};
 use super::job_board::JobBoard;
 use super::names_cache::NamesCache;
 use super::overtaken_calls::{PassedOnStops, random_run};
+use super::passed_on_motion::PassedOnMotion;
 use super::pen_change::{ConfirmedPen, PenChanges};
 use super::remote_tools::RemoteTools;
 use super::sequence::SequenceRegistry;
@@ -149,6 +150,7 @@ pub struct Node {
     /// Random number of this run, in which the stops are counted.
     run: u64,
     pub(super) passed_on_stops: PassedOnStops,
+    pub(super) passed_on_motion: PassedOnMotion,
 }
 
 /// Open files of the state that outlives the node's process.
@@ -358,6 +360,7 @@ impl Node {
             is_ending: AtomicBool::new(false),
             run: random_run(),
             passed_on_stops: PassedOnStops::default(),
+            passed_on_motion: PassedOnMotion::default(),
         }
     }
 
@@ -416,11 +419,13 @@ impl Node {
         self.end_sequences();
     }
 
-    /// Asks every arm to stop because the node ends. Nothing that anybody asks for begins any more; stops are still heard.
+    /// Asks every arm to stop because the node ends, and gives up what its calls move on other nodes. Nothing that anybody asks
+    /// for begins any more; stops are still heard.
     pub fn stop_to_end(&self, by: ActorRank, emergency: bool) {
         // First: what is asked for before this is ended by the stop.
         self.is_ending.store(true, Ordering::SeqCst);
         self.stop_all(by, emergency);
+        self.passed_on_motion.give_up();
     }
 
     /// Returns whether the node ends.

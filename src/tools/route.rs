@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::dispatch::{ToolRequest, refused_arguments};
-use super::reply::Reply;
+use super::preempt::stopped_before_passing_on;
+use super::reply::{Reply, refused};
+use super::tool_filter::ENDING;
 use super::tool_shape::open_shape;
 use super::{Node, RemoteCallWatch};
 use args::{
@@ -122,8 +124,21 @@ impl Node {
         if let Err(reply) = self.check_certificate(tool, request, is_dry_run) {
             return *reply;
         }
+        let moves = tool.effect == ToolEffect::Moves;
+        // Before the stops are looked at: one that comes later gives the call up.
+        let given_up = self.passed_on_motion.token();
+        if self.is_overtaken(tool, request) {
+            return stopped_before_passing_on();
+        }
+        if moves && self.is_ending() {
+            return *refused("ending", ENDING);
+        }
         let outgoing_call = self.outgoing_call(peer, tool, request);
-        match fleet.forward(peer, outgoing_call, tool.effect, watch).await {
+        let answer = tokio::select! {
+            answer = fleet.forward(peer, outgoing_call, tool.effect, watch) => answer,
+            () = given_up.cancelled(), if moves => return given_up_here(peer),
+        };
+        match answer {
             // Every answer of a node says whether it was a success.
             Ok(answer)
                 if answer
@@ -318,6 +333,17 @@ fn reply_from_peer(peer: &FleetPeer, mut reply: Reply) -> Reply {
     reply.text = format!("{}: {}", peer.name, reply.text);
     reply.set("node", &peer.name);
     reply
+}
+
+/// Returns the answer to a call that was given up at this node, by dropping its connection.
+fn given_up_here(peer: &FleetPeer) -> Reply {
+    let name = &peer.name;
+    Reply::failed(format!(
+        "this node was told to stop or to end, and gave up the call that it had passed on; if node {name} still runs, it stops what \
+         this call began; look with sense and node {name}"
+    ))
+    .with("code", "stopped")
+    .with("node", name)
 }
 
 fn no_answer(peer: &FleetPeer, tool: &ToolDefinition, failure: &RemoteCallError) -> Reply {

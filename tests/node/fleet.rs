@@ -280,6 +280,45 @@ async fn a_caller_that_gives_up_stops_the_arm_of_the_other_node() {
     stands.await;
 }
 
+/// Draws with the other node, until something happens to the hub. Returns the call's answer.
+async fn drawn_by_left(hub: &Member, left: &Member, happens: impl FnOnce()) -> ToolAnswer {
+    let client = hub.client().await;
+    let looking = left.client().await;
+    let drawing = call(&client, "stroke", json!({"node": "left", "scene": "long"}));
+    let happening = async {
+        until(&looking, "left", is_moving).await;
+        happens();
+        until(&looking, "left", |node| {
+            node["arms"][0]["state"] == "stopped" && node["arms"][0]["job"].is_null()
+        })
+        .await;
+    };
+    let (drawn, ()) = tokio::join!(drawing, happening);
+    drawn
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancellation_that_cannot_be_told_stops_the_arm_of_the_other_node() {
+    let left = Member::start("name = \"left\"\n", &[], &[]);
+    let hub = hub(&peer("left", left.address()));
+    let drawn = drawn_by_left(&hub, &left, || {
+        let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": {"requestId": "nobody's"}});
+        support::post_text(&hub.served, "", &cancelled.to_string());
+    });
+    let drawn = drawn.await;
+    assert_eq!(drawn.structured["code"], "stopped", "{:#}", data(&drawn));
+    assert!(!drawn.text.contains("nothing moved"), "{}", drawn.text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_told_to_end_gives_up_what_it_moves_elsewhere_and_says_so() {
+    let left = Member::start("name = \"left\"\n", &[], &[]);
+    let hub = hub(&peer("left", left.address()));
+    let drawn = drawn_by_left(&hub, &left, || hub.signal(Signal::TERM)).await;
+    assert_eq!(drawn.structured["code"], "stopped", "{:#}", data(&drawn));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_that_nobody_has_is_answered_with_the_nearest() {
     let left = Member::start("name = \"left\"\n", &[], &[]);
