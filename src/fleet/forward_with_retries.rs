@@ -9,8 +9,8 @@ use super::{
     ToolAnswer, ToolEffect,
 };
 
-/// Number of retries for a stop, within its time limit.
-const STOP_RETRIES: u32 = 10;
+/// Longest pause before a stop is sent again: a node that is back is told within that time.
+const STOP_PAUSE_MAX: Duration = Duration::from_millis(250);
 
 impl FleetPolicy {
     fn limit(&self, effect: ToolEffect) -> Duration {
@@ -21,12 +21,23 @@ impl FleetPolicy {
         }
     }
 
-    /// Returns the number of retries for a call that did not get through.
+    /// Returns the number of retries for a call that did not get through, within its time limit.
     fn retries(&self, effect: ToolEffect) -> u32 {
         match effect {
             ToolEffect::Reads => self.read_retries,
             ToolEffect::Moves => 0,
-            ToolEffect::Stops => STOP_RETRIES,
+            ToolEffect::Stops => u32::MAX,
+        }
+    }
+
+    /// Returns the pause before a retry, after so many.
+    fn pause(&self, effect: ToolEffect, retries: u32) -> Duration {
+        let doubled = self
+            .retry_after
+            .saturating_mul(2_u32.saturating_pow(retries));
+        match effect {
+            ToolEffect::Stops => doubled.min(STOP_PAUSE_MAX),
+            ToolEffect::Reads | ToolEffect::Moves => doubled,
         }
     }
 }
@@ -90,8 +101,8 @@ impl Fleet {
         watch: &RemoteCallWatch,
         deadline: Instant,
     ) -> Result<ToolAnswer, RemoteCallError> {
-        let mut pause = self.policy.retry_after;
-        for _ in 0..self.policy.retries(effect) {
+        for retries in 0..self.policy.retries(effect) {
+            let pause = self.policy.pause(effect, retries);
             match self.transport.send(peer, call.clone(), watch.clone()).await {
                 // If there is no time for a retry, the failure itself is returned, not a timeout.
                 Err(failure) if failure.is_retryable() && Instant::now() + pause < deadline => {
@@ -100,7 +111,6 @@ impl Fleet {
                 result => return result,
             }
             base::task::pause(pause).await;
-            pause = pause.saturating_mul(2);
         }
         self.transport.send(peer, call, watch.clone()).await
     }

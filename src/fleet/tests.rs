@@ -239,6 +239,27 @@ async fn what_looks_is_sent_again_and_what_moves_is_not() {
     }
 }
 
+/// A node that comes back late in the time of a stop is still told.
+#[tokio::test]
+async fn a_stop_is_sent_again_until_its_time_is_over() {
+    let (fleet, peers) = fleet_with(
+        false,
+        FleetPolicy {
+            stop_within: Duration::from_secs(4),
+            retry_after: Duration::from_millis(100),
+            ..policy()
+        },
+    );
+    let dead = fleet.peer("dead").unwrap();
+    let began = Instant::now();
+    let nobody = RemoteCallWatch::unobserved();
+    let failed = fleet.forward(&dead, sense(), ToolEffect::Stops, &nobody);
+    assert!(matches!(failed.await, Err(RemoteCallError::Unreached(_))));
+    let took = began.elapsed();
+    assert!(took > Duration::from_millis(3_500), "{took:?}");
+    assert!(peers.calls.load(Ordering::SeqCst) > 10);
+}
+
 #[tokio::test]
 async fn every_kind_of_call_has_its_limit() {
     let (fleet, _) = fleet(true);
