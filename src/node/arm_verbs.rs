@@ -110,8 +110,8 @@ pub(crate) async fn estop(node: &Node) -> VerbReply {
     VerbReply::from_lines(lines)
 }
 
-/// Stops the arms of this node and of every other. An emergency stop reaches the others through the fleet's engine. A node that
-/// it does not reach gets an ordinary stop.
+/// Stops the arms of this node and of every other, all at once. An emergency stop reaches the others through the fleet's engine.
+/// An ordinary one is sent beside it, for a node that the engine does not reach.
 pub(crate) async fn stop_fleet(
     node: &Arc<Node>,
     arrived: &ArrivalStamp,
@@ -125,7 +125,17 @@ pub(crate) async fn stop_fleet(
         is_emergency: true,
         is_operators: true,
     };
-    let (own, by_engine) = futures::join!(estop(node), node.stop_by_engine(order));
+    let peers = node.fleet.as_ref().map(|fleet| fleet.peers());
+    let ordinary_stops = peers.into_iter().flatten().map(|peer| async move {
+        let arguments = serde_json::json!({ "node": peer.name });
+        let reply = call_tool(node, arrived, "stop", ReceivedArguments::Value(arguments)).await;
+        (peer.name, reply.text)
+    });
+    let (own, by_engine, by_call) = futures::join!(
+        estop(node),
+        node.stop_by_engine(order),
+        futures::future::join_all(ordinary_stops)
+    );
     let mut lines = vec![if own.done {
         Ok(own.text)
     } else {
@@ -142,18 +152,14 @@ pub(crate) async fn stop_fleet(
             Err(error) => Err(refusal!("{name}: {error}")),
         });
     }
-    let peers = node.fleet.as_ref().map(|fleet| fleet.peers());
-    let unreached = peers.into_iter().flatten();
-    let unreached = unreached.filter(|peer| !reached.contains(&peer.name));
-    let ordinary_stops = unreached.map(|peer| async move {
-        let arguments = serde_json::json!({ "node": peer.name });
-        let reply = call_tool(node, arrived, "stop", ReceivedArguments::Value(arguments)).await;
-        let (name, text) = (&peer.name, reply.text);
+    let unreached = by_call
+        .into_iter()
+        .filter(|(name, _)| !reached.contains(name));
+    lines.extend(unreached.map(|(name, text)| {
         Err(refusal!(
             "{name}: no emergency stop reached it; an ordinary one: {text}"
         ))
-    });
-    lines.extend(futures::future::join_all(ordinary_stops).await);
+    }));
     VerbReply::from_lines(lines)
 }
 

@@ -381,6 +381,48 @@ async fn a_stop_of_another_node_leaves_this_one_alone() {
     assert!(!stopped.is_error, "{}", stopped.text);
 }
 
+/// The hub's own arm does not answer, so that its emergency stop takes seconds; the other node is told before that is over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_emergency_stop_of_all_waits_for_no_arm() {
+    const LEAD_MIN: Duration = Duration::from_millis(700);
+    let beside = Bench::at_test_rate();
+    let (arm, port) = beside.sim(&[]);
+    let left = Member::start("name = \"left\"\n", &[], &[]);
+    let file = format!(
+        "name = \"hub\"\n[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = {port:?}\ncalibrated = \"elsewhere\"\n{}",
+        peer("left", left.address())
+    );
+    let hub = Member::start(&file, &["--enable", "long"], &[]);
+    let (here, there) = (hub.client().await, hub.client().await);
+    let looking = left.client().await;
+    let drawing = async {
+        let arguments = json!({"node": "left", "scene": "long"});
+        tokio::join!(
+            call(&here, "stroke", json!({"scene": "long"})),
+            call(&there, "stroke", arguments)
+        )
+    };
+    let stopping = async {
+        until(&looking, "left", is_moving).await;
+        let own = hub.client().await;
+        until(&own, "hub", is_moving).await;
+        arm.signal(Signal::STOP);
+        let stop = hub.bench.command(&["fleet", "stop", "--emergency"]);
+        let ended = tokio::task::spawn_blocking(move || {
+            let mut stop = stop;
+            stop.output().unwrap();
+            Instant::now()
+        });
+        until(&looking, "left", |node| !is_moving(node)).await;
+        let stood = Instant::now();
+        let ended = ended.await.unwrap();
+        arm.signal(Signal::CONT);
+        ended.saturating_duration_since(stood)
+    };
+    let (_, lead) = tokio::join!(drawing, stopping);
+    assert!(lead > LEAD_MIN, "{lead:?}");
+}
+
 /// Accepts the next connection and reads from it until its bytes hold these words.
 fn accepted(listener: &TcpListener, words: &str) -> TcpStream {
     let began = Instant::now();
