@@ -128,7 +128,7 @@ pub enum RemoteCallError {
     #[error("it cannot be reached: {0}")]
     Unreached(String),
     /// It may have received the call; its answer is lost.
-    #[error("the connection broke: {0}")]
+    #[error("its answer is lost: {0}")]
     Lost(String),
     /// It answered that it rejects the call.
     #[error("it does not take the call: {0}")]

@@ -11,7 +11,8 @@ use call::{CallHop, QueueTag, ReceivedArguments, StopOrder, ToolAnswer};
 use futures::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use rmcp::model::{
-    JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification, ServerResult,
+    ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification,
+    ServerResult,
 };
 use serde_json::{Value, json};
 
@@ -140,14 +141,18 @@ pub async fn forward_call(
     let status = response.status();
     if status.is_success() && http_client::kind(&response) == http_client::STREAM {
         let mut events = http_client::events(response);
+        let mut has_begun = false;
         loop {
             let event = tokio::time::timeout(quiet, events.next());
             let event = event.await.map_err(|_| silence())?;
             let event =
                 event.ok_or_else(|| ForwardError::Lost("it ended without an answer".into()))?;
             let event = event.map_err(|error| ForwardError::Lost(error.to_string()))?;
-            if let Some(answer) = parse_event(event.data.as_deref(), progress.as_ref())? {
-                return Ok(answer);
+            match parse_event(event.data.as_deref(), progress.as_ref())? {
+                PeerEvent::Answer(answer) => return Ok(answer),
+                PeerEvent::Error(error) => return Err(failure(error, has_begun)),
+                PeerEvent::Progress => has_begun = true,
+                PeerEvent::Other => {}
             }
         }
     }
@@ -156,8 +161,11 @@ pub async fn forward_call(
     let body = body.await.map_err(|_| silence())??;
     let text = String::from_utf8_lossy(&body);
     if status.is_success() && is_json {
-        let answer = parse_event(Some(&text), None)?;
-        return answer.ok_or_else(no_result);
+        return match parse_event(Some(&text), None)? {
+            PeerEvent::Answer(answer) => Ok(answer),
+            PeerEvent::Error(error) => Err(failure(error, false)),
+            PeerEvent::Progress | PeerEvent::Other => Err(no_result()),
+        };
     }
     let reason = refusal_text(status, &text);
     Err(match is_refusal(status) {
@@ -182,35 +190,52 @@ fn message(call: &ForwardedCall) -> Value {
     json!({ "jsonrpc": "2.0", "id": CALL_ID, "method": "tools/call", "params": params })
 }
 
-/// Parses an event; returns the answer if this is it.
+/// What another node says of the call.
+#[derive(Debug)]
+enum PeerEvent {
+    Answer(ToolAnswer),
+    Error(ErrorData),
+    Progress,
+    Other,
+}
+
+/// Returns what an error in place of an answer says of the call: it was not taken, unless it had begun or broke on the way.
+fn failure(error: ErrorData, has_begun: bool) -> ForwardError {
+    let reason = error.message.into_owned();
+    match has_begun || error.code == ErrorCode::INTERNAL_ERROR {
+        true => ForwardError::Lost(format!("it answered with an error: {reason}")),
+        false => ForwardError::Refused(reason),
+    }
+}
+
+/// Parses an event, and passes progress on.
 fn parse_event(
     data: Option<&str>,
     progress: Option<&ProgressSender>,
-) -> Result<Option<ToolAnswer>, ForwardError> {
+) -> Result<PeerEvent, ForwardError> {
     let Some(data) = data.filter(|data| !data.trim().is_empty()) else {
-        return Ok(None);
+        return Ok(PeerEvent::Other);
     };
     let message: ServerJsonRpcMessage = serde_json::from_str(data)
         .map_err(|error| ForwardError::Lost(format!("its answer cannot be read: {error}")))?;
     match message {
         JsonRpcMessage::Response(response) => match response.result {
             ServerResult::CallToolResult(result) if response.id == RequestId::Number(CALL_ID) => {
-                Ok(Some(answer_from_result(result)))
+                Ok(PeerEvent::Answer(answer_from_result(result)))
             }
             _ => Err(no_result()),
         },
-        JsonRpcMessage::Error(error) => {
-            Err(ForwardError::Refused(error.error.message.into_owned()))
-        }
-        JsonRpcMessage::Notification(notice) => {
-            if let (ServerNotification::ProgressNotification(notice), Some(progress)) =
-                (notice.notification, progress)
-            {
-                progress.tell(notice.params.into());
+        JsonRpcMessage::Error(error) => Ok(PeerEvent::Error(error.error)),
+        JsonRpcMessage::Notification(notice) => Ok(match notice.notification {
+            ServerNotification::ProgressNotification(notice) => {
+                if let Some(progress) = progress {
+                    progress.tell(notice.params.into());
+                }
+                PeerEvent::Progress
             }
-            Ok(None)
-        }
-        JsonRpcMessage::Request(_) => Ok(None),
+            _ => PeerEvent::Other,
+        }),
+        JsonRpcMessage::Request(_) => Ok(PeerEvent::Other),
     }
 }
 
@@ -260,6 +285,21 @@ mod tests {
                 matches!(parsed, Err(ForwardError::Lost(_))),
                 "{data}: {parsed:?}"
             );
+        }
+    }
+
+    #[test]
+    fn an_error_says_that_nothing_moved_only_before_anything_has_begun() {
+        for (code, has_begun, is_refused) in [
+            (-32602, false, true),
+            (-32602, true, false),
+            (-32603, false, false),
+            (-32603, true, false),
+        ] {
+            let error = ErrorData::new(ErrorCode(code), "no", None);
+            let failure = failure(error, has_begun);
+            let refuses = matches!(failure, ForwardError::Refused(_));
+            assert_eq!(refuses, is_refused, "{code} {has_begun}");
         }
     }
 

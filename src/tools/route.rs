@@ -361,7 +361,7 @@ fn no_answer(peer: &FleetPeer, tool: &ToolDefinition, failure: &RemoteCallError)
         ) => "nothing moved".to_owned(),
         // The connection is closed by now, so a node that still runs stops what the call moved.
         (ToolEffect::Moves, _) => format!(
-            "whether anything moved is not known; that node stops what this call began; look with sense and node {name}"
+            "whether anything moved is not known; if that node still runs, it stops what this call began; look with sense and node {name}"
         ),
     };
     Reply::failed(format!(
