@@ -151,6 +151,8 @@ pub struct Node {
     run: u64,
     pub(super) passed_on_stops: PassedOnStops,
     pub(super) passed_on_motion: PassedOnMotion,
+    /// Calls of other servers' tools that move something.
+    pub(super) remote_motion: PassedOnMotion,
 }
 
 /// Open files of the state that outlives the node's process.
@@ -361,6 +363,7 @@ impl Node {
             run: random_run(),
             passed_on_stops: PassedOnStops::default(),
             passed_on_motion: PassedOnMotion::default(),
+            remote_motion: PassedOnMotion::default(),
         }
     }
 
@@ -434,10 +437,12 @@ impl Node {
         self.is_ending.load(Ordering::SeqCst)
     }
 
-    /// Counts a stop, and ends every sequence: no further step begins, and no call that arrived before is passed on.
+    /// Counts a stop, and ends every sequence and what other servers' tools move: no further step begins, and no call that arrived
+    /// before is passed on.
     pub fn end_sequences(&self) {
         self.count_stop();
         self.sequences.cancel();
+        self.remote_motion.give_up();
     }
 
     /// Returns the forgiveness profile for calls.

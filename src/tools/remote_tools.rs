@@ -1,13 +1,18 @@
 //! Tools of other MCP servers, called through [`RemoteTools`].
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use super::dispatch::ToolContext;
-use super::reply::Reply;
+use super::dispatch::{ToolContext, ToolRequest};
+use super::reply::{Reply, refused};
+use super::{AttachedArm, Node};
 use call::Refusal;
+use catalogue::ToolEffect;
 use config::ServerEntry;
 use fleet::{RemoteCallWatch, ToolAnswer};
+use permit::StopLatch;
 
 /// Client for the tools of other MCP servers.
 pub trait RemoteTools: Send + Sync {
@@ -43,7 +48,27 @@ pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str
         tool: tool.to_owned(),
         arguments: ctx.reading.understood.clone(),
     };
-    let answer = client.call(call, ctx.watch.clone()).await;
+    let moves = ctx.tool.effect == ToolEffect::Moves;
+    // Before the stops are looked at: one that comes later cancels the call.
+    let stopped = ctx.node.remote_motion.token();
+    if moves && let Err(reply) = ctx.node.check_unstopped(ctx.request) {
+        return *reply;
+    }
+    let watch = RemoteCallWatch {
+        cancelled: ctx.watch.cancelled.child_token(),
+        ..ctx.watch.clone()
+    };
+    let cancelled = watch.cancelled.clone();
+    let mut calling = client.call(call, watch);
+    let answer = tokio::select! {
+        answer = &mut calling => answer,
+        () = stopped.cancelled(), if moves => {
+            // The server is told, within its time limit.
+            cancelled.cancel();
+            let _ = calling.await;
+            return stopped_there(tool, &name);
+        }
+    };
     match answer {
         Ok(answer) => reply_from(answer),
         Err(error) => Reply::failed(format!("{tool} of {name}: {error}")).with("code", "server"),
@@ -51,12 +76,46 @@ pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str
     .with("server", name)
 }
 
+impl Node {
+    /// Refuses what would move something on another server after a stop that came later than the call, or that a reset has not ended.
+    fn check_unstopped(&self, request: &ToolRequest) -> Result<(), Box<Reply>> {
+        if self.has_heard_stop_since(&request.arrived) {
+            return Err(refused("stopped", "a stop came after this call"));
+        }
+        let is_stopped = |arm: &&Arc<AttachedArm>| {
+            let latched = arm.permits().latched();
+            matches!(
+                latched,
+                Some(StopLatch::Stopped(_) | StopLatch::Emergency(_))
+            )
+        };
+        match self.arms.iter().find(is_stopped) {
+            Some(arm) => Err(refused(
+                "stopped",
+                format!("a stop of the arm {} stands; `reset` comes first", arm.name),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns the answer to a call that a stop cancelled.
+fn stopped_there(tool: &str, server: &str) -> Reply {
+    Reply::failed(format!(
+        "a stop cancelled {tool} of {server}; whether anything still moves there is not known: look there"
+    ))
+    .with("code", "stopped")
+    .with("server", server)
+}
+
+/// Returns the answer of another server. One whose data say that it was no success is an error, even if it is not marked as one.
 fn reply_from(answer: ToolAnswer) -> Reply {
     let text = match answer.text.as_str() {
         "" => "it answered without words",
         text => text,
     };
-    let mut reply = if answer.is_error {
+    let is_failure = answer.structured.get("success") == Some(&Value::Bool(false));
+    let mut reply = if answer.is_error || is_failure {
         Reply::failed(text).with("code", "server")
     } else {
         Reply::done(text)
@@ -72,4 +131,20 @@ fn reply_from(answer: ToolAnswer) -> Reply {
 fn server_name(server: &ServerEntry) -> String {
     let name = server.url.as_ref().or(server.command.as_ref());
     name.cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_whose_data_say_that_it_failed_is_an_error() {
+        for (success, is_error) in [(true, false), (false, true)] {
+            let answer = ToolAnswer {
+                structured: Map::from_iter([("success".to_owned(), success.into())]),
+                ..ToolAnswer::default()
+            };
+            assert_eq!(reply_from(answer).is_error, is_error);
+        }
+    }
 }

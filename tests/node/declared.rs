@@ -673,6 +673,38 @@ async fn a_stop_ends_a_sequence_and_what_is_left_is_not_begun() {
     );
 }
 
+/// What another server moves is stopped with the arms of this node, and is not moved again before a reset.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_cancels_what_another_server_moves() {
+    let there = bench("");
+    let there = there.serve(&[]);
+    let file = format!(
+        "[[tools]]\nname = \"ask_peer\"\ndescription = \"Draw there\"\nserver = {{ url = \"{}\" }}\ntool = \"stroke\"\n",
+        there.url
+    );
+    let bench = bench(&file);
+    let args = with(&bench, &[]);
+    let served = bench.serve(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let (asking, stopping, looking) = (
+        client::connect(&served.url).await.unwrap(),
+        client::connect(&served.url).await.unwrap(),
+        client::connect(&there.url).await.unwrap(),
+    );
+    let short = || ReceivedArguments::Value(json!({"scene": "short"}));
+    let (asked, stopped) = tokio::join!(asking.call("ask_peer", short(), nobody()), async {
+        moving(&looking).await;
+        let stopped = stopping.call("stop", ReceivedArguments::Absent, nobody());
+        let stopped = stopped.await.unwrap();
+        until(&looking, "stopped").await;
+        stopped
+    });
+    assert!(!stopped.is_error, "{}", stopped.text);
+    let again = asking.call("ask_peer", short(), nobody()).await;
+    for answer in [asked.unwrap(), again.unwrap()] {
+        assert_eq!(answer.structured["code"], "stopped", "{}", answer.text);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_that_a_busy_arm_refused_does_not_take_the_others_job_for_its_own() {
     let bench = bench(TOOLS);
