@@ -107,7 +107,12 @@ fn parse_address(address: &str) -> Result<SnapshotTarget, CameraFailure> {
         return Err(invalid());
     }
     let host = uri.host().ok_or_else(invalid)?;
-    let host = format!("{host}:{}", uri.port_u16().unwrap_or(80));
+    let after_host = authority.and_then(|authority| authority.as_str().strip_prefix(host));
+    let port: u16 = match after_host.unwrap_or_default().trim_start_matches(':') {
+        "" => 80,
+        port => port.parse().map_err(|_| invalid())?,
+    };
+    let host = format!("{host}:{port}");
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let path = path.parse().map_err(|_| invalid())?;
     Ok(SnapshotTarget { host, path })

@@ -325,6 +325,7 @@ async fn invalid_addresses_are_refused() {
         "http://name:word@10.0.0.9/",
         "http://",
         "ftp://x/",
+        "http://10.0.0.9:80000/a.jpg",
     ] {
         let camera = CameraHandle::new(
             "top",

@@ -71,14 +71,23 @@ impl PeerEntry {
     pub fn url(&self) -> Option<String> {
         let address = self.address.trim();
         if let Some((scheme, rest)) = address.split_once("://") {
-            return (matches!(scheme, "http" | "https") && !rest.is_empty())
-                .then(|| address.to_owned());
+            let is_valid = matches!(scheme, "http" | "https") && !rest.is_empty();
+            return (is_valid && is_port_possible(rest)).then(|| address.to_owned());
         }
         let (host, port) = address.rsplit_once(':')?;
         let is_valid = !host.is_empty() && !host.contains(['/', ' ']);
         let port: u16 = port.parse().ok()?;
         is_valid.then(|| format!("http://{host}:{port}/mcp"))
     }
+}
+
+/// Returns whether the port of an address without its scheme is at most 65535, if it names one.
+fn is_port_possible(address: &str) -> bool {
+    let authority = address.split(['/', '?', '#']).next().unwrap_or_default();
+    // The colons of an IPv6 address and of a user's password come before these.
+    let host = authority.rsplit(['@', ']']).next().unwrap_or_default();
+    let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+    port.is_empty() || port.parse::<u16>().is_ok()
 }
 
 /// Time limits and retries for asking other nodes.
@@ -275,6 +284,11 @@ mod tests {
             ("left.local:80", Some("http://left.local:80/mcp")),
             ("http://left/mcp", Some("http://left/mcp")),
             ("https://left/mcp", Some("https://left/mcp")),
+            ("http://[::1]:8700/mcp", Some("http://[::1]:8700/mcp")),
+            ("http://[::1]/mcp", Some("http://[::1]/mcp")),
+            ("http://left:99999/mcp", None),
+            ("https://[::1]:99999", None),
+            ("left:99999", None),
             ("ftp://left", None),
             ("left", None),
             ("left:port", None),

@@ -34,7 +34,7 @@ pub(super) const STREAM: &str = "text/event-stream";
 #[derive(Debug, thiserror::Error)]
 pub enum HttpClientError {
     /// The address is not one this client can reach.
-    #[error("{0} is no address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp")]
+    #[error("{0} is no address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp, with a PORT up to 65535")]
     Address(String),
     /// The host did not answer.
     #[error(
@@ -221,11 +221,18 @@ fn target(uri: &Uri) -> Result<RequestTarget, HttpClientError> {
     Ok(RequestTarget { host, path, secure })
 }
 
-/// Returns `host:port` of an address, with the standard port if it names none.
+/// Returns `host:port` of an address, with the standard port if it names none; `None` if its port is beyond 65535.
 pub(super) fn host_and_port(uri: &Uri) -> Option<String> {
-    let is_secure = uri.scheme_str() == Some("https");
-    let port = uri.port_u16().unwrap_or(if is_secure { 443 } else { 80 });
-    Some(format!("{}:{port}", uri.host()?))
+    let authority = uri.authority()?;
+    let (host, text) = (authority.host(), authority.as_str());
+    let after_user = text.rsplit_once('@').map_or(text, |(_, after)| after);
+    let after_host = after_user.strip_prefix(host)?;
+    let port: u16 = match (after_host.trim_start_matches(':'), uri.scheme_str()) {
+        ("", Some("https")) => 443,
+        ("", _) => 80,
+        (port, _) => port.parse().ok()?,
+    };
+    Some(format!("{host}:{port}"))
 }
 
 pub(super) fn kind(response: &Response<Incoming>) -> &str {
@@ -367,4 +374,27 @@ async fn answer(
     let body = read(response).await?;
     let message: ServerJsonRpcMessage = serde_json::from_slice(&body)?;
     Ok(StreamableHttpPostResponse::Json(message, session))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_cannot_be_is_not_replaced_by_another() {
+        for (address, expected) in [
+            ("http://left/mcp", Some("left:80")),
+            ("https://left/mcp", Some("left:443")),
+            ("http://1:8701/mcp", Some("1:8701")),
+            ("http://[::1]:8700/mcp", Some("[::1]:8700")),
+            ("http://me@left:8700/mcp", Some("left:8700")),
+            ("http://127.0.0.1:87000/operator", None),
+            ("https://left:65536/mcp", None),
+        ] {
+            let uri: Uri = address.parse().unwrap();
+            assert_eq!(host_and_port(&uri).as_deref(), expected, "{address}");
+            assert_eq!(target(&uri).is_ok(), expected.is_some(), "{address}");
+        }
+    }
 }
