@@ -52,6 +52,8 @@ pub struct ForwardedCall {
     pub arguments: ReceivedArguments,
     /// Longest silence after which the other node is given up.
     pub quiet: Duration,
+    /// Longest answer, or event of a stream, that is read.
+    pub answer_bytes_max: usize,
 }
 
 /// Reason why a call has no answer.
@@ -140,7 +142,7 @@ pub async fn forward_call(
     let response = response.await.map_err(|_| silence())??;
     let status = response.status();
     if status.is_success() && http_client::kind(&response) == http_client::STREAM {
-        let mut events = http_client::events(response);
+        let mut events = http_client::events(response, call.answer_bytes_max);
         let mut has_begun = false;
         loop {
             let event = tokio::time::timeout(quiet, events.next());
@@ -157,7 +159,7 @@ pub async fn forward_call(
         }
     }
     let is_json = http_client::kind(&response) == http_client::JSON;
-    let body = tokio::time::timeout(quiet, http_client::read(response));
+    let body = tokio::time::timeout(quiet, http_client::read(response, call.answer_bytes_max));
     let body = body.await.map_err(|_| silence())??;
     let text = String::from_utf8_lossy(&body);
     if status.is_success() && is_json {

@@ -8,7 +8,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::TokioIo;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
@@ -34,7 +34,9 @@ pub(super) const STREAM: &str = "text/event-stream";
 #[derive(Debug, thiserror::Error)]
 pub enum HttpClientError {
     /// The address is not one this client can reach.
-    #[error("{0} is no address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp, with a PORT up to 65535")]
+    #[error(
+        "{0} is no address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp, with a PORT up to 65535"
+    )]
     Address(String),
     /// The host did not answer.
     #[error(
@@ -63,6 +65,12 @@ pub enum HttpClientError {
     /// The answer could not be read.
     #[error("the answer could not be read: {0}")]
     Answer(String),
+}
+
+impl HttpClientError {
+    fn too_long(bytes_max: usize) -> Self {
+        Self::Answer(format!("it is longer than {bytes_max} bytes"))
+    }
 }
 
 type TransportFailure = StreamableHttpError<HttpClientError>;
@@ -179,7 +187,7 @@ async fn exchange(
         headers: HashMap::new(),
     };
     let response = send(head.request(method, url, body)?).await?;
-    Ok((response.status(), read(response).await?))
+    Ok((response.status(), read(response, ANSWER_BYTES_MAX).await?))
 }
 
 /// Connects to `host:port`; with TLS if `secure` names the host that the certificate must be for.
@@ -241,13 +249,24 @@ pub(super) fn kind(response: &Response<Incoming>) -> &str {
     kind.split(';').next().unwrap_or_default().trim()
 }
 
-pub(super) async fn read(response: Response<Incoming>) -> Result<Bytes, HttpClientError> {
-    let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect();
+/// Reads a body of at most so many bytes.
+pub(super) async fn read(
+    response: Response<Incoming>,
+    bytes_max: usize,
+) -> Result<Bytes, HttpClientError> {
+    let body = Limited::new(response.into_body(), bytes_max).collect();
     let body = body.await.map(|body| body.to_bytes());
-    body.map_err(|error| HttpClientError::Answer(error.to_string()))
+    body.map_err(|error| match error.is::<LengthLimitError>() {
+        true => HttpClientError::too_long(bytes_max),
+        false => HttpClientError::Answer(error.to_string()),
+    })
 }
 
-pub(super) fn events(response: Response<Incoming>) -> BoxStream<'static, Result<Sse, SseError>> {
+/// Reads a stream of events of at most so many bytes each.
+pub(super) fn events(
+    response: Response<Incoming>,
+    bytes_max: usize,
+) -> BoxStream<'static, Result<Sse, SseError>> {
     let chunks = response.into_body().into_data_stream();
     let mut unfinished = 0_usize;
     let bounded = chunks.map(move |chunk| {
@@ -256,9 +275,8 @@ pub(super) fn events(response: Response<Incoming>) -> BoxStream<'static, Result<
             Some(end) => chunk.len() - end,
             None => unfinished.saturating_add(chunk.len()),
         };
-        if unfinished > ANSWER_BYTES_MAX {
-            let reason = format!("an event is longer than {ANSWER_BYTES_MAX} bytes");
-            return Err(HttpClientError::Answer(reason));
+        if unfinished > bytes_max {
+            return Err(HttpClientError::too_long(bytes_max));
         }
         Ok(chunk)
     });
@@ -275,7 +293,7 @@ fn event_end(chunk: &[u8]) -> Option<usize> {
 /// Returns the server's error in one line.
 async fn complaint(response: Response<Incoming>) -> TransportFailure {
     let status = response.status();
-    let body = read(response).await.unwrap_or_default();
+    let body = read(response, ANSWER_BYTES_MAX).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
     let text: String = text.chars().take(COMPLAINT_CHARS_MAX).collect();
     StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("{status}: {text}")))
@@ -310,9 +328,10 @@ impl StreamableHttpClient for HttpClient {
         let session = response.headers().get(SESSION);
         let session = session.and_then(|id| Some(id.to_str().ok()?.to_owned()));
         match kind(&response) {
-            STREAM if status.is_success() => {
-                Ok(StreamableHttpPostResponse::Sse(events(response), session))
-            }
+            STREAM if status.is_success() => Ok(StreamableHttpPostResponse::Sse(
+                events(response, ANSWER_BYTES_MAX),
+                session,
+            )),
             JSON => answer(response, session).await,
             _ => Err(complaint(response).await),
         }
@@ -360,7 +379,7 @@ impl StreamableHttpClient for HttpClient {
             (StatusCode::METHOD_NOT_ALLOWED, _) => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)
             }
-            (status, STREAM) if status.is_success() => Ok(events(response)),
+            (status, STREAM) if status.is_success() => Ok(events(response, ANSWER_BYTES_MAX)),
             _ => Err(complaint(response).await),
         }
     }
@@ -371,7 +390,7 @@ async fn answer(
     response: Response<Incoming>,
     session: Option<String>,
 ) -> Result<StreamableHttpPostResponse, TransportFailure> {
-    let body = read(response).await?;
+    let body = read(response, ANSWER_BYTES_MAX).await?;
     let message: ServerJsonRpcMessage = serde_json::from_slice(&body)?;
     Ok(StreamableHttpPostResponse::Json(message, session))
 }

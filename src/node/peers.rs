@@ -18,6 +18,12 @@ use super::remote_tools::forward_progress;
 /// Longest token file.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
+/// Longest report of another node about itself: a list repeats each, on the thread that hears stops.
+const REPORT_BYTES_MAX: usize = 128 * 1024;
+
+/// Longest answer to any other call: a node's own pictures, and as much text.
+const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+
 /// The peers of a node file.
 struct PeerDirectory {
     entries: Vec<PeerEntry>,
@@ -96,6 +102,10 @@ fn forwarded_call(
     let not_an_address =
         || RemoteCallError::Unreached(format!("{} is not an address", entry.address));
     let url = entry.url().ok_or_else(not_an_address)?;
+    let answer_bytes_max = match call.tool.as_str() {
+        "list_nodes" => REPORT_BYTES_MAX,
+        _ => ANSWER_BYTES_MAX,
+    };
     Ok(ForwardedCall {
         url,
         token: token(entry).map_err(RemoteCallError::Unreached)?,
@@ -103,6 +113,7 @@ fn forwarded_call(
         tool: call.tool,
         arguments: call.arguments,
         quiet,
+        answer_bytes_max,
     })
 }
 

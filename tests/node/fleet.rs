@@ -445,6 +445,34 @@ fn accepted(listener: &TcpListener, words: &str) -> TcpStream {
     stream
 }
 
+/// What another node says at length was repeated to every caller, on the thread that hears stops.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_of_another_node_that_is_too_long_is_not_kept() {
+    let left = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hub = hub(&peer("left", &left.local_addr().unwrap().to_string()));
+    let scenes = vec!["a scene"; 20_000];
+    let own = json!({"this": true, "name": "left", "arms": [], "scenes": scenes});
+    let result = json!({"content": [], "structuredContent": {"success": true, "nodes": [own]}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string();
+    let answering = thread::spawn(move || {
+        let mut stream = accepted(&left, "list_nodes");
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+        let length = body.len();
+        // It is hung up on in the middle.
+        let _ = write!(stream, "{head}\r\nContent-Length: {length}\r\n\r\n{body}");
+    });
+    let client = hub.client().await;
+    let (nodes, _) = list(&client).await;
+    let left = find(&nodes, "left");
+    assert_eq!(left["reachable"], false, "{left:#}");
+    assert!(
+        left.to_string().contains("longer than 131072 bytes"),
+        "{left:#}"
+    );
+    assert_eq!(left.get("last_seen"), None);
+    answering.join().unwrap();
+}
+
 /// The other node's first connection breaks without an answer once the caller has gone; the stop is sent again.
 #[test]
 fn a_stop_of_another_node_is_carried_on_though_its_caller_goes() {
