@@ -72,6 +72,11 @@ impl PageServices for NodePageServices {
         http_auth::run_verb(&self.node, caller, verb, arrived)
     }
 
+    fn stop_in(&self, verb: &[u8]) -> Option<bool> {
+        let verb = OperatorVerb::read(&self.node, verb).ok()?;
+        verb.stops().then(|| verb.is_emergency())
+    }
+
     fn sense(&self, caller: String, arm: Option<String>) -> BoxFuture<'static, ToolAnswer> {
         let mut arguments = json!({"debug": true});
         if let (Some(arguments), Some(arm)) = (arguments.as_object_mut(), arm)

@@ -31,6 +31,14 @@ pub(super) enum PageRefusal {
         /// Its role.
         role: String,
     },
+    /// A refused verb was a stop, which was carried out all the same.
+    #[error("{refusal}; it names a stop, so every arm of this node was told to stop: {outcome}")]
+    Stopped {
+        /// Reason why the verb is refused.
+        refusal: Box<Self>,
+        /// Outcome of the stop, as text.
+        outcome: String,
+    },
     /// The token or code is not valid.
     #[error("{0}")]
     Login(String),
@@ -61,6 +69,7 @@ impl PageRefusal {
         match self {
             Self::OtherSite | Self::OtherOrigin(_) | Self::NotByScript => StatusCode::FORBIDDEN,
             Self::Role { .. } | Self::PlainText => StatusCode::FORBIDDEN,
+            Self::Stopped { refusal, .. } => refusal.status(),
             Self::NoSession | Self::Login(_) => StatusCode::UNAUTHORIZED,
             Self::Twice => StatusCode::CONFLICT,
             Self::Body(_) => StatusCode::BAD_REQUEST,

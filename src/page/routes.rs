@@ -426,8 +426,15 @@ async fn sense(State(door): SharedDoor, request: Request) -> Result<Response, Pa
 async fn operate(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
     let arrived = door.node.stamp_arrival();
     check_command(request.headers(), door.scheme)?;
-    let identity = door.operator(request.headers()).await?;
-    door.check_new(request.headers())?;
+    let admitted = door.operator(request.headers()).await;
+    let admitted = admitted.and_then(|identity| {
+        door.check_new(request.headers())?;
+        Ok(identity)
+    });
+    let identity = match admitted {
+        Ok(identity) => identity,
+        Err(refusal) => return Err(hear_stop(&door, request, refusal).await),
+    };
     let body = body_of(request, door.services.verb_bytes_max()).await?;
     let reply = door
         .services
@@ -436,6 +443,21 @@ async fn operate(State(door): SharedDoor, request: Request) -> Result<Response, 
         .await
         .map_err(|error| PageRefusal::Body(error.into()))?;
     Ok(json_response(&reply))
+}
+
+/// Carries out the stop in a refused verb, as for any browser that shows the page; the refusal then says so.
+async fn hear_stop(door: &PageDoor, request: Request, refusal: PageRefusal) -> PageRefusal {
+    let caller = door.stop_caller(request.headers());
+    let Ok(body) = body_of(request, SHORT_BYTES_MAX).await else {
+        return refusal;
+    };
+    let Some(emergency) = door.services.stop_in(&body) else {
+        return refusal;
+    };
+    PageRefusal::Stopped {
+        refusal: Box::new(refusal),
+        outcome: door.services.stop(caller, emergency).await.words,
+    }
 }
 
 async fn stop(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {

@@ -23,6 +23,9 @@ pub trait PageServices: Send + Sync + 'static {
         arrived: ArrivalStamp,
     ) -> BoxFuture<'static, Result<Value, Refusal>>;
 
+    /// Returns whether a verb is a stop, and if so whether it is an emergency stop.
+    fn stop_in(&self, verb: &[u8]) -> Option<bool>;
+
     /// Senses an arm with its cameras and its bus; if none is named, the only one. Moves nothing.
     fn sense(&self, caller: String, arm: Option<String>) -> BoxFuture<'static, ToolAnswer>;
 

@@ -487,6 +487,14 @@ fn a_session_has_the_role_of_its_token_and_ends_with_it() {
         true,
         "nothing was disabled"
     );
+    // A stop needs no role, wherever it is sent.
+    let refused = viewing.operate("two", &json!({"verb": "stop"}));
+    assert_eq!(refused.status, 403, "{}", refused.body);
+    assert!(
+        refused.body.contains("was told to stop"),
+        "{}",
+        refused.body
+    );
 }
 
 #[test]
