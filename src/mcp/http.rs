@@ -52,6 +52,12 @@ use super::wide_ids;
 /// Longest body that is read.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// Name of the tool that a refused stop is recorded under, whatever it was called.
+const STOP: &str = "stop";
+
+/// Kinds of answers that the protocol library wants a client to accept.
+const ACCEPT_BOTH: &str = "application/json, text/event-stream";
+
 /// The header that repeats the name of the tool that is called.
 const NAME: &str = "mcp-name";
 
@@ -422,6 +428,28 @@ impl<H: ServerHandler + Clone> HttpRoutes<H> {
         }))
     }
 
+    /// Records a stop that was carried out and whose call is refused: no call follows that would be recorded.
+    fn record_refused_stop(&self, sender: Option<&VerifiedIdentity>) {
+        if let Some(service) = &self.service {
+            service.stray_stop(STOP, sender);
+        }
+    }
+
+    /// Carries out the stop in the body of a request that is no POST; returns the request without its body, and whether there
+    /// was a stop.
+    async fn hear_body(&self, request: Request) -> Result<(Request, bool), Response> {
+        let (parts, body) = request.into_parts();
+        let sender = parts.extensions.get::<VerifiedIdentity>();
+        let mut kept = self.kept_body(sender);
+        let (body, _) =
+            read_body(&parts.headers, body, BODY_BYTES_MAX, &self.long, &mut kept).await?;
+        let is_stopped = self
+            .service
+            .as_ref()
+            .is_some_and(|service| stray_stop::stop_in_unreadable(&body, service.as_ref(), sender));
+        Ok((Request::from_parts(parts, Body::empty()), is_stopped))
+    }
+
     async fn answer(&self, mode: ResponseMode, request: Request) -> Response {
         match mode {
             ResponseMode::Session => self.answer_in_session(request).await,
@@ -543,11 +571,7 @@ async fn handle_request<H: ServerHandler + Clone>(
     }
     let foreign = routes.refuse_foreign_session(request.headers());
     if request.method() != Method::POST {
-        return match foreign {
-            Some(refused) => refused,
-            // Opens a standing stream, or ends a session.
-            None => routes.answer(ResponseMode::Session, request).await,
-        };
+        return answer_other_method(&routes, request, foreign).await;
     }
     let (mut parts, body) = request.into_parts();
     let mut kept = routes.kept_body(parts.extensions.get());
@@ -556,8 +580,10 @@ async fn handle_request<H: ServerHandler + Clone>(
     let (body, received) = match read {
         Ok(read) => read,
         Err(refused) => {
-            stop_by_header(routes.service.as_deref(), &parts);
-            return refused;
+            return match stop_by_header(routes.service.as_deref(), &parts) {
+                true => tell_of_stop(refused, None).await,
+                false => refused,
+            };
         }
     };
     let judge = MessageJudge {
@@ -577,21 +603,59 @@ async fn handle_request<H: ServerHandler + Clone>(
                 return post(&routes, parts, accepted, memory).await;
             }
             let sender = parts.extensions.get::<VerifiedIdentity>();
-            if stray_stop::preempt(&accepted.message, service.as_ref(), sender) {
-                tracing::warn!("a stop in the arguments of a call without its session was done");
+            if !stray_stop::preempt(&accepted.message, service.as_ref(), sender) {
+                return refused;
             }
-            refused
+            service.stray_stop(STOP, sender);
+            tell_of_stop(refused, accepted.id.as_ref()).await
         }
         (intake, _) => answer_admitted(&routes, parts, intake, memory).await,
     }
 }
 
-/// Carries out the stop that a header names if the body of the call could not be read.
-fn stop_by_header(service: Option<&dyn McpService>, parts: &http::request::Parts) {
-    let name = parts.headers.get(NAME).and_then(|name| name.to_str().ok());
-    if let (Some(service), Some(name)) = (service, name) {
-        service.stray_stop(name, parts.extensions.get::<VerifiedIdentity>());
+/// Answers a request that is no POST; a stop in its body is carried out all the same.
+async fn answer_other_method<H: ServerHandler + Clone>(
+    routes: &HttpRoutes<H>,
+    request: Request,
+    foreign: Option<Response>,
+) -> Response {
+    let (request, is_stopped) = match routes.hear_body(request).await {
+        Ok(heard) => heard,
+        Err(refused) => return refused,
+    };
+    let response = match foreign {
+        Some(refused) => refused,
+        // Opens a standing stream, or ends a session.
+        None => routes.answer(ResponseMode::Session, request).await,
+    };
+    match is_stopped && !response.status().is_success() {
+        true => tell_of_stop(response, None).await,
+        false => response,
     }
+}
+
+/// Carries out the stop that a header names if the body of the call could not be read; returns whether there was one.
+fn stop_by_header(service: Option<&dyn McpService>, parts: &http::request::Parts) -> bool {
+    let name = parts.headers.get(NAME).and_then(|name| name.to_str().ok());
+    let sender = parts.extensions.get::<VerifiedIdentity>();
+    service
+        .zip(name)
+        .is_some_and(|(service, name)| service.stray_stop(name, sender))
+}
+
+/// Adds to the refusal of a request that its stop was carried out; a refusal in plain text becomes JSON.
+async fn tell_of_stop(refused: Response, id: Option<&Value>) -> Response {
+    let (mut parts, body) = refused.into_parts();
+    let body = body.collect().await;
+    let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+    let reply = serde_json::from_slice(&body).unwrap_or_else(|_| {
+        let reason = String::from_utf8_lossy(&body);
+        message_intake::refusal(message_intake::INVALID_REQUEST, id.cloned(), reason.trim())
+    });
+    let told = json(parts.status, &stray_stop::with_stop_notice(reply, true));
+    parts.headers.remove(CONTENT_LENGTH);
+    parts.headers.extend(told.headers().clone());
+    Response::from_parts(parts, told.into_body())
 }
 
 async fn answer_admitted<H: ServerHandler + Clone>(
@@ -760,15 +824,19 @@ async fn post<H: ServerHandler + Clone>(
     };
     let kept = (CountedRequest::new(&routes.calls), memory);
     let headers = &mut parts.headers;
-    let takes_both = HeaderValue::from_static("application/json, text/event-stream");
-    headers.insert(ACCEPT, takes_both);
+    headers.insert(ACCEPT, HeaderValue::from_static(ACCEPT_BOTH));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let body = accepted.message.to_string();
     headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     let hung_up = open.hung_up.clone();
+    let sender = parts.extensions.get::<VerifiedIdentity>().cloned();
     parts.extensions.insert(open);
     let request = Request::from_parts(parts, Body::from(body));
     let mut response = answer_sender(routes, mode, request, hung_up, is_call, kept).await;
+    if is_stop && !response.status().is_success() {
+        routes.record_refused_stop(sender.as_ref());
+        return tell_of_stop(response, accepted.id.as_ref()).await;
+    }
     if accepted.id.as_ref().is_some_and(wide_ids::is_stand_in) {
         response.headers_mut().remove(CONTENT_LENGTH);
         response = response.map(wide_ids::restored_body);

@@ -54,8 +54,8 @@ pub trait McpService: Send + Sync + 'static {
         false
     }
 
-    /// Stops at once if a tool of this name stops, and returns whether it does. The name came in a message that is not a call, so
-    /// no call follows. Must not wait for anything.
+    /// Stops at once if a tool of this name stops, and returns whether it does. The name came in a message that is not a call, or
+    /// that is refused, so no call follows. Must not wait for anything.
     fn stray_stop(&self, tool: &str, sender: Option<&VerifiedIdentity>) -> bool {
         let _ = (tool, sender);
         false

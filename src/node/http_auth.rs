@@ -154,12 +154,12 @@ fn hear_stop(node: &Node, identity: &VerifiedIdentity, text: &[u8]) {
 async fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: Vec<u8>) -> Refusal {
     let verb = OperatorVerb::read_async(node, body).await;
     let stops = verb.as_ref().is_ok_and(OperatorVerb::stops);
-    let stop_note = if stops && node.stray_stop("stop", ActorRank::Planner) {
+    let (name, role) = (&identity.name, &identity.role);
+    let stop_note = if stops && node.stray_stop("stop", ActorRank::Planner, Some(name)) {
         "; it names a stop, so every arm of this node was told to stop"
     } else {
         ""
     };
-    let (name, role) = (&identity.name, &identity.role);
     refusal!("the token `{name}` is a {role}'s; verbs are for operators' tokens{stop_note}")
 }
 

@@ -98,7 +98,8 @@ impl McpService for NodeMcpService {
     }
 
     fn stray_stop(&self, tool: &str, sender: Option<&VerifiedIdentity>) -> bool {
-        self.node.stray_stop(tool, rank(sender, None))
+        let caller = sender.map(|identity| identity.name.as_str());
+        self.node.stray_stop(tool, rank(sender, None), caller)
     }
 
     fn abort_motion(&self) {

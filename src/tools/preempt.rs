@@ -39,15 +39,14 @@ impl Node {
     }
 
     /// Stops every arm at once if a tool of this name stops, and returns whether it does. No call follows, because the
-    /// message that named the tool is not a call.
-    pub fn stray_stop(&self, name: &str, who: ActorRank) -> bool {
+    /// message that named the tool is not a call, or is refused. `caller` is recorded.
+    pub fn stray_stop(&self, name: &str, who: ActorRank, caller: Option<&str>) -> bool {
         if !self.stops(name) {
             return false;
         }
         self.stop_all(who, false);
         let name: String = name.chars().take(80).collect();
-        let entry =
-            json!({"by": who, "tool": name, "message": "a stop in a message that is not a call"});
+        let entry = json!({"by": who, "caller": caller, "tool": name, "message": "a stop in a message that is refused or not a call"});
         self.audit.note("call", entry.to_string());
         true
     }

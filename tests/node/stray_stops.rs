@@ -241,9 +241,13 @@ fn that_nothing_moved_is_not_said_of_an_arm_that_moves() {
 #[test]
 fn a_stop_in_a_body_that_is_no_call_is_done_and_told() {
     let (bench, config) = bench();
-    let served = bench.serve(&["--config", &config]);
+    let state = bench.state();
+    let served = bench.serve(&["--config", &config, "--state", &state]);
     let web = Web(&served);
     let stale = "Mcp-Session-Id: 0123\r\n";
+    let unknown_version = "MCP-Protocol-Version: 1999-01-01\r\n";
+    let other_name =
+        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: stroke\r\n";
     let call = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"stop"}}"#;
     for (headers, body, status) in [
         (
@@ -255,6 +259,8 @@ fn a_stop_in_a_body_that_is_no_call_is_done_and_told() {
         ("", "stop", 400),
         ("", r#"{"jsonrpc":"2.0","id":5,"method":"stop"}"#, 200),
         (stale, call, 404),
+        (unknown_version, call, 400),
+        (other_name, call, 400),
     ] {
         web.draw();
         let (got, answer) = support::post(&served, headers, body);
@@ -264,15 +270,40 @@ fn a_stop_in_a_body_that_is_no_call_is_done_and_told() {
                 answer["result"]["structuredContent"]["state"], "stopped",
                 "{answer:#}"
             ),
-            400 => assert!(
+            _ => assert!(
                 answer.to_string().contains("was told to stop"),
                 "{answer:#}"
             ),
-            _ => {}
         }
         web.until("stopped");
         web.reset();
     }
+    let audit = std::fs::read_to_string(format!("{state}/audit.log")).unwrap();
+    let refused = audit.matches("a stop in a message that is refused").count();
+    assert!(refused >= 6, "{audit}");
+}
+
+#[test]
+fn a_stop_by_another_method_is_done_and_told() {
+    let (bench, config) = bench();
+    let served = bench.serve(&["--config", &config]);
+    let web = Web(&served);
+    let call = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"stop"}}"#;
+    web.draw();
+    let (mut stream, host) = support::connect(&served);
+    let length = call.len();
+    write!(
+        stream,
+        "PUT /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{call}"
+    )
+    .unwrap();
+    let (status, answer) = support::answer(&mut stream);
+    assert_eq!(status, 405);
+    assert!(
+        answer.to_string().contains("was told to stop"),
+        "{answer:#}"
+    );
+    web.until("stopped");
 }
 
 /// Its drawing was still ending, and the arm was reported as busy.
