@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::questions::{self, FULL_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, terminal_output, which_node};
@@ -19,12 +19,19 @@ use serde::de::DeserializeOwned;
 /// Time limit for a report of a node.
 const REPORTED_WITHIN: Duration = Duration::from_secs(20);
 
+/// Time limit for a node's answer to a stop.
+const STOP_ANSWERED_WITHIN: Duration = Duration::from_secs(30);
+
 /// Asks a named node: through its socket, or at its address with a token.
 ///
 /// # Errors
-/// It does not answer, or sends no report in time.
+/// It does not answer, or sends no report or no answer to a stop in time.
 pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
     let asking = send(at, verb);
+    if verb.stops() {
+        let reply = tokio::time::timeout(STOP_ANSWERED_WITHIN, asking).await;
+        return reply.unwrap_or_else(|_| Err(silent_after_stop(at)));
+    }
     if !verb.only_reports() {
         return asking.await;
     }
@@ -35,6 +42,18 @@ pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<Verb
             duration(REPORTED_WITHIN)
         )
     })
+}
+
+fn silent_after_stop(at: &AtArgs) -> anyhow::Error {
+    let socket = at
+        .socket
+        .as_ref()
+        .map(|socket| socket.display().to_string());
+    let address = at.node.clone().or(socket).unwrap_or_default();
+    let limit_s = STOP_ANSWERED_WITHIN.as_secs();
+    anyhow!(
+        "the node at {address} was told to stop and has said nothing for {limit_s} s; whether its arm stands is not known: look at it, cut its power if it moves"
+    )
 }
 
 async fn send(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {

@@ -3,7 +3,6 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use futures::stream::FuturesUnordered;
@@ -61,9 +60,6 @@ pub(super) async fn moving_verb(
     operator_client::moving_verb(&required(options, at).await?, verb).await
 }
 
-/// Time limit for a node's answer to a stop.
-const STOP_ANSWERED_WITHIN: Duration = Duration::from_secs(30);
-
 /// Stops the addressed node or, if several run and none is named, all of them: a stop asks no questions. If a node file is
 /// named, each node is asked for its file and stopped separately, so that one that hangs does not delay another. A node that
 /// does not answer may be the right one, and is stopped too.
@@ -84,7 +80,8 @@ pub(super) async fn stop(
             if by_file && !may_be_addressed(&socket, options).await {
                 return None;
             }
-            let reply = stop_node(&socket, &verb).await;
+            let at = AtArgs::at_socket(socket.clone());
+            let reply = operator_client::ask(&at, &verb).await;
             Some((socket, reply))
         }
     });
@@ -123,18 +120,6 @@ async fn report_each(
 async fn may_be_addressed(socket: &Path, options: &NodeOptions) -> bool {
     let node = running_nodes::described(socket.to_owned()).await;
     node.description.is_none() || node.is_of(options.config.as_deref(), options.state.as_deref())
-}
-
-async fn stop_node(socket: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
-    let at = AtArgs::at_socket(socket.to_owned());
-    let reply = tokio::time::timeout(STOP_ANSWERED_WITHIN, operator_client::ask(&at, verb)).await;
-    reply.unwrap_or_else(|_| {
-        bail!(
-            "the node at {} was told to stop and has said nothing for {} s; whether its arm stands is not known: look at it, cut its power if it moves",
-            socket.display(),
-            STOP_ANSWERED_WITHIN.as_secs()
-        )
-    })
 }
 
 async fn candidates(options: &NodeOptions) -> anyhow::Result<Vec<RunningNode>> {

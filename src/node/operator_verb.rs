@@ -222,7 +222,8 @@ impl OperatorVerb {
     }
 
     /// Returns whether it stops arms, which must not wait for anything.
-    pub(super) fn stops(&self) -> bool {
+    #[must_use]
+    pub fn stops(&self) -> bool {
         matches!(self, Self::Stop | Self::Estop | Self::StopFleet { .. })
     }
 

@@ -7,6 +7,7 @@
 )]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::Command;
@@ -324,6 +325,32 @@ fn a_stop_of_a_named_node_waits_for_no_other_that_hangs() {
         assert!(printed.contains("arm-left: was not moving"), "{printed}");
         assert!(printed.contains("it stands"), "{printed}");
         assert!(!printed.contains("arm-right"), "{printed}");
+    });
+}
+
+/// A stop of a node that is named waited for as long as that node hung.
+#[test]
+fn a_stop_of_a_named_node_that_hangs_ends_and_says_so() {
+    let bench = Bench::new();
+    let socket = bench.path("hung.sock").display().to_string();
+    let _hung = UnixListener::bind(&socket).unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let token = bench.path("node.token").display().to_string();
+    std::fs::write(&token, "sth_hung.token").unwrap();
+    let by_address = ["--node", &address, "--token-file", &token];
+    let (bench, by_address) = (&bench, &by_address);
+    std::thread::scope(|scope| {
+        let stops = [
+            scope.spawn(|| run_with(bench, &["stop", "--socket", &socket])),
+            scope.spawn(move || run_with(bench, &[&["stop"], by_address.as_slice()].concat())),
+            scope.spawn(move || run_with(bench, &[&["estop"], by_address.as_slice()].concat())),
+        ];
+        for stop in stops {
+            let (code, _, errors) = stop.join().unwrap();
+            assert_ne!(code, 0);
+            assert!(errors.contains("has said nothing for 30 s"), "{errors}");
+        }
     });
 }
 
