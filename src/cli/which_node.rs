@@ -38,8 +38,16 @@ pub(super) async fn find(options: &NodeOptions, at: &AtArgs) -> anyhow::Result<O
 /// # Errors
 /// Fails if none runs, with advice to start it, or if several run and nobody is there to pick one.
 pub(super) async fn required(options: &NodeOptions, at: &AtArgs) -> anyhow::Result<AtArgs> {
-    let found = find(options, at).await?;
-    found.with_context(|| absent(options))
+    if let Some(found) = find(options, at).await? {
+        return Ok(found);
+    }
+    if let Some(node) = running_nodes::silent_node().await? {
+        let (options, socket) = (given_options::text(options), node.socket.display());
+        bail!(
+            "no node answers for these options, but the one at {socket} does not say who it is, and may be meant: its process hangs, and so may its arm. `steadyhand {options}stop` asks it to stop and says whether it did"
+        );
+    }
+    bail!(absent(options))
 }
 
 /// Sends a verb to the addressed node, after printing its name.

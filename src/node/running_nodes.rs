@@ -151,6 +151,15 @@ pub async fn nodes_of(
     Ok(found)
 }
 
+/// Finds a node of this user or of the machine's service that listens and does not say who it is: it hangs.
+///
+/// # Errors
+/// The folder of sockets belongs to another user.
+pub async fn silent_node() -> anyhow::Result<Option<RunningNode>> {
+    let nodes = join_all(all_sockets()?.into_iter().map(described)).await;
+    Ok(nodes.into_iter().find(|node| node.description.is_none()))
+}
+
 /// Asks the node at a socket for its description.
 pub async fn described(socket: PathBuf) -> RunningNode {
     let request = control_socket::ask(&socket, &OperatorVerb::Describe);

@@ -328,6 +328,20 @@ fn a_stop_of_a_named_node_waits_for_no_other_that_hangs() {
     });
 }
 
+/// It was said not to run, and that it should be started, while its arm moved.
+#[test]
+fn a_node_that_hangs_is_not_said_to_be_absent() {
+    let bench = Bench::new();
+    let config = file(&bench, "left");
+    std::fs::create_dir_all(bench.path("steadyhand")).unwrap();
+    let _hung = UnixListener::bind(bench.path("steadyhand/left.sock")).unwrap();
+    let (code, _, errors) = run_with(&bench, &["--config", &config, "status"]);
+    assert_ne!(code, 0);
+    assert!(errors.contains("does not say who it is"), "{errors}");
+    assert!(errors.contains("stop` asks it to stop"), "{errors}");
+    assert!(!errors.contains("does not run here"), "{errors}");
+}
+
 /// A stop of a node that is named waited for as long as that node hung.
 #[test]
 fn a_stop_of_a_named_node_that_hangs_ends_and_says_so() {
