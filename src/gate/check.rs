@@ -36,7 +36,7 @@ const PERIOD: std::ops::RangeInclusive<Duration> =
 pub(super) const START_RAD: f64 = 0.02;
 
 /// Largest age of the reading that gives the arm's position.
-pub(super) const START_AGE: Duration = Duration::from_millis(250);
+pub const READING_AGE_MAX: Duration = Duration::from_millis(250);
 
 /// Rounding that is not held against a plan.
 pub(super) const SLACK: f64 = 1.0 + 1e-3;
@@ -761,7 +761,7 @@ impl EscapeHistories {
 pub enum StartMismatch {
     /// The last reading is too old.
     #[error(
-        "the arm has not answered for {}, and where it stands must be known from the last {}: wait until it is connected again (`sense` shows when), or check its cable and supply", duration(*.0), duration(START_AGE)
+        "the arm has not answered for {}, and where it stands must be known from the last {}: wait until it is connected again (`sense` shows when), or check its cable and supply", duration(*.0), duration(READING_AGE_MAX)
     )]
     Silent(Duration),
     /// The reading is of a different number of joints.
@@ -794,7 +794,7 @@ pub(super) fn check_at_start(
     now: ClockInstant,
 ) -> Result<(), StartMismatch> {
     let age = now.since(measured.at);
-    if age > START_AGE {
+    if age > READING_AGE_MAX {
         return Err(StartMismatch::Silent(age));
     }
     let (joints, read) = (first.len(), measured.position_rad.len());

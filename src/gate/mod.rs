@@ -97,7 +97,7 @@ use permit::MotionPermit;
 use plan::{SpanKind, Trajectory, TrajectorySpan};
 use scene::{Revision, Scene};
 
-pub use check::{StartMismatch, check, preview};
+pub use check::{READING_AGE_MAX, StartMismatch, check, preview};
 pub use execute::{Execution, ExecutionError, ExecutionProgress, ExecutionStep, HoldAt};
 
 /// A trajectory that was judged against a scene, a permit and a start, with a proven stop from

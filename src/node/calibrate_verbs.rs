@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::measurements::unread_reason;
 use super::operator_verb::VerbReply;
 use arm::ArmFile;
 use base::wording::count;
@@ -212,6 +213,9 @@ fn record_touch(
     let snapshot = seat.motion.snapshot();
     if snapshot.state.is_under_way() {
         return refuse("the arm is at work: a touch is taken where it stands".to_owned());
+    }
+    if let Some(reason) = unread_reason(seat, &snapshot) {
+        return refuse(reason);
     }
     let Some(measured) = snapshot.measured.filter(|_| snapshot.fault.is_none()) else {
         return refuse("the arm is not read now".to_owned());

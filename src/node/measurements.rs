@@ -9,7 +9,9 @@ use serde_json::json;
 use super::operator_verb::VerbReply;
 use base::wording::count;
 use calib::{CalibrationOrigin, CalibrationStore, TagObservation};
-use tools::Node;
+use gate::READING_AGE_MAX;
+use motion::Snapshot;
+use tools::{AttachedArm, Node};
 
 /// Data of a node for calibrations.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -38,6 +40,12 @@ pub struct MeasuredArm {
     pub name: String,
     pub model: String,
     pub joints_rad: Vec<f64>,
+    /// Why the last reading does not say where the arm is now.
+    #[serde(default)]
+    pub unread: Option<String>,
+    /// The fault that nobody has reset.
+    #[serde(default)]
+    pub fault: Option<String>,
     /// Moving or stopping, so that its present position is not a touch.
     pub is_moving: bool,
     pub homing: Vec<(u8, i32)>,
@@ -108,6 +116,8 @@ pub fn measurements_reply(node: &Node) -> VerbReply {
             name: seat.name.clone(),
             model: arm.file.name.clone(),
             joints_rad: measured.position_rad.to_vec(),
+            unread: unread_reason(seat, &snapshot),
+            fault: snapshot.fault.clone(),
             is_moving: snapshot.state.is_under_way(),
             homing: identities()
                 .map(|servo| (servo.servo.id, servo.homing_offset_ticks))
@@ -123,6 +133,24 @@ pub fn measurements_reply(node: &Node) -> VerbReply {
         known: known.collect(),
     };
     VerbReply::done(serde_json::to_string(&measured).unwrap_or_default())
+}
+
+/// Returns why an arm's last reading does not say where the arm is now, if it does not: it is too old.
+pub(super) fn unread_reason(seat: &AttachedArm, snapshot: &Snapshot) -> Option<String> {
+    let Some(measured) = &snapshot.measured else {
+        return Some(format!("arm {} has not been read yet", seat.name));
+    };
+    let age = seat.motion.clock().now().since(measured.at);
+    if age <= READING_AGE_MAX {
+        return None;
+    }
+    let cause = snapshot.fault.as_deref();
+    Some(format!(
+        "arm {} was last read {} ago, and where it is now is not known: {}",
+        seat.name,
+        base::wording::seconds(age.as_secs_f64()),
+        cause.unwrap_or("check its cable and supply")
+    ))
 }
 
 /// Returns the pose of a camera of the node, from a picture taken now.

@@ -157,13 +157,23 @@ async fn record_by_hand(
         if arm.energised {
             bail!("torque came on again: nothing was saved");
         }
-        ranges.observe(&arm.ticks);
+        let unread = arm.unread.map(|reason| format!("\n{reason}"));
+        if unread.is_none() {
+            ranges.observe(&arm.ticks);
+        }
         terminal_output::clear();
         let sketch = sketch(ranges.arm(), ranges.joint());
-        terminal_output::line(&format!("{}\n{sketch}\n{task}{hint}", ranges.table()));
+        let hints = unread.as_deref().unwrap_or_default();
+        terminal_output::line(&format!(
+            "{}\n{sketch}\n{task}{hints}{hint}",
+            ranges.table()
+        ));
         tokio::select! {
             answer = person.next_input() => match answer {
                 OperatorAnswer::Line(answer) => match answer.trim() {
+                    "" if unread.is_some() => {
+                        hint = "\nthe arm is not read, so Enter was not heeded".to_owned();
+                    }
                     "" => {
                         hint.clear();
                         ranges.next();

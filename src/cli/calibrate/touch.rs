@@ -7,6 +7,7 @@ use super::place::CalibrationFolders;
 use crate::{ExitStatus, terminal_output};
 use arm::ArmModel;
 use calib::{self, report};
+use node::measurements::MeasuredArm;
 use scene::Scene;
 
 impl CalibrationFolders {
@@ -37,6 +38,9 @@ impl CalibrationFolders {
                 "arm {model} is at work: a touch is taken where it stands; `steadyhand stop` or wait, then touch"
             );
         }
+        if let Some(arm) = arm.filter(|_| given.is_none()) {
+            check_read(arm)?;
+        }
         let measured = || arm.map(|arm| arm.joints_rad.clone());
         let joints = given.cloned().or_else(measured).with_context(|| {
             format!(
@@ -53,6 +57,20 @@ impl CalibrationFolders {
         }
         Ok(joints)
     }
+}
+
+/// Refuses an arm that is not read now, or whose fault nobody has reset.
+fn check_read(arm: &MeasuredArm) -> anyhow::Result<()> {
+    if let Some(reason) = &arm.unread {
+        bail!("{reason}; nothing was recorded");
+    }
+    if let Some(fault) = &arm.fault {
+        bail!(
+            "arm {} has a fault: {fault}; mend it, then `steadyhand reset` or start the node again: nothing was recorded",
+            arm.name
+        );
+    }
+    Ok(())
 }
 
 /// Angle by which a typed joint may exceed its limits: uncalibrated zeros are off by some degrees.

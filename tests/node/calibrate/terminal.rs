@@ -5,12 +5,12 @@ use std::time::Instant;
 use steadyhand::arm::ArmModel;
 use steadyhand::kin::{IkGoal, ToolTip};
 use steadyhand::scene::{Scene, SceneLibrary};
-use steadyhand::sim::ArmSimulator;
+use steadyhand::sim::{ArmSimulator, SimulatedFault};
 use steadyhand::units::JointVector;
 
 use super::support::person::{Person, plugged_in};
 use super::support::unless_starved;
-use super::{Bench, PATIENCE, Served, jog, stance, tip_mm};
+use super::{Bench, PATIENCE, Served, jog, run_at_node, stance, tip_mm};
 
 /// The terminal shows again what was there before.
 const LEAVES_ALTERNATE_SCREEN: &str = "\u{1b}[?1049l";
@@ -449,5 +449,36 @@ fn a_view_that_is_killed_in_the_middle_of_a_step_stops_the_arm() {
         let person = jogging(&bench);
         person.program.signal(rustix::process::Signal::KILL);
         wait_until_stopped(&bench);
+    });
+}
+
+/// The cable of one servo is loose: where the other joints were before says nothing of where a hand has brought them.
+#[test]
+fn an_arm_that_is_not_read_is_not_calibrated() {
+    unless_starved(|| {
+        let table = Table::new();
+        table.sim.break_it(SimulatedFault::Silence(6));
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let touch = "calibrate touch sheet --scene short --of origin";
+        for command in [touch, "teach pose ready --scene short --yes"] {
+            let words: Vec<&str> = command.split(' ').collect();
+            let (done, printed) = run_at_node(&table.bench, &words);
+            assert!(!done && printed.contains("was last read"), "{printed}");
+            assert!(printed.contains("nothing was recorded"), "{printed}");
+        }
+        let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
+        person.sees("bring every joint to its zero");
+        person.sees("was last read");
+        person.types("\n");
+        person.sees("the arm is not read, so Enter was not heeded");
+        table.sim.break_it(SimulatedFault::Speak(6));
+        (0..5).for_each(|joint| table.turn(joint, 0.02));
+        person.sees_redrawn(4);
+        person.types("\n");
+        let first = table.arm().joint_name(0);
+        person.sees(&format!("move {first} alone"));
+        person.interrupts();
+        person.sees("nothing was saved");
+        person.ends_with(1);
     });
 }
