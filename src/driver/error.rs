@@ -135,6 +135,20 @@ pub enum DriverError {
     /// A controller with firmware of its own cannot be used, or stopped by itself.
     #[error("the arm's controller {0}")]
     Controller(#[from] ControllerFault),
+    /// Two servos of one joint read different angles.
+    #[error(
+        "{servo} reads {apart_deg:.1}° from {twin}, which turns the same joint ({limit_deg:.0}° is allowed): torque would drive them against each other; check how both are mounted, their homing offsets, and zero_tick of each in the arm's file"
+    )]
+    TwinsDiffer {
+        /// The later servo.
+        servo: ServoName,
+        /// The first servo of that joint.
+        twin: ServoName,
+        /// The angle between them.
+        apart_deg: f64,
+        /// The largest angle that is allowed.
+        limit_deg: f64,
+    },
     /// A joint is being turned by hand, and torque would pull it back to where it was read.
     #[error(
         "{servo} is being turned while torque is switched on: hold the arm still, then try again"
@@ -180,6 +194,7 @@ impl DriverError {
             | Self::OtherFirmware { servo, .. }
             | Self::Device { servo, .. }
             | Self::NotTaken { servo, .. }
+            | Self::TwinsDiffer { servo, .. }
             | Self::Goal { servo, .. } => Some(servo),
             _ => None,
         }

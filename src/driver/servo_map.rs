@@ -26,6 +26,9 @@ pub(crate) struct JointCommand {
 /// Rounding by which a goal may lie beyond a limit.
 const ROUNDING_RAD: f64 = 1e-6;
 
+/// Largest angle between two servos of one joint: more than play, and than a joint turns while both are read.
+const TWINS_APART_MAX_DEG: f64 = 5.0;
+
 /// A servo of the arm.
 #[derive(Clone, Debug)]
 pub(crate) struct ServoEntry {
@@ -100,6 +103,31 @@ impl ServoMap {
             count[joint] += 1.0;
         }
         sum.zip(&count, |sum, count| sum / count)
+    }
+
+    /// Checks that servos which turn one joint read the same angle.
+    ///
+    /// # Errors
+    /// [`DriverError::TwinsDiffer`] names the first two that do not.
+    pub(crate) fn check_twins(&self, ticks: impl Fn(usize) -> i32) -> Result<(), DriverError> {
+        let mut first: Vec<Option<(usize, f64)>> = vec![None; self.dof];
+        for (index, entry) in self.entries.iter().enumerate() {
+            let Some((joint, servo)) = entry.joint else {
+                continue;
+            };
+            let at_deg = servo.angle_rad(ticks(index)).to_degrees();
+            let (twin, twin_deg) = *first[joint].get_or_insert((index, at_deg));
+            let apart_deg = (at_deg - twin_deg).abs();
+            if apart_deg > TWINS_APART_MAX_DEG {
+                return Err(DriverError::TwinsDiffer {
+                    servo: entry.name.clone(),
+                    twin: self.name(twin),
+                    apart_deg,
+                    limit_deg: TWINS_APART_MAX_DEG,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Returns goal and speed cap of every servo that moves a joint, in ticks and ticks/s, checked

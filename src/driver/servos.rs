@@ -541,7 +541,9 @@ impl<D: Dialect> ServoDriver<D> {
             counts.blind_time += self.period;
         }
         self.check_missing(&missing, tries)?;
-        Ok(readings.into_iter().flatten().collect())
+        let readings: Vec<ServoReading> = readings.into_iter().flatten().collect();
+        self.map.check_twins(|index| readings[index].ticks)?;
+        Ok(readings)
     }
 
     fn measure(&self, readings: &[ServoReading]) -> ArmMeasurement {

@@ -264,3 +264,47 @@ async fn one_servo_with_old_firmware_makes_all_be_asked_one_by_one() {
     assert_eq!(request_count(0x8A), 0);
     assert!(request_count(0x82) > 0);
 }
+
+/// Makes servo 3, which turns the shoulder together with servo 2, report another position.
+fn report_position(bench: &Bench, ticks: i32) {
+    let word = u16::try_from(ticks).ok();
+    bench.sim.break_it(SimulatedFault::Position { id: 3, word });
+}
+
+fn position_ticks(measured: &ArmMeasurement, id: u8) -> i32 {
+    let mut servos = measured.servos.iter();
+    let servo = servos.find(|servo| servo.id == id).unwrap();
+    servo.position_ticks.unwrap()
+}
+
+fn check_twins_differ(error: &DriverError) {
+    let text = error.to_string();
+    assert!(matches!(error, DriverError::TwinsDiffer { .. }), "{text}");
+    assert!(
+        text.contains("servo 3") && text.contains("servo 2"),
+        "{text}"
+    );
+    assert!(!error.is_transient());
+}
+
+#[tokio::test]
+async fn servos_of_one_joint_that_differ_are_not_attached() {
+    let mut bench = Bench::new("widowx250s");
+    let attached = bench.driver.attach(&mut bench.link).await.unwrap();
+    report_position(&bench, position_ticks(&attached.measured, 3) + 250);
+    let error = bench.driver.attach(&mut bench.link).await.unwrap_err();
+    check_twins_differ(&error);
+}
+
+#[tokio::test]
+async fn servos_of_one_joint_that_come_apart_are_a_fault() {
+    let mut bench = Bench::energised("widowx250s").await;
+    let measured = bench.cycle(None).await.unwrap();
+    let ticks = position_ticks(&measured, 3);
+    for off_ticks in [20, 40] {
+        report_position(&bench, ticks + off_ticks);
+        bench.cycle(None).await.unwrap();
+    }
+    report_position(&bench, ticks + 70);
+    check_twins_differ(&bench.cycle(None).await.unwrap_err());
+}
