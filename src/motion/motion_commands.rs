@@ -183,6 +183,12 @@ impl ArmThread {
         tracing::warn!(at = now.as_nanos(), "an operator takes torque off");
         let released = self.driver.release(link.as_mut()).await;
         self.held_rad = None;
+        if let (Ok(released), Some(measured)) = (&released, &mut self.snapshot.measured) {
+            // No later reading says so where a servo does not answer.
+            let servos = Arc::make_mut(measured).servos.iter_mut();
+            let off = servos.filter(|servo| released.off.iter().any(|off| off.id == servo.id));
+            off.for_each(|servo| servo.torque_on = Some(false));
+        }
         self.snapshot.state = MotionState::Stopped;
         Ok(released?)
     }

@@ -368,7 +368,8 @@ impl ArmThread {
         if self.shared.clock.is_simulated() || waited < self.reopen_delay {
             return;
         }
-        let fault = self.snapshot.fault.clone();
+        let fault = self.snapshot.fault.as_deref();
+        let fault = fault.map(Self::fault_after_reopening);
         self.reopen_delay = (self.reopen_delay * 2).min(REOPEN_MAX);
         let opened = self.open().await;
         self.tried_at = self.shared.clock.now();

@@ -22,6 +22,10 @@ const STARVED_BY: Duration = Duration::from_millis(20);
 /// Most that a joint may turn while the arm holds: more than servos give way under a hand.
 const HELD_WITHIN_RAD: f64 = 5.0 * std::f64::consts::PI / 180.0;
 
+/// Advice about a port that is gone, and about one that is back.
+const PLUG_IN: &str = "plug it in again, then call `reset`";
+const PLUGGED_IN: &str = "it is connected again: call `reset`";
+
 const STARVED: &str = "this machine did not run the arm's thread in time; give it less to do";
 const RTPRIO: &str = ", or the node leave for a real-time priority";
 
@@ -207,7 +211,7 @@ impl ArmThread {
         tracing::debug!(failures = self.failures, "bus: {error}");
         if error.is_unplugged() {
             self.link = None;
-            self.fault(&format!("{error}; plug it in again, then call `reset`"));
+            self.fault(&format!("{error}; {PLUG_IN}"));
             self.snapshot.state = MotionState::Detached;
             self.end_failed();
         } else if !error.is_transient() || self.failures >= IDLE_FAILURES_MAX {
@@ -226,6 +230,11 @@ impl ArmThread {
     /// Reports a fault: the motion comes to rest, the servos hold, and only `reset` goes on.
     pub(super) fn fault(&mut self, reason: &str) {
         self.fault_as(reason, StopLatch::Fault);
+    }
+
+    /// Returns a fault from before the port was opened again, with advice that still holds.
+    pub(super) fn fault_after_reopening(fault: &str) -> String {
+        fault.replace(PLUG_IN, PLUGGED_IN)
     }
 
     fn latch_fault(&mut self) {

@@ -14,6 +14,7 @@ use super::reset::pen_clause;
 use super::sim_photo_cache;
 use super::stroke::rounded;
 use base::units::{ArmMeasurement, ServoState};
+use gate::READING_AGE_MAX;
 use motion::{DurationHistogram, Snapshot};
 use permit::{ActorRank, StopLatch};
 use scene::Scene;
@@ -77,6 +78,10 @@ fn sense_text(reply: &Reply, cameras: &[String]) -> String {
     lines.extend(text("latched").map(|latched| format!("latched: {latched}")));
     lines.extend(text("enabled").map(|enabled| format!("enabled: {enabled}")));
     lines.extend(value("job").and_then(job_text));
+    let warnings = value("warnings").and_then(Value::as_array);
+    let warnings = warnings.into_iter().flatten().filter_map(Value::as_str);
+    lines.extend(warnings.map(|warning| format!("warning: {warning}")));
+    lines.extend(value("age_ms").and_then(age_text));
     lines.extend(value("tip").and_then(tip_text));
     lines.extend(value("joints").and_then(joints_text));
     lines.extend(cameras.iter().cloned());
@@ -93,6 +98,14 @@ fn job_text(job: &Value) -> Option<String> {
     };
     let reason = text("reason").map_or_else(String::new, |reason| format!("; {reason}"));
     Some(format!("job: {id}, {tool}, {state}{counted}{reason}"))
+}
+
+/// Describes the age of readings that do not say where the arm is now.
+fn age_text(age_ms: &Value) -> Option<String> {
+    let age_s = age_ms.as_f64()? / 1e3;
+    let age = base::wording::seconds(age_s);
+    (age_s > READING_AGE_MAX.as_secs_f64())
+        .then(|| format!("the arm is not read now: what follows was last read {age} ago"))
 }
 
 fn tip_text(tip: &Value) -> Option<String> {

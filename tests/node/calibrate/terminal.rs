@@ -482,3 +482,21 @@ fn an_arm_that_is_not_read_is_not_calibrated() {
         person.ends_with(1);
     });
 }
+
+/// `status` answers with the text of `sense`.
+#[test]
+fn what_was_read_of_an_arm_that_is_not_read_now_says_how_old_it_is() {
+    unless_starved(|| {
+        let table = Table::new();
+        let (code, printed) = jog(&table.bench, "z+10");
+        assert_eq!(code, 0, "{printed}");
+        let (_, printed) = run_at_node(&table.bench, &["status"]);
+        assert!(!printed.contains("last read"), "{printed}");
+        table.sim.break_it(SimulatedFault::Silence(2));
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let (_, printed) = run_at_node(&table.bench, &["torque-off", "--yes"]);
+        let (_, status) = run_at_node(&table.bench, &["status"]);
+        let is_old = status.contains("not read now: what follows was last read");
+        assert!(is_old, "{printed}\n{status}");
+    });
+}
