@@ -369,7 +369,7 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
     if !ids.contains(&args.id) {
         return Err(line.no_servo(args.id).into());
     }
-    let steps = setup::plan(&mut line, args.id, &change).await?;
+    let steps = setup::plan(&mut line, args.id, &change, &ids).await?;
     if steps.is_empty() {
         return terminal_output::done(&format!(
             "servo {} is set up so already; nothing was written",

@@ -83,6 +83,35 @@ pub enum ServiceError {
         /// The new id.
         id: u8,
     },
+    /// Something that cannot be read replies to the new id.
+    #[error(
+        "what comes back from id {id} is damaged, so that a servo may have it already: nothing was written; `steadyhand doctor PORT` looks for the cause"
+    )]
+    MayBeTaken {
+        /// The new id.
+        id: u8,
+    },
+    /// A servo replies neither to its old id nor to the new one.
+    #[error(
+        "neither id {id} nor id {new} answers after the new id was written: `steadyhand bus scan PORT` shows which one the servo has"
+    )]
+    NeitherId {
+        /// The old id.
+        id: u8,
+        /// The new id.
+        new: u8,
+    },
+    /// The lock of a servo's memory was not restored.
+    #[error(
+        "{}the lock of servo {id} could not be restored: its torque is off, and its settings may be unlocked; check the line with `steadyhand doctor PORT`, then switch the servo's supply off and on",
+        cause.as_ref().map(|cause| format!("{cause}; ")).unwrap_or_default()
+    )]
+    Unlocked {
+        /// The servo, as it was called before.
+        id: u8,
+        /// What failed before.
+        cause: Option<Box<ServiceError>>,
+    },
     /// A value that the register cannot hold.
     #[error("{what} cannot be {value}: {range} is possible")]
     Range {

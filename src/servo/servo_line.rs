@@ -155,9 +155,9 @@ impl ServoLine {
         }
     }
 
-    /// Sets the longest time for which the adapter may hold a reply back.
-    pub fn set_slack(&mut self, slack: Duration) {
-        self.bus.slack = slack;
+    /// Sets the longest time for which the adapter may hold a reply back; returns what it was.
+    pub fn set_slack(&mut self, slack: Duration) -> Duration {
+        std::mem::replace(&mut self.bus.slack, slack)
     }
 
     /// Returns the counters so far.

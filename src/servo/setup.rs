@@ -1,13 +1,14 @@
 //! Writes a servo's permanent settings; nothing else in this program does.
 //!
-//! Torque goes off first, every register is read back, and the lock is restored in any case.
+//! Torque goes off first, every register is read back, and the lock is restored at whichever id the
+//! servo answers to afterwards.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::servo_line::IDS;
-use super::{ServiceError, ServoLine, ServoProtocol, homing};
+use super::{PATIENT, RETRIES_MAX, ServiceError, ServoLine, ServoProtocol, homing};
 use crate::{ServoRegister, dynamixel, feetech};
 
 /// Requested changes of a servo's settings.
@@ -153,20 +154,22 @@ const fn settings_map(protocol: ServoProtocol) -> &'static SettingsMap {
 }
 
 /// Lists the registers that would be written to a servo, without those that already have their value.
-/// Writes nothing.
+/// `present` are the ids that are known to be on the bus. Writes nothing.
 ///
 /// # Errors
-/// A value that is not possible, an id that is taken, or a servo that does not reply.
+/// A value that is not possible, an id that is or may be taken, or a servo that does not reply.
 pub async fn plan(
     line: &mut ServoLine,
     id: u8,
     change: &SetupChange,
+    present: &[u8],
 ) -> Result<Vec<SetupStep>, ServiceError> {
     let settings = targets(settings_map(line.protocol()), change)?;
-    if let Some(new) = change.id.filter(|new| *new != id)
-        && line.ping(new).await?.is_some()
-    {
-        return Err(ServiceError::Taken { id: new });
+    if let Some(new) = change.id.filter(|new| *new != id) {
+        if present.contains(&new) {
+            return Err(ServiceError::Taken { id: new });
+        }
+        check_free(line, new).await?;
     }
     let mut steps = Vec::new();
     if change.home {
@@ -186,6 +189,25 @@ pub async fn plan(
         }
     }
     Ok(steps)
+}
+
+/// Number of unanswered pings after which an id counts as free: replies may be lost.
+const FREE_PINGS: u32 = 8;
+
+/// Refuses an id that a servo has or may have.
+async fn check_free(line: &mut ServoLine, id: u8) -> Result<(), ServiceError> {
+    let slack = line.set_slack(PATIENT);
+    let corrupt = line.counts().corrupt;
+    for _ in 0..FREE_PINGS {
+        if line.ping(id).await?.is_some() {
+            return Err(ServiceError::Taken { id });
+        }
+    }
+    line.set_slack(slack);
+    if line.counts().corrupt > corrupt {
+        return Err(ServiceError::MayBeTaken { id });
+    }
+    Ok(())
 }
 
 /// Returns the target settings in the order in which they are written: a new id last, because the
@@ -233,61 +255,92 @@ fn targets(map: &SettingsMap, change: &SetupChange) -> Result<Vec<TargetSetting>
 /// Writes the steps to a servo, torque off first, and reads each back.
 ///
 /// # Errors
-/// The step that failed. Earlier steps stay written; the lock is restored in any case.
+/// The step that failed. Earlier steps stay written; the lock is restored if the servo answers at all.
 pub async fn apply_steps(
     line: &mut ServoLine,
     id: u8,
     steps: &[SetupStep],
 ) -> Result<(), ServiceError> {
     let map = settings_map(line.protocol());
+    // A servo with the new id may have woken while a person was asked.
+    let new_id = new_id(map, steps);
+    if let Some(new) = new_id {
+        check_free(line, new).await?;
+    }
     line.write(id, map.torque, 0).await?;
     if read(line, id, map.torque).await? != 0 {
         return Err(ServiceError::TorqueOn { id });
     }
-    let lock = match map.lock {
-        Some(lock) => Some((lock, read(line, id, lock).await?)),
-        None => None,
+    let Some(lock) = map.lock else {
+        return write_all(line, id, steps).await;
     };
-    if let Some((lock, _)) = lock {
-        line.write(id, lock, 0).await?;
-    }
-    let mut current_id = id;
-    let result = write_all(line, &mut current_id, steps).await;
-    let lock_result = match lock {
-        Some((lock, before)) => restore_lock(line, current_id, lock, before).await,
-        None => Ok(()),
+    let before = read(line, id, lock).await?;
+    let result = match write_checked(line, id, lock, 0).await {
+        Ok(()) => write_all(line, id, steps).await,
+        Err(error) => Err(error),
     };
-    result.and(lock_result)
-}
-
-async fn restore_lock(
-    line: &mut ServoLine,
-    id: u8,
-    lock: ServoRegister,
-    before: i32,
-) -> Result<(), ServiceError> {
-    line.write(id, lock, before).await?;
-    let found = read(line, id, lock).await?;
-    check_written(id, lock.name, before, found)
-}
-
-async fn write_all(
-    line: &mut ServoLine,
-    id: &mut u8,
-    steps: &[SetupStep],
-) -> Result<(), ServiceError> {
-    for step in steps {
-        line.write(*id, step.register, step.after).await?;
-        if step.register == settings_map(line.protocol()).id {
-            *id = u8::try_from(step.after).unwrap_or(*id);
+    // Whether the servo has its new id is not known where that step failed.
+    for candidate in new_id.into_iter().chain([id]) {
+        if write_checked(line, candidate, lock, before).await.is_ok() {
+            return result;
         }
-        let found = read(line, *id, step.register).await?;
-        check_written(*id, step.name, step.after, found)?;
+    }
+    let cause = result.err().map(Box::new);
+    Err(ServiceError::Unlocked { id, cause })
+}
+
+/// Returns the id that the steps give to a servo.
+fn new_id(map: &SettingsMap, steps: &[SetupStep]) -> Option<u8> {
+    let step = steps.iter().find(|step| step.register == map.id)?;
+    u8::try_from(step.after).ok()
+}
+
+async fn write_all(line: &mut ServoLine, id: u8, steps: &[SetupStep]) -> Result<(), ServiceError> {
+    let map = settings_map(line.protocol());
+    for step in steps {
+        if step.register == map.id {
+            write_id(line, id, step).await?;
+            continue;
+        }
+        write_checked(line, id, step.register, step.after).await?;
         if step.name == homing::HOMING_OFFSET {
-            homing::check(line, *id, step).await?;
+            homing::check(line, id, step).await?;
         }
     }
     Ok(())
+}
+
+/// Writes a new id until the servo answers to it.
+async fn write_id(line: &mut ServoLine, id: u8, step: &SetupStep) -> Result<(), ServiceError> {
+    let new = u8::try_from(step.after).unwrap_or(id);
+    for _ in 0..=RETRIES_MAX {
+        line.write(id, step.register, step.after).await?;
+        if let Some(found) = line.read(new, step.register).await? {
+            return check_written(new, step.name, step.after, found.number());
+        }
+    }
+    match line.read(id, step.register).await? {
+        Some(found) => check_written(id, step.name, step.after, found.number()),
+        None => Err(ServiceError::NeitherId { id, new }),
+    }
+}
+
+/// Writes a register until it reads as written: a write has no reply, and may be lost.
+async fn write_checked(
+    line: &mut ServoLine,
+    id: u8,
+    register: ServoRegister,
+    value: i32,
+) -> Result<(), ServiceError> {
+    let mut found = value;
+    for _ in 0..=RETRIES_MAX {
+        line.write(id, register, value).await?;
+        found = read(line, id, register).await?;
+        if found == value {
+            break;
+        }
+    }
+    check_written(id, register.name, value, found)
 }
 
 pub(crate) fn check_written(

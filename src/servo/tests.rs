@@ -553,14 +553,14 @@ async fn change(
     change: &SetupChange,
 ) -> Result<Vec<String>, ServiceError> {
     let mut line = bench.line(protocol);
-    let steps = setup::plan(&mut line, id, change).await?;
+    let steps = setup::plan(&mut line, id, change, &[]).await?;
     setup::apply_steps(&mut line, id, &steps).await?;
     let id_now = change.id.unwrap_or(id);
     let rest = SetupChange {
         id: None,
         ..change.clone()
     };
-    let remaining = setup::plan(&mut line, id_now, &rest);
+    let remaining = setup::plan(&mut line, id_now, &rest, &[]);
     assert!(remaining.await?.is_empty(), "something is still to be done");
     Ok(steps
         .iter()
@@ -622,7 +622,7 @@ async fn a_servo_is_homed_by_its_own_position_on_a_slow_line_too() {
         bench.sim.break_it(late);
         for id in 1..=6 {
             let mut line = bench.line(ServoProtocol::FeetechSts);
-            match setup::plan(&mut line, id, &home).await {
+            match setup::plan(&mut line, id, &home, &[]).await {
                 Ok(steps) => assert!(steps.is_empty(), "{late_ms} ms: {steps:?}"),
                 Err(error) => assert!(late_ms > 0, "{error}"),
             }
@@ -691,6 +691,112 @@ async fn impossible_changes_write_nothing() {
         "{refused:?}"
     );
     assert_eq!(bench.sim.kept_writes(), 0);
+}
+
+/// An arm that some requests do not reach.
+struct LossyArm<F> {
+    arm: ArmSimulator,
+    loses: F,
+}
+
+impl<F: FnMut(&[u8]) -> bool + Send> FarEnd for LossyArm<F> {
+    fn hear(&mut self, now: ClockInstant, bytes: &[u8]) {
+        if !(self.loses)(bytes) {
+            self.arm.hear(now, bytes);
+        }
+    }
+
+    fn next_due(&self) -> Option<ClockInstant> {
+        self.arm.next_due()
+    }
+
+    fn speak(&mut self, now: ClockInstant, into: &mut Vec<u8>) {
+        self.arm.speak(now, into);
+    }
+}
+
+impl Bench {
+    /// Returns a line of Feetech servos that requests are lost on.
+    fn lossy_line(&self, loses: impl FnMut(&[u8]) -> bool + Send + 'static) -> ServoLine {
+        let arm = self.sim.clone();
+        let link = MemoryLink::new(LossyArm { arm, loses }, &self.clock, "bench").unwrap();
+        let settings = BusSettings::new(ServoProtocol::FeetechSts, 1_000_000, SLACK);
+        ServoLine::new(Box::new(link), &self.clock, settings)
+    }
+}
+
+fn new_id(id: u8) -> SetupChange {
+    SetupChange {
+        id: Some(id),
+        ..SetupChange::default()
+    }
+}
+
+#[tokio::test]
+async fn an_id_is_not_taken_for_free_because_a_reply_of_its_servo_is_lost() {
+    const PING_4: [u8; 6] = [0xFF, 0xFF, 4, 2, 1, 0xF8];
+    let bench = Bench::new("so101");
+    let mut lost = 0;
+    let mut line = bench.lossy_line(move |bytes| {
+        lost += u32::from(bytes == PING_4);
+        bytes == PING_4 && lost < 4
+    });
+    let refused = setup::plan(&mut line, 3, &new_id(4), &[]).await;
+    assert!(
+        matches!(refused, Err(ServiceError::Taken { id: 4 })),
+        "{refused:?}"
+    );
+    // A servo that a scan has found has its id, whatever it answers now.
+    let mut line = bench.lossy_line(|bytes| bytes == PING_4);
+    let refused = setup::plan(&mut line, 3, &new_id(4), &[3, 4]).await;
+    assert!(
+        matches!(refused, Err(ServiceError::Taken { id: 4 })),
+        "{refused:?}"
+    );
+    // One that wakes before the steps are written is found then.
+    let steps = setup::plan(&mut line, 3, &new_id(4), &[]).await.unwrap();
+    let mut line = bench.line(ServoProtocol::FeetechSts);
+    let refused = setup::apply_steps(&mut line, 3, &steps).await;
+    assert!(
+        matches!(refused, Err(ServiceError::Taken { id: 4 })),
+        "{refused:?}"
+    );
+    // Two servos that have the new id already speak over each other.
+    bench.sim.break_it(SimulatedFault::Duplicate(4));
+    let refused = setup::plan(&mut line, 3, &new_id(4), &[]).await;
+    assert!(
+        matches!(refused, Err(ServiceError::MayBeTaken { id: 4 })),
+        "{refused:?}"
+    );
+    assert_eq!(bench.sim.kept_writes(), 0);
+}
+
+#[tokio::test]
+async fn a_servo_is_locked_again_whichever_write_is_lost() {
+    let lock = ServoRegister::new("lock", 55, 1);
+    // A write begins with its address and length, behind the header, 254, length and instruction.
+    let writes = |address: u8| move |bytes: &[u8]| bytes.get(4..6) == Some(&[0x83, address]);
+    for (address, times) in [(5, 1), (5, u32::MAX), (55, 1), (9, 1), (9, u32::MAX)] {
+        let bench = Bench::new("so101");
+        let (is_it, mut lost) = (writes(address), 0);
+        let mut line = bench.lossy_line(move |bytes| {
+            lost += u32::from(is_it(bytes));
+            is_it(bytes) && lost <= times
+        });
+        let change = SetupChange {
+            limits_ticks: Some((500, 3500)),
+            ..new_id(8)
+        };
+        let steps = setup::plan(&mut line, 3, &change, &[]).await.unwrap();
+        let result = setup::apply_steps(&mut line, 3, &steps).await;
+        let at = format!("{times} writes of {address} are lost: {result:?}");
+        let is_refused = matches!(result, Err(ServiceError::NotTaken { id: 3, .. }));
+        assert_eq!(is_refused, times > 1, "{at}");
+        assert_eq!(result.is_ok(), times == 1, "{at}");
+        let id = if times == 1 { 8 } else { 3 };
+        let locked = line.read(id, lock).await.unwrap();
+        assert_eq!(locked.map(|it| it.number()), Some(1), "{at}");
+    }
 }
 
 #[tokio::test]
