@@ -101,6 +101,8 @@ pub struct ServoBus {
     /// Arrival of the last bytes in reply to the last request.
     pub received_at: ClockInstant,
     pub counts: BusCounts,
+    /// Number of requests after which only bytes came that are no frame and no echo.
+    pub unreadable: u64,
 }
 
 impl ServoBus {
@@ -120,6 +122,7 @@ impl ServoBus {
             echoes: false,
             received_at: ClockInstant::ZERO,
             counts,
+            unreadable: 0,
         }
     }
 
@@ -245,6 +248,7 @@ impl ServoBus {
         let until = self.reply_deadline(request.len(), expected);
         let until = until.min(expected.until);
         let corrupt_before = self.framing.corrupt();
+        let foreign_before = self.counts.foreign;
         let mut collector = ReplyCollector::new(request, expected, self.echoes);
         let mut buffer = [0_u8; 256];
         while !collector.is_complete() && collector.received < BYTES_MAX {
@@ -259,7 +263,13 @@ impl ServoBus {
             let (received, _) = buffer.split_at(count);
             collector.take(received, self.framing.as_mut(), &mut self.counts);
         }
-        self.counts.corrupt += self.framing.corrupt() - corrupt_before;
+        let corrupt = self.framing.corrupt() - corrupt_before;
+        self.counts.corrupt += corrupt;
+        let is_readable = collector.echoed
+            || collector.replies.iter().any(Option::is_some)
+            || corrupt > 0
+            || self.counts.foreign > foreign_before;
+        self.unreadable += u64::from(collector.received > 0 && !is_readable);
         Ok(collector)
     }
 

@@ -125,6 +125,7 @@ async fn scan_usual(
 ) -> Result<Option<BusSettings>, ServiceError> {
     let search = scan::find_usual(open, clock, slack, None, progress).await?;
     scan.noise.echoes += search.noise.echoes;
+    scan.noise.unreadable += search.noise.unreadable;
     match search.reached {
         Some(settings) if settings.slack > slack => Ok(Some(settings)),
         Some(settings) => {
@@ -147,13 +148,12 @@ async fn ping_patiently(
     if !scan.found.is_empty() || scan.noise.damaged_id.is_some() {
         return Ok(None);
     }
-    let slow = slow.map(|settings| (settings.protocol, settings.baud));
-    let stated = expected.map(|expected| (expected.protocol, expected.baud));
-    let Some((protocol, baud)) = slow.or(stated) else {
+    let stated =
+        expected.map(|expected| BusSettings::new(expected.protocol, expected.baud, PATIENT));
+    let Some(settings) = slow.or(stated) else {
         return Ok(None);
     };
     let ids: Vec<u8> = expected.map_or_else(|| LIKELY.collect(), |expected| expected.ids.clone());
-    let settings = BusSettings::new(protocol, baud, PATIENT);
     let Ok(mut line) = ServoLine::open(open, clock, settings) else {
         return Ok(None);
     };

@@ -14,6 +14,9 @@ use link::LinkError;
 /// Fix for a different arm than the one named.
 pub(super) const RIGHT_ARM: &str = "connect the right arm, or name the right one in the node file";
 
+/// Least number of requests answered unreadably that cannot be a disturbance.
+const UNREADABLE_MIN: u64 = 3;
+
 /// The cause of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -34,6 +37,8 @@ pub enum DiagnosisCause {
     NoPower,
     /// Only the node's own bytes come back.
     EchoOnly,
+    /// Only bytes come back that are no frame of any family.
+    Unreadable,
     /// Servos run at another speed.
     WrongBaud,
     /// Servos of another family reply.
@@ -203,6 +208,11 @@ impl BusDiagnosis {
                 DiagnosisCause::EchoOnly,
                 "what is sent comes back, and nobody answers: the adapter is alive, the servos are not heard",
                 "switch the servo supply on; check that the data wire goes to the servos and that transmit and receive are joined at the adapter only",
+            ),
+            None if scan.noise.unreadable >= UNREADABLE_MIN => self.add(
+                DiagnosisCause::Unreadable,
+                format!("{} requests were answered with bytes that are no reply of either family, and no servo was understood", scan.noise.unreadable),
+                "check that the adapter can do the servos' speed (1,000,000 baud for most) with eight data bits, and is made for a half-duplex servo bus; then its ground and the data wire's polarity; try another adapter",
             ),
             None => self.add(
                 DiagnosisCause::NoPower,

@@ -1,5 +1,6 @@
 //! Scans a bus for every id at every speed of both families. Nothing is written.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -46,6 +47,17 @@ pub struct BusNoise {
     pub corrupt: u64,
     /// The first id with only damaged replies.
     pub damaged_id: Option<u8>,
+    /// Requests after which only bytes came that are no frame and no echo.
+    pub unreadable: u64,
+}
+
+impl BusNoise {
+    /// Adds the traffic of a line.
+    fn add(&mut self, line: &ServoLine) {
+        self.echoes += line.counts().echoes;
+        self.corrupt += line.counts().corrupt;
+        self.unreadable += line.unreadable();
+    }
 }
 
 /// The result of a scan.
@@ -101,6 +113,9 @@ fn all_speeds(slack: Duration) -> Vec<BusSettings> {
     all
 }
 
+/// Waiting time where replies come, but to no request that is still awaited.
+const VERY_LATE: Duration = Duration::from_millis(300);
+
 /// The result of pinging the usual ids at every speed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UsualSearch {
@@ -126,7 +141,9 @@ pub async fn find_usual(
     let extra = requested.filter(|id| !USUAL.contains(id));
     let mut patient = all_speeds(PATIENT.max(slack));
     patient.retain(|settings| settings.baud == USUAL_BAUD);
-    for settings in all_speeds(slack).into_iter().chain(patient) {
+    let mut remaining = VecDeque::from_iter(all_speeds(slack).into_iter().chain(patient));
+    let mut late = None;
+    while let Some(settings) = remaining.pop_front() {
         let mut line = match ServoLine::open(open, clock, settings) {
             Ok(line) => line,
             // Another speed does not help with a port that is missing, busy or not permitted.
@@ -141,14 +158,22 @@ pub async fn find_usual(
         };
         progress(settings.protocol, settings.baud);
         for id in USUAL.chain(extra) {
-            let has_replied = line.ping(id).await?.is_some();
             // A damaged reply counts too: two servos may reply at once.
-            if has_replied || line.counts().corrupt > 0 {
+            if ping(&mut line, id).await? != IdReply::None {
                 search.reached = Some(settings);
                 return Ok(search);
             }
         }
-        search.noise.echoes += line.counts().echoes;
+        search.noise.add(&line);
+        if line.counts().foreign > 0 && late.is_none() {
+            late = Some(BusSettings {
+                slack: VERY_LATE,
+                ..settings
+            });
+        }
+        if remaining.is_empty() && search.noise.echoes == 0 && settings.slack < VERY_LATE {
+            remaining.extend(late);
+        }
     }
     Ok(search)
 }
@@ -171,25 +196,61 @@ pub async fn scan_speed(
     };
     let before = scan.found.len();
     for id in IDS {
-        let corrupt = line.counts().corrupt;
-        let mut is_present = line.ping(id).await?.is_some();
-        if !is_present && line.counts().corrupt > corrupt {
-            // A reply came but was damaged: try once more.
-            is_present = line.ping(id).await?.is_some();
-            if !is_present {
+        match ping(&mut line, id).await? {
+            IdReply::None => {}
+            IdReply::Damaged => {
                 scan.noise.damaged_id.get_or_insert(id);
             }
-        }
-        if is_present {
-            add_servo(&mut line, id, scan).await?;
+            IdReply::Present => add_servo(&mut line, id, scan).await?,
         }
     }
     if scan.found.len() > before {
         retry_usual(&mut line, before, scan).await?;
     }
-    scan.noise.echoes += line.counts().echoes;
-    scan.noise.corrupt += line.counts().corrupt;
+    scan.noise.add(&line);
     Ok(())
+}
+
+/// What comes back from an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IdReply {
+    None,
+    Damaged,
+    Present,
+}
+
+/// Pings of an id whose first reply was damaged, all of which must be so.
+const DAMAGED_PINGS: u32 = 3;
+
+/// Pings an id. What comes back is believed only after it comes back again on a line that was silent
+/// before: a late echo or a late reply to the request before looks like a damaged reply, or a good one.
+async fn ping(line: &mut ServoLine, id: u8) -> Result<IdReply, BusError> {
+    let corrupt = line.counts().corrupt;
+    let foreign = line.counts().foreign;
+    let has_replied = line.ping(id).await?.is_some();
+    let is_damaged = line.counts().corrupt > corrupt;
+    if !has_replied && !is_damaged {
+        return Ok(IdReply::None);
+    }
+    if has_replied && !is_damaged && line.counts().foreign == foreign {
+        return Ok(IdReply::Present);
+    }
+    let slack = line.set_slack(PATIENT);
+    line.set_slack(PATIENT.max(slack));
+    let mut reply = IdReply::Damaged;
+    for _ in 0..DAMAGED_PINGS {
+        line.await_silence(Duration::ZERO).await?;
+        let corrupt = line.counts().corrupt;
+        if line.ping(id).await?.is_some() {
+            reply = IdReply::Present;
+            break;
+        }
+        if line.counts().corrupt == corrupt {
+            reply = IdReply::None;
+        }
+    }
+    line.set_slack(slack);
+    Ok(reply)
 }
 
 /// Reads a servo that replied, and adds it.

@@ -166,6 +166,11 @@ impl ServoLine {
         &self.bus.counts
     }
 
+    /// Returns the number of requests after which only bytes came that are no frame and no echo.
+    pub(crate) fn unreadable(&self) -> u64 {
+        self.bus.unreadable
+    }
+
     /// Pings a servo once; returns the time until the reply, or `None` without one.
     ///
     /// # Errors
@@ -202,7 +207,7 @@ impl ServoLine {
     /// Drops received bytes until none have come for `delay` and the adapter's slack. A repeated request
     /// may have two replies, and not every family names the register in a reply: the second one must not
     /// pass for the reply to the next request.
-    async fn await_silence(&mut self, delay: Duration) -> Result<(), BusError> {
+    pub(crate) async fn await_silence(&mut self, delay: Duration) -> Result<(), BusError> {
         let mut dropped = [0_u8; 256];
         for _ in 0..=RETRIES_MAX {
             let until = self.bus.clock.now().after(delay + self.bus.slack);

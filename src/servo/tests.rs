@@ -445,6 +445,82 @@ async fn an_adapter_that_holds_replies_back_is_distinguished_from_a_dead_bus() {
 }
 
 #[tokio::test]
+async fn servos_that_reply_very_late_are_distinguished_from_a_dead_bus() {
+    let bench = Bench::new("so101");
+    let by = Duration::from_millis(45);
+    let late = SimulatedFault::LateReplies { share: 1.0, by };
+    bench.sim.break_it(late);
+    for expected in [None, Some(so101())] {
+        let diagnosis = bench.diagnose(expected.as_ref()).await;
+        assert_eq!(causes(&diagnosis), [DiagnosisCause::Latency]);
+        let what = &diagnosis.findings[0].what;
+        assert!(what.contains("45 ms") || what.contains("46 ms"), "{what}");
+    }
+}
+
+/// An adapter without servos that answers everything it is sent.
+struct LoneAdapter {
+    answer: fn(&[u8]) -> Vec<u8>,
+    delay: Duration,
+    answers: Vec<(ClockInstant, Vec<u8>)>,
+}
+
+impl FarEnd for LoneAdapter {
+    fn hear(&mut self, now: ClockInstant, bytes: &[u8]) {
+        let answer = (self.answer)(bytes);
+        self.answers.push((now.after(self.delay), answer));
+    }
+
+    fn next_due(&self) -> Option<ClockInstant> {
+        self.answers.first().map(|(at, _)| *at)
+    }
+
+    fn speak(&mut self, now: ClockInstant, into: &mut Vec<u8>) {
+        while self.next_due().is_some_and(|at| at <= now) {
+            into.extend(self.answers.remove(0).1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_adapter_that_answers_without_servos_is_told_from_silence_and_from_two_servos() {
+    use DiagnosisCause::{EchoOnly, Unreadable};
+    type Answer = fn(&[u8]) -> Vec<u8>;
+    let inverted: Answer = |bytes| bytes.iter().map(|byte| !byte).collect();
+    let seven_bits: Answer = |bytes| bytes.iter().map(|byte| byte & 0x7F).collect();
+    let zeros: Answer = |_| vec![0; 6];
+    let echo: Answer = <[u8]>::to_vec;
+    for (answer, delay_ms, cause) in [
+        (inverted, 1, Unreadable),
+        (seven_bits, 1, Unreadable),
+        (zeros, 1, Unreadable),
+        (echo, 1, EchoOnly),
+        (echo, 8, EchoOnly),
+        (echo, 45, EchoOnly),
+    ] {
+        let clock = NodeClock::simulated();
+        let on = clock.clone();
+        let mut open = move |_| {
+            let device = LoneAdapter {
+                answer,
+                delay: Duration::from_millis(delay_ms),
+                answers: Vec::new(),
+            };
+            let link = MemoryLink::new(device, &on, "bench").map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn ByteLink>)
+        };
+        let nowhere = HostSystem {
+            root: "/nowhere".into(),
+        };
+        let arm = so101();
+        let diagnosis = diagnose(&mut open, &clock, &nowhere, "bench", Some(&arm), |_, _| {});
+        let diagnosis = diagnosis.await.unwrap();
+        let findings = &diagnosis.findings;
+        assert_eq!(causes(&diagnosis), [cause], "{delay_ms} ms: {findings:?}");
+    }
+}
+
+#[tokio::test]
 async fn ports_that_cannot_be_opened_say_why() {
     let clock = NodeClock::simulated();
     let port = "/dev/ttyACM0";
