@@ -26,6 +26,8 @@ pub struct SerialLink {
     alarm: ClockAlarm,
     clock: NodeClock,
     path: String,
+    /// The end of what was cut when the port took no more bytes.
+    unsent: Vec<u8>,
 }
 
 impl SerialLink {
@@ -47,6 +49,7 @@ impl SerialLink {
             alarm: clock.alarm().map_err(|source| open_error(path, source))?,
             clock: clock.clone(),
             path: path.to_owned(),
+            unsent: Vec::new(),
         };
         link.discard_input()?;
         Ok(link)
@@ -55,6 +58,25 @@ impl SerialLink {
     /// Returns the time by which the port must have taken bytes that are sent now.
     fn send_deadline(&self) -> ClockInstant {
         self.clock.now().after(SEND_TIMEOUT)
+    }
+
+    /// Sends bytes whole or, where the port takes none of them, not at all. Where it takes a part, the rest goes
+    /// before anything else: a receiver that has begun a frame would take the next one for its end.
+    async fn send_whole(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
+        let until = self.send_deadline();
+        self.finish_sending(until).await?;
+        let count = send_some(&mut self.stream, &mut self.alarm, bytes, until).await?;
+        self.unsent = bytes.get(count..).unwrap_or_default().to_vec();
+        self.finish_sending(until).await
+    }
+
+    async fn finish_sending(&mut self, until: ClockInstant) -> Result<(), LinkError> {
+        while !self.unsent.is_empty() {
+            let sent = send_some(&mut self.stream, &mut self.alarm, &self.unsent, until);
+            let count = sent.await?;
+            self.unsent.drain(..count);
+        }
+        Ok(())
     }
 
     async fn receive_some(
@@ -77,18 +99,7 @@ impl SerialLink {
 
 impl ByteLink for SerialLink {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
-        Box::pin(async move {
-            let until = self.send_deadline();
-            tokio::select! {
-                biased;
-                written = self.stream.write_all(bytes) => {
-                    written.map_err(|error| unplugged_or(error, LinkError::Write))
-                }
-                waited = self.alarm.until(until) => Err(LinkError::Write(
-                    waited.err().unwrap_or_else(send_timeout),
-                )),
-            }
-        })
+        Box::pin(self.send_whole(bytes))
     }
 
     fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
@@ -103,6 +114,26 @@ impl ByteLink for SerialLink {
 
     fn name(&self) -> &str {
         &self.path
+    }
+}
+
+/// Sends as many of these bytes as the port takes at once, and returns how many.
+async fn send_some(
+    stream: &mut SerialStream,
+    alarm: &mut ClockAlarm,
+    bytes: &[u8],
+    until: ClockInstant,
+) -> Result<usize, LinkError> {
+    tokio::select! {
+        biased;
+        written = stream.write(bytes) => match written {
+            Ok(0) if !bytes.is_empty() => Err(LinkError::Unplugged),
+            Ok(count) => Ok(count),
+            Err(error) => Err(unplugged_or(error, LinkError::Write)),
+        },
+        waited = alarm.until(until) => Err(LinkError::Write(
+            waited.err().unwrap_or_else(send_timeout),
+        )),
     }
 }
 
@@ -159,7 +190,11 @@ fn classify_open_error(path: &str, error: tokio_serial::Error) -> LinkError {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
 mod tests {
     use super::*;
     use crate::pty::PseudoTerminal;
@@ -184,6 +219,35 @@ mod tests {
         );
         let error = SerialLink::open("/dev/null", 1_000_000, &clock).unwrap_err();
         assert!(error.to_string().contains("no serial port"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn what_was_cut_when_the_port_took_no_more_is_finished_before_anything_else() {
+        const FRAME: [u8; 59] = {
+            let mut frame = [7; 59];
+            frame[0] = 0xFF;
+            frame[58] = 1;
+            frame
+        };
+        let clock = NodeClock::real();
+        let pty = PseudoTerminal::open().unwrap();
+        let mut link = SerialLink::open(pty.path().to_str().unwrap(), 1_000_000, &clock).unwrap();
+        let mut whole = 0;
+        while link.send(&FRAME).await.is_ok() {
+            whole += 1;
+        }
+        assert!(!link.unsent.is_empty(), "no frame was cut");
+        // The cut one is finished, and one that is not begun is not sent at all.
+        assert!(link.send(&FRAME).await.is_err());
+        let (mut received, mut buffer) = (Vec::<u8>::new(), [0_u8; 4096]);
+        while received.len() < (whole + 2) * FRAME.len() {
+            let read = pty.read(&mut buffer);
+            match tokio::time::timeout(Duration::from_millis(100), read).await {
+                Ok(count) => received.extend(&buffer[..count.unwrap()]),
+                Err(_) => link.send(&FRAME).await.unwrap(),
+            }
+        }
+        assert_eq!(received, FRAME.repeat(whole + 2));
     }
 
     #[tokio::test]

@@ -37,7 +37,7 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 18,
         families: SERVOS,
-        reason: "cannot happen: G-code controllers splice lines, which this node does not drive; a cycle asks and listens by turns",
+        reason: "G-code controllers splice lines, which this node does not drive; a cycle asks and listens by turns. What a port cut because it took no more bytes (F22) is finished before anything else (`src/link/serial.rs`); where the port is opened anew instead, a servo takes the first requests, which only read, for the end of the frame, and its checksum refuses that: one of 8 bits lets 1 in 256 pass, one of 16 bits 1 in 65,536",
     },
     Elsewhere {
         number: 18,
