@@ -25,6 +25,9 @@ pub struct Cli {
     /// How the line was read, where that differs from how it was typed.
     #[arg(skip)]
     pub(super) remark: Option<String>,
+    /// Tells that another node, which words of the line may mean, was not stopped.
+    #[arg(skip)]
+    pub(super) not_stopped: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -258,9 +261,11 @@ impl Cli {
             .unwrap_or_else(|error| advised(error).exit())
     }
 
-    /// Returns whether a word is a command.
-    pub(super) fn has_command(word: &str) -> bool {
-        Self::command().find_subcommand(word).is_some()
+    /// Returns whether letters in lower case are those of a command: `torqueoff`.
+    pub(super) fn has_command(letters: &str) -> bool {
+        let command = Self::command();
+        let mut names = command.get_subcommands().map(clap::Command::get_name);
+        names.any(|name| unclear_stop::letters(name) == letters)
     }
 }
 

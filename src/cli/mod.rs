@@ -82,11 +82,14 @@ pub fn run(mut cli: Cli) -> anyhow::Result<ExitStatus> {
         .worker_threads(1)
         .enable_all()
         .build()?;
-    let remark = cli.remark.take();
-    let result = runtime.block_on(command(cli, sockets));
+    let (remark, not_stopped) = (cli.remark.take(), cli.not_stopped.take());
+    let mut result = runtime.block_on(command(cli, sockets));
     // A stop does not wait for a terminal that takes nothing.
-    if let Some(remark) = remark {
-        terminal_output::note(&remark);
+    for told in [&remark, &not_stopped].into_iter().flatten() {
+        terminal_output::note(told);
+    }
+    if let (Some(_), Ok(ExitStatus::Done)) = (&not_stopped, &result) {
+        result = Ok(ExitStatus::Broken);
     }
     node::open::end_temporary();
     // A thread that still reads standard input must not hold the process.

@@ -1,6 +1,7 @@
 //! A stop that is typed in other words, or with more words than it takes, stops all the same.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
@@ -11,6 +12,9 @@ use catalogue::says_stop;
 
 /// Parts of a word that asks for an emergency stop.
 const EMERGENCY: [&str; 2] = ["emergency", "estop"];
+
+/// Beginnings of words that deny a stop, as letters alone. `notstop` is none: a `Not-Stopp` is an emergency stop in German.
+const DENIALS: [&str; 6] = ["dont", "donot", "never", "nostop", "nohalt", "nonstop"];
 
 /// Returns the stop that a line means which is no command; `None` if its first word is none for stopping. Known options keep
 /// their meaning, and all else is left out.
@@ -34,7 +38,7 @@ pub(super) fn of(line: &[OsString]) -> Option<Result<Cli, clap::Error>> {
         let text = word.to_string_lossy().into_owned();
         if verb.is_none() && is_stop(&text) {
             verb = Some(text);
-        } else if verb.is_none() && command == "stop" && text == "fleet" {
+        } else if text.trim_start_matches('-') == "fleet" {
             command = "fleet stop";
         } else if verb.is_some() || text.starts_with('-') {
             left_out.push(text);
@@ -44,17 +48,22 @@ pub(super) fn of(line: &[OsString]) -> Option<Result<Cli, clap::Error>> {
         rest = after;
     }
     let verb = verb?;
+    let not_stopped = not_stopped(&left_out);
     if is_emergency(&verb) || left_out.iter().any(|word| is_emergency(word)) {
         command = match command {
             "stop" => "estop",
             fleet if options.iter().any(|option| option == "--emergency") => fleet,
             _ => "fleet stop --emergency",
         };
-        left_out.retain(|word| !is_emergency(word));
     }
+    left_out.retain(|word| !is_stop(word) && !is_emergency(word));
     let remark = remark(command, &verb, &left_out);
     let stop = parsed(program, command, &options);
-    Some(stop.map(|cli| Cli { remark, ..cli }))
+    Some(stop.map(|cli| Cli {
+        remark,
+        not_stopped,
+        ..cli
+    }))
 }
 
 fn parsed(program: &OsString, command: &str, options: &[OsString]) -> Result<Cli, clap::Error> {
@@ -72,13 +81,46 @@ fn takes(parsed: &Result<Cli, clap::Error>) -> bool {
 /// Returns whether a word means a stop, and no other command.
 fn is_stop(word: &str) -> bool {
     let word = word.trim_start_matches('-');
-    word == "stop" || word == "estop" || (says_stop(word) && !Cli::has_command(word))
+    match letters(word).as_str() {
+        "stop" | "estop" => true,
+        letters => {
+            let is_denied = DENIALS.iter().any(|denial| letters.starts_with(denial));
+            says_stop(word) && !Cli::has_command(letters) && !is_denied && !is_file(word)
+        }
+    }
+}
+
+/// Returns whether a word ends as a file's name does, such as `bus-stop.svg`.
+fn is_file(word: &str) -> bool {
+    let extension = Path::new(word).extension().unwrap_or_default();
+    let is_plain = |c: &u8| c.is_ascii_alphanumeric();
+    extension.len() > 1 && extension.as_encoded_bytes().iter().all(is_plain)
+}
+
+/// Returns the letters of a word, in lower case.
+pub(super) fn letters(word: &str) -> String {
+    let letters = word.chars().filter(|c| c.is_alphabetic());
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 fn is_emergency(word: &str) -> bool {
-    let letters = word.chars().filter(|c| c.is_alphabetic());
-    let letters: String = letters.flat_map(char::to_lowercase).collect();
+    let letters = letters(word);
     EMERGENCY.iter().any(|part| letters.contains(part))
+}
+
+/// Says that another node was not stopped, if words that were left out may name one.
+fn not_stopped(left_out: &[String]) -> Option<String> {
+    let is_address = |word: &String| {
+        let option = word.trim_start_matches('-').to_lowercase();
+        option.starts_with("node") || word.contains([':', '/'])
+    };
+    left_out.iter().any(is_address).then(|| {
+        let words: Vec<String> = left_out.iter().map(|word| quoted_for_shell(word)).collect();
+        let words = words.join(" ");
+        format!(
+            "the node that `{words}` may mean was NOT stopped: stop it with `steadyhand stop --node HOST:PORT --token-file FILE`"
+        )
+    })
 }
 
 /// Says how a line was read, where that differs from how it was typed.
@@ -157,9 +199,34 @@ mod tests {
     }
 
     #[test]
+    fn a_stop_that_may_mean_another_node_says_that_it_was_not_stopped() {
+        for line in [
+            "stop --nodes arm:8700",
+            "stop http://arm:8700/",
+            "stop --node",
+            "estop --node",
+            "stop node left",
+        ] {
+            let (_, cli, at) = stop_of(line).unwrap();
+            assert!(!at.is_named(), "{line}");
+            let told = cli.not_stopped.unwrap_or_default();
+            assert!(told.contains("was NOT stopped"), "{line}: {told}");
+        }
+        assert_eq!(stop_of("stop --all").unwrap().1.not_stopped, None);
+    }
+
+    #[test]
+    fn words_for_a_stop_are_not_told_as_left_out() {
+        let (is_emergency, cli, _) = stop_of("emergency stop").unwrap();
+        let expected = "`emergency` was taken as `steadyhand estop`";
+        assert!(is_emergency && cli.remark.as_deref() == Some(expected));
+    }
+
+    #[test]
     fn a_stop_in_another_spelling_stops() {
         for line in [
-            "STOP", "Stop", "stop!", "halt", "--stop", "stpo", "Anhalten", "🛑",
+            "STOP", "Stop", "stop!", "halt", "--stop", "stpo", "Anhalten", "🛑", "s.t.o.p",
+            "Not-Halt",
         ] {
             let (is_emergency, cli, _) = stop_of(line).unwrap();
             assert!(!is_emergency, "{line}");
@@ -211,6 +278,9 @@ mod tests {
             ("fleet stop --emergency now", true),
             ("fleet stop --emergency e-stop", true),
             ("--now fleet stop", false),
+            ("stop fleet", false),
+            ("stop --fleet", false),
+            ("estop fleet", true),
         ] {
             let words = std::iter::once("steadyhand").chain(line.split(' '));
             let words: Vec<OsString> = words.map(OsString::from).collect();
@@ -238,6 +308,16 @@ mod tests {
             "fleet draw --stop",
             "fleet jobs stop",
             "darw stop.svg",
+            "Hold",
+            "HOLD now",
+            "torque_off",
+            "Torque-Off",
+            "torqueoff",
+            "bus-stop.svg",
+            "full-stop.svg",
+            "no-stop",
+            "dont-stop",
+            "don't-stop",
         ] {
             assert!(stop_of(line).is_none(), "{line}");
         }

@@ -269,6 +269,9 @@ fn a_stop_with_a_word_too_many_or_in_another_spelling_stops_and_says_so() {
     assert!(status_of(left).contains("stopped"), "{}", status_of(left));
     let other = status_of(right);
     assert!(!other.contains("stopped"), "{other}");
+    let line = ["--config", left, "stop", "--nodes", "arm:8700"];
+    let (code, _, said) = run_with(&nodes.bench, &line);
+    assert!(code == 70 && said.contains("was NOT stopped"), "{said}");
     let (code, _, said) = run_with(&nodes.bench, &["stop", "--emergency"]);
     assert_eq!(code, 0, "{said}");
     assert!(
