@@ -114,6 +114,7 @@ pub struct NodeFile {
 pub struct NodeFileSource {
     file: String,
     text: Arc<str>,
+    relative_state: Option<PathBuf>,
 }
 
 impl NodeFileSource {
@@ -121,6 +122,12 @@ impl NodeFileSource {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         (!self.file.is_empty()).then(|| Path::new(&self.file))
+    }
+
+    /// Returns the file's `state` as it is written there, if it is relative.
+    #[must_use]
+    pub fn relative_state(&self) -> Option<&Path> {
+        self.relative_state.as_deref()
     }
 }
 
@@ -388,6 +395,7 @@ impl NodeFile {
         node.source = NodeFileSource {
             file: file.to_owned(),
             text: text.into(),
+            relative_state: node.state.clone().filter(|state| state.is_relative()),
         };
         node.resolve_paths(file);
         let found = node.file_error(&node.problems());
@@ -436,7 +444,7 @@ impl NodeFile {
     /// Returns these problems as an error, each with its line.
     #[must_use]
     pub fn file_error(&self, problems: &[ConfigProblem]) -> toml::FileError {
-        let NodeFileSource { file, text } = &self.source;
+        let NodeFileSource { file, text, .. } = &self.source;
         let message =
             |problem: &ConfigProblem| value_lines::prefix(text, &problem.path) + &problem.what;
         toml::FileError {

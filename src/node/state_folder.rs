@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context as _, ensure};
 
 use super::NodeOptions;
 use base::file_access;
@@ -30,14 +30,40 @@ pub fn folder(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
 pub fn place(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
     match args.state.clone().or_else(|| file.state.clone()) {
         // The paths of recordings in answers are read in other folders.
-        Some(given) => std::path::absolute(&given)
-            .with_context(|| format!("cannot use the folder {}", given.display())),
+        Some(given) => {
+            let folder = std::path::absolute(&given)
+                .with_context(|| format!("cannot use the folder {}", given.display()))?;
+            if let (None, Some(relative)) = (&args.state, file.source.relative_state()) {
+                check_none_left(&folder, &std::path::absolute(relative)?)?;
+            }
+            Ok(folder)
+        }
         None if is_practice(args, file) => Ok(super::open::own_temporary()?.join("state")),
         None if is_service(args, SERVICE_FILE) && env("STATE_DIRECTORY").is_none() => {
             Ok(PathBuf::from(SERVICE_STATE))
         }
         None => usual(&file.name),
     }
+}
+
+/// Refuses a folder that does not exist where the current folder holds state under the same relative path: an emergency stop that
+/// is kept there would be lost.
+fn check_none_left(folder: &Path, here: &Path) -> anyhow::Result<()> {
+    ensure!(
+        folder.exists() || !holds_state(here),
+        "`state` in the node file means {}, which does not exist, and {} holds a node's jobs or emergency stop: move it, or name it with --state",
+        folder.display(),
+        here.display()
+    );
+    Ok(())
+}
+
+fn holds_state(folder: &Path) -> bool {
+    let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| {
+        let name = entry.file_name();
+        name == "jobs" || name.to_string_lossy().starts_with("emergency-stop-")
+    })
 }
 
 /// Selects the machine's service, if any, for a command that edits stored state and names no node or folder.
@@ -92,6 +118,23 @@ pub fn usual(name: &str) -> anyhow::Result<PathBuf> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn state_at_the_current_folder_is_not_lost() {
+        let bench = tempfile::tempdir().unwrap();
+        let [folder, here] = ["file/state", "here/state"].map(|path| bench.path().join(path));
+        let check = || check_none_left(&folder, &here).map_err(|error| error.to_string());
+        check().unwrap();
+        std::fs::create_dir_all(&here).unwrap();
+        check().unwrap();
+        std::fs::write(here.join("emergency-stop-arm.1"), "").unwrap();
+        let error = check().unwrap_err();
+        for path in [&folder, &here] {
+            assert!(error.contains(path.to_str().unwrap()), "{error}");
+        }
+        std::fs::create_dir_all(&folder).unwrap();
+        check().unwrap();
+    }
 
     #[test]
     fn the_machines_service_is_the_default() {

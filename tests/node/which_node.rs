@@ -167,6 +167,38 @@ fn typed_in(bench: &Bench, folder: &str, args: &[&str]) -> Command {
     command
 }
 
+/// An emergency stop that was latched in a state folder at the current directory was forgotten.
+#[test]
+fn state_that_is_left_in_the_current_folder_keeps_a_node_from_starting_elsewhere() {
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path("one")).unwrap();
+    std::fs::create_dir_all(bench.path("other/state/jobs")).unwrap();
+    std::fs::write(bench.path("one/node.toml"), "state = \"state\"\n").unwrap();
+    let told = |command: &[&str]| {
+        let all = [&["--config", "../one/node.toml"], command].concat();
+        let output = typed_in(&bench, "other", &all).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&text).into_owned(),
+        )
+    };
+    let folders = ["one/state", "other/state"].map(|folder| bench.path(folder));
+    for command in [&["check"][..], &["call", "list_nodes"]] {
+        let (code, text) = told(command);
+        assert!(
+            code == Some(1) && text.contains("name it with --state"),
+            "{text}"
+        );
+        for folder in ["other/../one/state", "other/state"] {
+            assert!(text.contains(folder), "{folder}: {text}");
+        }
+    }
+    std::fs::rename(&folders[1], &folders[0]).unwrap();
+    let (_, text) = told(&["check"]);
+    assert!(!text.contains("name it with --state"), "{text}");
+}
+
 /// What is taught was written into the scene of the folder in which the command was typed, and pictures were named by paths that
 /// lead nowhere from there.
 #[test]
