@@ -423,7 +423,9 @@ impl NodeFile {
         if let Some(ZenohEntry { ca, cert, key, .. }) = &mut self.fleet.zenoh {
             paths.extend([ca, cert, key]);
         }
-        for path in paths.into_iter().flatten() {
+        // An empty path names no folder, and stays a mistake.
+        let paths = paths.into_iter().flatten();
+        for path in paths.filter(|path| !path.as_os_str().is_empty()) {
             *path = folder.join(&path);
         }
         let servers = self
@@ -618,6 +620,11 @@ server = { command = "python3", args = ["./weigh.py"] }
         let here = std::env::current_dir().unwrap();
         let node = NodeFile::read("node.toml", "state = \"state\"\n").unwrap();
         assert_eq!(node.state, Some(here.join("state")));
+        let text = "scenes = \"\"\noutput = \"\"\nstate = \"\"\n";
+        let node = NodeFile::read("/lab/node.toml", text).unwrap();
+        for path in [&node.scenes, &node.output, &node.state] {
+            is(path, "");
+        }
     }
 
     #[test]
