@@ -49,7 +49,7 @@ const OTHER_NAME_KEYS: [&str; 15] = [
 ];
 
 /// Words of a key under which a name may stand, as in `next_action`, `tool_to_call`.
-const NAME_WORDS: [&str; 14] = [
+const NAME_WORDS: [&str; 12] = [
     "action",
     "actions",
     "tool",
@@ -62,9 +62,10 @@ const NAME_WORDS: [&str; 14] = [
     "method",
     "intent",
     "decision",
-    "instruction",
-    "message",
 ];
+
+/// Words of a key under which a name may stand, or words for the drawing if a key for data stands beside it.
+const SPOKEN_WORDS: [&str; 2] = ["instruction", "message"];
 
 /// Words of a key that holds data, whatever its other words are.
 const DATA_WORDS: [&str; 5] = ["text", "note", "scene", "svg", "reason"];
@@ -135,6 +136,7 @@ impl CalledNames {
         }
         let is_name = |key: &str| is_one_of(key, &NAME_KEYS);
         let has_name = object.keys().any(|key| is_name(key));
+        let has_data = object.keys().any(|key| has_any(key, &DATA_WORDS));
         for (key, inner) in object.iter().take(NAMES_MAX) {
             if is_name(key) {
                 self.gather(inner, depth + 1);
@@ -143,6 +145,7 @@ impl CalledNames {
             } else if is_one_of(key, &OTHER_NAME_KEYS)
                 || is_one_of(key, &WRAPPERS)
                 || has_name_word(key)
+                || (!has_data && has_any(key, &SPOKEN_WORDS))
             {
                 self.gather(inner, depth + 1);
             } else if is_affirmative(inner) {
@@ -176,21 +179,37 @@ fn is_affirmative(value: &Value) -> bool {
             let mut words = words.filter(|word| !word.is_empty()).peekable();
             words.peek().is_some() && words.all(is_yes)
         }
-        Value::Object(object) => {
-            let is_no = |value: &Value| matches!(value, Value::Null | Value::Bool(false));
-            object.is_empty() || !object.values().all(is_no)
-        }
+        Value::Object(object) => object.is_empty() || !says_no(object),
         Value::Null | Value::Array(_) => false,
     }
 }
 
+/// Returns whether an object is switched off or is a place: `{"enabled": false, "reason": "none"}`, `{"x": 0, "y": 0}`.
+fn says_no(object: &Map<String, Value>) -> bool {
+    const SWITCHES: [&str; 7] = [
+        "enabled",
+        "enable",
+        "active",
+        "value",
+        "required",
+        "requested",
+        "stop",
+    ];
+    let is_no = |value: &Value| matches!(value, Value::Null | Value::Bool(false));
+    let is_off =
+        |(key, value): (&String, &Value)| *value == Value::Bool(false) && is_one_of(key, &SWITCHES);
+    let is_place = ["x", "y"].iter().all(|axis| object.contains_key(*axis));
+    is_place || object.values().all(is_no) || object.iter().any(is_off)
+}
+
 /// Returns whether a word of a key says that a name stands under it, and none that data does.
 fn has_name_word(key: &str) -> bool {
-    let has_any = |words: &[&str]| {
-        let mut own = key.split(|c: char| !c.is_alphanumeric());
-        own.any(|own| words.iter().any(|word| own.eq_ignore_ascii_case(word)))
-    };
-    has_any(&NAME_WORDS) && !has_any(&DATA_WORDS)
+    has_any(key, &NAME_WORDS) && !has_any(key, &DATA_WORDS) && !is_one_of(key, &["calltoaction"])
+}
+
+fn has_any(key: &str, words: &[&str]) -> bool {
+    let mut own = key.split(|c: char| !c.is_alphanumeric());
+    own.any(|own| words.iter().any(|word| own.eq_ignore_ascii_case(word)))
 }
 
 fn is_name_key(key: &str) -> bool {
