@@ -82,9 +82,12 @@ pub(super) fn narrow(text: &str) -> String {
         ('⅞', ".875"),
     ];
     let mut narrowed = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        // `2½5` is no number.
+        let is_last = !chars.peek().is_some_and(|next| next.is_numeric());
         match (c, FRACTIONS.iter().find(|(fraction, _)| *fraction == c)) {
-            (_, Some((_, decimal))) => narrowed.push_str(decimal),
+            (_, Some((_, decimal))) if is_last => narrowed.push_str(decimal),
             ('！'..='～', _) => narrowed.extend(char::from_u32(u32::from(c) - 0xfee0)),
             _ => narrowed.push(c),
         }
@@ -243,6 +246,15 @@ mod tests {
                 want,
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_fraction_sign_ends_a_number() {
+        assert_eq!(narrow("2½ inch"), "2.5 inch");
+        assert_eq!(narrow("½"), ".5");
+        for text in ["2½5", "２½５", "½¼"] {
+            assert_eq!(parse(&narrow(text)), None, "{text}");
         }
     }
 
