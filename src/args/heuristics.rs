@@ -256,6 +256,21 @@ pub(super) fn is_wrapper(key: &str) -> bool {
     is_one_of(key, &WRAPPERS)
 }
 
+/// Returns whether a key names a place for arguments or nothing, so that an empty object under it is no call.
+pub(super) fn is_packaging(key: &str) -> bool {
+    const PLACES: [&str; 8] = [
+        "",
+        "options",
+        "config",
+        "settings",
+        "body",
+        "query",
+        "extra",
+        "additionalproperties",
+    ];
+    is_wrapper(key) || is_one_of(key, &PLACES)
+}
+
 /// Returns whether a key is an envelope whose value can be opened.
 pub(super) fn is_envelope(key: &str, value: &ParsedValue) -> bool {
     let is_pair = |item: &ParsedValue| match item {

@@ -8,7 +8,7 @@
 use super::{
     ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ReceivedArguments, ToolEffect,
     ValueKind, read,
-    request_tests::{all_draw, lenient_draws, never_draws, none_draws, stroke},
+    request_tests::{all_draw, lenient_draws, moves, never_draws, none_draws, stroke},
 };
 use serde_json::json;
 
@@ -220,6 +220,84 @@ fn an_instruction_under_any_key_is_not_left_out() {
         r#"{"scene":"letters","style":"bold","type":"drawing","task":"draw text"}"#,
         r#"{"scene":"short","query":"Draw the short scene with the robot arm"}"#,
     ]);
+}
+
+#[test]
+fn words_that_only_sound_like_an_instruction_are_left_out() {
+    for (key, value) in [
+        ("note", json!("first try")),
+        ("note", json!("on the sheet")),
+        ("why", json!("because the user wants to write")),
+        ("intent", json!("write a letter")),
+        ("objective", json!("a drawing on the sheet")),
+        ("request", json!("please draw it right now")),
+        ("thought_process", json!("I will first draw the letters")),
+        ("step_name", json!("first")),
+        ("caller", json!("first agent")),
+        ("todo", json!(["draw", "write"])),
+        ("message", json!("I left the rest as is")),
+        ("selected", json!(true)),
+        ("selection_reason", json!("fits")),
+        ("selected_scene", json!("default")),
+        ("writing", json!(true)),
+        ("selected_tool", json!("stroke")),
+    ] {
+        all_draw(&[json!({"scene": "letters", key: value}).to_string()]);
+    }
+    for (key, value) in [
+        ("message", "on the left"),
+        ("message", "left"),
+        ("message", "the first"),
+        ("message", "first two letters"),
+        ("message", "write HELLO"),
+        ("message", "on the second sheet"),
+        ("selected", "A"),
+        ("selected_line", "A"),
+        ("write", "HELLO"),
+    ] {
+        none_draws(&[json!({"scene": "letters", key: value}).to_string()]);
+    }
+}
+
+#[test]
+fn a_word_with_another_meaning_denies_nothing() {
+    all_draw(&[
+        r#"{"scene":"letters","font":"sans-serif"}"#,
+        r#"{"scene":"letters","comment":"a sin wave"}"#,
+        r#"{"scene":"letters","title":"sans"}"#,
+    ]);
+    lenient_draws(&[
+        r#"{"scene":"letters","pen_no":1}"#,
+        r#"{"scene":"letters","stroke_block":"A"}"#,
+        r#"{"scene":"letters","aspect_ratio_locked":true}"#,
+    ]);
+    never_draws(&[
+        r#"{"scene":"letters","sin_usar_tinta":true}"#,
+        r#"{"scene":"letters","is_locked":true}"#,
+        r#"{"scene":"letters","arm_locked":true}"#,
+        r#"{"scene":"letters","motion_blocked":true}"#,
+        r#"{"scene":"letters","pen_lockout":true}"#,
+        r#"{"scene":"letters","draw_no":true}"#,
+    ]);
+}
+
+#[test]
+fn an_empty_place_for_arguments_is_no_call() {
+    all_draw(&[
+        r#"{"options":{}}"#,
+        r#"{"config":{}}"#,
+        r#"{"settings":{}}"#,
+        r#"{"body":{}}"#,
+        r#"{"query":{}}"#,
+        r#"{"extra":{}}"#,
+        r#"{"additional_properties":{}}"#,
+        r#"{"":{}}"#,
+        r#"{"data":{}}"#,
+        r#"{"scene":"letters","status":""}"#,
+    ]);
+    let call = r#"{"scene":"letters","status":{}}"#;
+    let refusal = moves(ForgivenessProfile::Guarded, call).unwrap_err();
+    assert_eq!(refusal.complaints[0].path, "status");
 }
 
 /// Words and marks around a parameter's name that may deny it, ask for it later, or only speak of it.

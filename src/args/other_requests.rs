@@ -89,7 +89,11 @@ pub(super) fn is_other_call(key: &str, node: &ParsedValue) -> bool {
     let has_arguments = match node {
         ParsedValue::Map(_) => true,
         ParsedValue::List(_) => holds_nothing(node),
-        node => node.as_text().is_some_and(|text| text.trim().is_empty()),
+        // An empty text was not sent, but a stop.
+        node => {
+            node.as_text().is_some_and(|text| text.trim().is_empty())
+                && vocabulary().names_dissent(&FoldedText::new(key))
+        }
     };
     has_arguments && !heuristics::is_harmless(key) && vocabulary().is_other_tool(key)
 }

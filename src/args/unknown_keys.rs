@@ -15,7 +15,9 @@ use super::{
     shape::{ParameterShape, ValueKind},
     value_coercion::{ValueCoercer, ValueSite, dropped, truth_word},
     vocabulary::vocabulary,
-    withheld::{is_clear_no, is_dry_run_key, is_negation, is_none, is_unclear_assent},
+    withheld::{
+        is_clear_no, is_clear_yes, is_dry_run_key, is_negation, is_none, is_unclear_assent,
+    },
     word_table::FoldedText,
 };
 use serde_json::Value;
@@ -118,14 +120,15 @@ impl CallReader<'_> {
         } else if self.withholds(key, node) {
             return false;
         } else if self.judges_unknown_keys() && other_requests::is_other_call(key, node) {
-            self.check_tool_name(key, node);
+            self.check_tool_name(&shown, key, node);
         } else if heuristics::is_harmless(key) && !waits_for(key, node) {
             let reason = format!("the server supplies it; do not send {shown}");
             self.note_ignored(&shown, node, "ignored_key", reason);
         } else if node.is_empty() && !(self.judges_unknown_keys() && self.has_meaning(key, node)) {
             self.note_ignored(&shown, node, "ignored_key", "empty; ignored");
             // `{"get_weather": {}}` may be a call.
-            return matches!(node, ParsedValue::Map(_)) && self.judges_unknown_keys();
+            let may_be_call = matches!(node, ParsedValue::Map(_)) && !heuristics::is_packaging(key);
+            return may_be_call && self.judges_unknown_keys();
         } else if !self.judges_unknown_keys() {
             self.note_ignored(&shown, node, "unknown_key", "no such parameter; ignored");
         } else {
@@ -151,7 +154,7 @@ impl CallReader<'_> {
         if let Some(tool) = node.as_text()
             && heuristics::is_tool_name(key)
         {
-            self.check_tool_name(tool, node);
+            self.check_tool_name(shown, tool, node);
             return false;
         }
         let is_false = is_clear_no(node) && !node.is_empty();
@@ -180,7 +183,7 @@ impl CallReader<'_> {
         let (rule, code, reason) = if is_foreign {
             let reason = "this is a parameter of another tool";
             (ReaderRule::ForeignKey, "foreign_key", reason)
-        } else if (heuristics::is_size(key) && !is_count(key, node))
+        } else if (heuristics::is_size(key) && !is_count(key, node) && !names_choice(key, node))
             || heuristics::holds_size(key, node)
         {
             let reason = "this tool has no such parameter, and it may change what is done";
@@ -400,6 +403,12 @@ fn is_sentence(key: &str) -> bool {
 fn is_count(key: &str, node: &ParsedValue) -> bool {
     let key = FoldedText::new(key);
     matches!(node, ParsedValue::Number(_)) && vocabulary().counts(&key)
+}
+
+/// Returns whether a key says what was chosen: `selected_scene`, `"selected": true`, but not `"selection": "A"`.
+fn names_choice(key: &str, node: &ParsedValue) -> bool {
+    let (key, vocab) = (FoldedText::new(key), vocabulary());
+    vocab.names_choice(&key) || (is_clear_yes(node) && vocab.is_choice(&key))
 }
 
 /// Returns whether a key for the act names another act: `"command": "reset"`.

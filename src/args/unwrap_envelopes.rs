@@ -65,7 +65,7 @@ impl CallReader<'_> {
         self.note_form(FormRepair::TextInText);
         self.note_forms(&candidate.forms);
         if let Some(tool) = &candidate.tool {
-            self.check_tool_name(tool, &ParsedValue::Text(tool.clone()));
+            self.check_tool_name("name", tool, &ParsedValue::Text(tool.clone()));
         }
         self.judge_empty_call(&candidate, text);
         let is_prose = candidate.is_loose && !self.knows_a_key(&candidate.node);
@@ -186,7 +186,7 @@ impl CallReader<'_> {
             } else if let Some(tool) = value.as_text().filter(|tool| !tool.trim().is_empty())
                 && heuristics::is_tool_name(&key)
             {
-                self.check_tool_name(tool, &value);
+                self.check_tool_name("name", tool, &value);
             } else if !heuristics::stands_beside_a_call(&key)
                 || !is_plain_mark(&key, &value)
                 || self.names_other(&key, &value)
@@ -224,11 +224,11 @@ impl CallReader<'_> {
         self.withholds("name", &ParsedValue::Text(namespace.to_owned()))
     }
 
-    /// Checks a tool name beside or instead of the arguments: the tool's own name is form, another name is another call.
-    pub(super) fn check_tool_name(&mut self, tool: &str, node: &ParsedValue) {
+    /// Checks a tool name at a path beside or instead of the arguments: the tool's own name is form, another name is another call.
+    pub(super) fn check_tool_name(&mut self, path: &str, tool: &str, node: &ParsedValue) {
         let ours = &self.shape.tool_names;
         if self.judges_unknown_keys() && is_none(node) {
-            return self.add_no_call("name", node);
+            return self.add_no_call(path, node);
         }
         let resolution = name::resolve(tool, ours);
         let is_exact = matches!(resolution, NameResolution::Resolved { exact: true, .. });
@@ -243,7 +243,7 @@ impl CallReader<'_> {
             || unbracketed::CONSTRUCTORS.contains(&tool)
         {
             let reason = "the tool's name among the arguments; ignored";
-            return self.note_ignored("name", node, "tool_name", reason);
+            return self.note_ignored(path, node, "tool_name", reason);
         }
         let reason = "another tool is named among the arguments";
         // A known tool is another call in every profile; a parameter's name shows that a value was meant for it.
@@ -252,7 +252,7 @@ impl CallReader<'_> {
             true => ReaderRule::Contradiction,
             false => ReaderRule::ForeignKey,
         };
-        let issue = ArgumentIssue::new(rule, "other_tool", "name", reason)
+        let issue = ArgumentIssue::new(rule, "other_tool", path, reason)
             .received(parsed_value::shown(tool));
         self.add_issue(issue.expected("no tool's name"), node);
     }

@@ -28,6 +28,8 @@ pub(super) struct ReaderVocabulary {
     /// Physical words that only name a thing, and so ask for nothing in a value; and keys whose texts explain or identify.
     objects: Vec<String>,
     remarks: Vec<String>,
+    /// Physical words that say in a longer key what was chosen, and ask for nothing: `selected_scene`.
+    choices: Vec<String>,
     /// Physical words in other languages.
     physical_abroad: WordTable,
     /// Words of keys under which a number counts or names something of the caller's own, such as `step` and `user_id`; and
@@ -109,6 +111,11 @@ impl ReaderVocabulary {
         };
         let phrase = |word: &String| FoldedText::new(word).phrase();
         let folded = |name: &str| list(name).iter().map(phrase).collect();
+        // `sin` and `sans` alone may be a wave and a font.
+        let acts = [list("acts"), list("acts_abroad")].concat();
+        let without_act = |act: &String| [format!("sin {act}"), format!("sans {act}")];
+        let latin = acts.iter().filter(|act| !act.starts_with('*'));
+        let negations = [list("negations"), latin.flat_map(without_act).collect()].concat();
         let words = |phrase: &String| phrase.split(' ').map(str::to_owned).collect();
         Self {
             framework: list("framework_keys"),
@@ -124,6 +131,7 @@ impl ReaderVocabulary {
             physical: list("physical"),
             objects: list("objects"),
             remarks: list("remarks"),
+            choices: list("choices"),
             physical_abroad: table("physical_abroad"),
             counters: list("counters"),
             counter_fillers: list("counter_fillers"),
@@ -142,7 +150,7 @@ impl ReaderVocabulary {
             yes: folded("yes"),
             mode_keys: list("mode_keys"),
             act_keys: list("act_keys"),
-            negations: table("negations"),
+            negations: WordTable::new(&negations),
             argument_words: list("argument_words"),
             conditions: table("conditions"),
             meanings: sections.iter().filter_map(meaning).collect(),
@@ -209,7 +217,15 @@ impl ReaderVocabulary {
 
     /// Returns whether a word of a key withholds the act: `stop`, `emergency_stop`.
     pub(super) fn names_dissent(&self, key: &FoldedText) -> bool {
-        has_word(key, &self.dissents)
+        let is_locked = |word: &str| word == "locked";
+        let is_dissent = |word: &str| holds(&self.dissents, word) && !is_locked(word);
+        // `aspect_ratio_locked` locks no arm.
+        let locks_act = || {
+            let is_other = |word: &str| !is_locked(word) && !holds(&self.dry_run_fillers, word);
+            let mut others = key.words().filter(|word| is_other(word));
+            key.words().any(is_locked) && others.all(|word| holds(&self.acts, word))
+        };
+        key.words().any(is_dissent) || holds(&self.dissents, &key.letters()) || locks_act()
     }
 
     fn awaits_consent(&self, key: &FoldedText) -> bool {
@@ -231,7 +247,20 @@ impl ReaderVocabulary {
     /// Returns whether a key forbids or limits an act in words: `do_not_draw`, `plan_only`, `nicht_malen`.
     pub(super) fn forbids_act(&self, key: &FoldedText) -> bool {
         let names_act = has_word(key, &self.acts) || self.acts_abroad.is_in(key);
-        names_act && (has_word(key, &self.limits) || self.negations.is_in(key))
+        let begins_with_without = matches!(key.words().next(), Some("sin" | "sans"));
+        names_act && (begins_with_without || self.limits_act(key) || self.negations.is_in(key))
+    }
+
+    /// Returns whether a word of a key limits an act. Behind another word a block is a thing: `stroke_block`.
+    fn limits_act(&self, key: &FoldedText) -> bool {
+        let is_limit =
+            |(at, word): (usize, &str)| holds(&self.limits, word) && (at == 0 || word != "block");
+        key.words().enumerate().any(is_limit) || holds(&self.limits, &key.letters())
+    }
+
+    /// Returns whether a key ends like the number of something: `pen_no`.
+    pub(super) fn ends_with_number(&self, key: &FoldedText) -> bool {
+        key.words().count() > 1 && key.words().last() == Some("no")
     }
 
     /// Returns whether a tool's namespace says how or whether to call the tool, not where it is: `slow`, `help`.
@@ -343,13 +372,59 @@ impl ReaderVocabulary {
     /// are only the name of something that is used.
     pub(super) fn instructs(&self, text: &FoldedText, is_named: impl Fn(&str) -> bool) -> bool {
         let is_manner = |word: &str| holds(&self.physical, word) && !holds(&self.objects, word);
-        let mut words = text.words();
-        words.any(|word| is_manner(word) && !is_named(word)) || self.physical_abroad.is_in(text)
+        let words: Vec<&str> = text.words().collect();
+        let instructs = |(at, word): (usize, &&str)| {
+            is_manner(word) && !is_named(word) && !self.is_idle(&words, at)
+        };
+        words.iter().enumerate().any(instructs) || self.physical_abroad.is_in(text)
+    }
+
+    /// Returns whether a physical word has another meaning among its neighbours: `on the sheet`, `first try`, `right now`.
+    fn is_idle(&self, words: &[&str], at: usize) -> bool {
+        let before = at.checked_sub(1).and_then(|at| words.get(at)).copied();
+        let after = words.get(at + 1).copied();
+        let is_physical = |word: &&str| holds(&self.physical, word);
+        let is_alone = words.len() == 1;
+        match words.get(at).copied().unwrap_or_default() {
+            "sheet" => matches!(before, Some("the" | "a" | "this" | "my" | "your" | "paper")),
+            "write" | "writing" => {
+                is_alone
+                    || matches!(
+                        after,
+                        None | Some("a" | "an" | "the" | "it" | "this" | "on")
+                    )
+            }
+            "first" | "last" => {
+                let mut near = words.iter().skip(at + 1).take(2);
+                !is_alone && after.is_some() && !near.any(is_physical)
+            }
+            "left" | "right" => {
+                let is_place = matches!(
+                    before,
+                    None | Some("the" | "to" | "on" | "at" | "in" | "far")
+                );
+                !is_place && !after.as_ref().is_some_and(is_physical)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns whether the only physical words of a key say what was chosen, and it has others: `selected_scene`.
+    pub(super) fn names_choice(&self, key: &FoldedText) -> bool {
+        let is_other = |word: &str| !holds(&self.choices, word);
+        key.words().any(is_other) && self.is_choice(key)
+    }
+
+    /// Returns whether the only physical words of a key say what was chosen: `selected`, `writing`.
+    pub(super) fn is_choice(&self, key: &FoldedText) -> bool {
+        let is_choice = |word: &str| holds(&self.choices, word);
+        let mut physical = key.words().filter(|word| holds(&self.physical, word));
+        !self.physical_abroad.is_in(key) && physical.all(is_choice)
     }
 
     /// Returns whether the text under a key explains the call or says whose it is: `reason`, `title`, `user`.
     pub(super) fn is_remark(&self, key: &FoldedText) -> bool {
-        self.remarks.contains(&key.letters())
+        has_word(key, &self.remarks)
     }
 
     /// Returns whether a key consists of a counter's words only: `step_number`, `current_step`.

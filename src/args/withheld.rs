@@ -86,7 +86,9 @@ impl CallReader<'_> {
             match piece.meaning(&self.shape.tool_names) {
                 SkippedMeaning::Packaging => {}
                 SkippedMeaning::Words => match piece.called_name() {
-                    Some(tool) => self.check_tool_name(tool, &ParsedValue::Text(tool.to_owned())),
+                    Some(tool) => {
+                        self.check_tool_name("name", tool, &ParsedValue::Text(tool.to_owned()))
+                    }
                     None => self.add_other_text(received),
                 },
                 SkippedMeaning::Arguments => self.add_commented_out(received),
@@ -334,6 +336,9 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
     }
     if (vocab.asks_if_true(key) && is_clear_yes(node)) || is_still_mode(key, node) {
         return true;
+    }
+    if vocab.ends_with_number(key) && matches!(node, ParsedValue::Number(_)) {
+        return false;
     }
     let is_no = is_clear_no(node);
     let denies = is_no || is_negation(node);
