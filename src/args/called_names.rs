@@ -109,6 +109,7 @@ mod tests {
             value(json!({"stop": {"arm": "arm"}})),
             value(json!({"stop": {"arm": "arm", "resume": false}})),
             value(json!({"scene": "koi", "next_action": "stop"})),
+            value(json!({"message": "stop", "reason": "it hurts"})),
             value(json!({"stop": "yes please"})),
             value(json!({"stop": "true!"})),
             value(json!({"input": "[sense(), stop()]"})),

@@ -249,6 +249,8 @@ fn words_that_only_sound_like_an_instruction_are_left_out() {
         ("message", "left"),
         ("message", "the first"),
         ("message", "first two letters"),
+        ("message", "only the first two"),
+        ("message", "slightly left"),
         ("message", "write HELLO"),
         ("message", "on the second sheet"),
         ("selected", "A"),
@@ -278,6 +280,7 @@ fn a_word_with_another_meaning_denies_nothing() {
         r#"{"scene":"letters","motion_blocked":true}"#,
         r#"{"scene":"letters","pen_lockout":true}"#,
         r#"{"scene":"letters","draw_no":true}"#,
+        r#"{"scene":"letters","stop_no":1}"#,
     ]);
 }
 

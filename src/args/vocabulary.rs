@@ -384,27 +384,21 @@ impl ReaderVocabulary {
         let before = at.checked_sub(1).and_then(|at| words.get(at)).copied();
         let after = words.get(at + 1).copied();
         let is_physical = |word: &&str| holds(&self.physical, word);
-        let is_alone = words.len() == 1;
         match words.get(at).copied().unwrap_or_default() {
             "sheet" => matches!(before, Some("the" | "a" | "this" | "my" | "your" | "paper")),
             "write" | "writing" => {
-                is_alone
-                    || matches!(
-                        after,
-                        None | Some("a" | "an" | "the" | "it" | "this" | "on")
-                    )
+                matches!(
+                    after,
+                    None | Some("a" | "an" | "the" | "it" | "this" | "on")
+                )
             }
             "first" | "last" => {
                 let mut near = words.iter().skip(at + 1).take(2);
-                !is_alone && after.is_some() && !near.any(is_physical)
+                let is_chosen = matches!(before, Some("the" | "only" | "just"));
+                !is_chosen && after.is_some() && !near.any(is_physical)
             }
-            "left" | "right" => {
-                let is_place = matches!(
-                    before,
-                    None | Some("the" | "to" | "on" | "at" | "in" | "far")
-                );
-                !is_place && !after.as_ref().is_some_and(is_physical)
-            }
+            "left" => matches!(before, Some("i" | "we" | "you" | "they" | "was" | "were")),
+            "right" => matches!(after, Some("now" | "away")),
             _ => false,
         }
     }

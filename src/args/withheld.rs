@@ -337,7 +337,8 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
     if (vocab.asks_if_true(key) && is_clear_yes(node)) || is_still_mode(key, node) {
         return true;
     }
-    if vocab.ends_with_number(key) && matches!(node, ParsedValue::Number(_)) {
+    let is_number = vocab.ends_with_number(key) && matches!(node, ParsedValue::Number(_));
+    if is_number && !vocab.names_dissent(key) {
         return false;
     }
     let is_no = is_clear_no(node);

@@ -64,8 +64,9 @@ const NAME_WORDS: [&str; 12] = [
     "decision",
 ];
 
-/// Words of a key under which a name may stand, or words for the drawing if a key for data stands beside it.
+/// Words of a key under which a name may stand, or words for the drawing if one of `DRAWN_WORDS` stands beside it.
 const SPOKEN_WORDS: [&str; 2] = ["instruction", "message"];
+const DRAWN_WORDS: [&str; 3] = ["text", "scene", "svg"];
 
 /// Words of a key that holds data, whatever its other words are.
 const DATA_WORDS: [&str; 5] = ["text", "note", "scene", "svg", "reason"];
@@ -136,7 +137,7 @@ impl CalledNames {
         }
         let is_name = |key: &str| is_one_of(key, &NAME_KEYS);
         let has_name = object.keys().any(|key| is_name(key));
-        let has_data = object.keys().any(|key| has_any(key, &DATA_WORDS));
+        let is_drawing = object.keys().any(|key| has_any(key, &DRAWN_WORDS));
         for (key, inner) in object.iter().take(NAMES_MAX) {
             if is_name(key) {
                 self.gather(inner, depth + 1);
@@ -145,7 +146,7 @@ impl CalledNames {
             } else if is_one_of(key, &OTHER_NAME_KEYS)
                 || is_one_of(key, &WRAPPERS)
                 || has_name_word(key)
-                || (!has_data && has_any(key, &SPOKEN_WORDS))
+                || (!is_drawing && has_any(key, &SPOKEN_WORDS))
             {
                 self.gather(inner, depth + 1);
             } else if is_affirmative(inner) {
