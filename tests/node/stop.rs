@@ -808,7 +808,9 @@ fn the_page_names_every_source_and_a_test_for_each() {
 }
 
 /// Words that the page's rows must have between them.
-const SOURCES: [&str; 47] = [
+const SOURCES: [&str; 49] = [
+    "a joint that leaves the pose",
+    "a joint that trembles at its goal",
     "`steadyhand` with another word for stopping",
     "a second SIGTERM",
     "before its motion has begun",
