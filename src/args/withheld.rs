@@ -87,7 +87,7 @@ impl CallReader<'_> {
                 SkippedMeaning::Packaging => {}
                 SkippedMeaning::Words => match piece.called_name() {
                     Some(tool) => {
-                        self.check_tool_name("name", tool, &ParsedValue::Text(tool.to_owned()))
+                        self.check_tool_name("name", tool, &ParsedValue::Text(tool.to_owned()));
                     }
                     None => self.add_other_text(received),
                 },

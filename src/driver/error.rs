@@ -143,7 +143,7 @@ pub enum DriverError {
         /// The later servo.
         servo: ServoName,
         /// The first servo of that joint.
-        twin: ServoName,
+        twin: Box<ServoName>,
         /// The angle between them.
         apart_deg: f64,
         /// The largest angle that is allowed.

@@ -121,7 +121,7 @@ impl ServoMap {
             if apart_deg > TWINS_APART_MAX_DEG {
                 return Err(DriverError::TwinsDiffer {
                     servo: entry.name.clone(),
-                    twin: self.name(twin),
+                    twin: Box::new(self.name(twin)),
                     apart_deg,
                     limit_deg: TWINS_APART_MAX_DEG,
                 });

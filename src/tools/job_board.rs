@@ -311,7 +311,8 @@ impl JobBoard {
         let mut board = self.0.locked();
         if let Some(job) = board.as_ref() {
             let (is_over, is_same) = (job.is_over(), job.key == key);
-            if !is_over && !(is_same && origin.who <= job.origin.who) {
+            let may_join = is_same && origin.who <= job.origin.who;
+            if !is_over && !may_join {
                 return JobClaim::Busy(Arc::clone(job));
             }
             if is_same && (!is_over || (!again && job.is_recent_success(now))) {
