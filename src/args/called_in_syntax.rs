@@ -33,7 +33,7 @@ pub(super) fn called_in_syntax(text: &str) -> Vec<String> {
 #[derive(Default)]
 struct StatementScan<'t> {
     called: Vec<&'t str>,
-    /// Whether a statement begins here.
+    /// True where a statement begins.
     begins: bool,
     open_brackets: usize,
     /// Brackets that were open where data began: `text=`.

@@ -1,4 +1,4 @@
-//! What stands in the place of arguments and asks for something else: calls of nothing (`{"name": null}`, `[TOOL_CALLS][]`) and of
+//! Requests for something else in the place of arguments: calls of nothing (`{"name": null}`, `[TOOL_CALLS][]`) and of
 //! other tools (`{"align": {}}`), requests for help, and instructions that no parameter takes.
 
 use super::{

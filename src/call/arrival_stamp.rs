@@ -23,7 +23,7 @@ pub struct ArrivalStamp {
     sender: SenderPresence,
 }
 
-/// Whether the sender of one message has gone before its answer, shared by all copies of the message's stamp.
+/// Presence of the sender of one message until its answer, shared by all copies of the message's stamp.
 #[derive(Debug, Clone, Default)]
 struct SenderPresence {
     has_gone: Arc<AtomicBool>,

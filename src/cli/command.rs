@@ -22,7 +22,7 @@ pub struct Cli {
     pub(super) node: NodeArgs,
     #[command(subcommand)]
     pub(super) command: CliCommand,
-    /// How the line was read, where that differs from how it was typed.
+    /// Sentence on the reading of a line, where that differs from what was typed.
     #[arg(skip)]
     pub(super) remark: Option<String>,
     /// Tells that another node, which words of the line may mean, was not stopped.

@@ -263,7 +263,7 @@ mod tests {
             (at.node.as_deref(), at.token_file),
             (Some("arm:8700"), path("t"))
         );
-        // Without its token it reaches nobody, and no other node is stopped in its place.
+        // Without its token it reaches no node, and none is stopped in its place.
         let words = ["steadyhand", "stop", "now", "--node", "arm:8700"].map(OsString::from);
         let error = of(&words).unwrap().unwrap_err();
         assert!(error.to_string().contains("--token-file"), "{error}");

@@ -181,7 +181,7 @@ impl ArmDriver {
     /// back. Before [`Self::energise`] it only reads. [`Self::sent_goals`] says whether goals were sent.
     ///
     /// # Errors
-    /// When a servo cannot be read before `deadline` or reports a fault.
+    /// A servo cannot be read before `deadline`, or reports a fault.
     pub async fn cycle(
         &mut self,
         link: &mut dyn ByteLink,
@@ -294,7 +294,7 @@ impl ArmDriver {
         }
     }
 
-    /// Holds goals back until a reading shows that every servo has its torque: nobody watched them for a while.
+    /// Holds goals back until a reading shows that every servo has its torque: for a while none was read.
     pub fn doubt_torque(&mut self) {
         match &mut self.0 {
             DriverKind::Feetech(driver) => driver.doubt_torque(),

@@ -77,7 +77,7 @@ pub(crate) struct ServoDriver<D: Dialect> {
     /// `false` from a cycle in which a servo was not read, and from a motion's beginning, until every
     /// servo is known to have its torque: a goal would energise one that has restarted.
     has_torque: bool,
-    /// Whether, and where, the last cycle sent goals.
+    /// Place of the goals among the frames of the last cycle.
     sent_goals: SentGoals,
     slow_readings: Vec<SlowReadings>,
     /// Torque limits of each servo for [`TorqueLimit::Work`] and [`TorqueLimit::Touch`], and the limit

@@ -465,11 +465,12 @@ fn needed(ended: &[(PastJob, u64)]) -> HashSet<&str> {
         let arm = (&past.arm, past.is_on_port);
         let is_last =
             (past.moved && moved.insert(arm)) | (past.says_where_pen_is() && located.insert(arm));
-        if is_last || past.is_open() || continued.contains(past.id.as_str()) {
-            needed.insert(past.id.as_str());
-        }
-        if past.is_open() || continued.contains(past.id.as_str()) {
+        let is_of_open = past.is_open() || continued.contains(past.id.as_str());
+        if is_of_open {
             continued.insert(past.resumes.as_str());
+        }
+        if is_last || is_of_open {
+            needed.insert(past.id.as_str());
         }
     }
     needed

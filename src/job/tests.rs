@@ -575,7 +575,7 @@ fn a_drawing_of_a_queue_is_remembered_longer_than_its_job() {
     assert!(jobs.has_old_ticket("5f2c/1") && !jobs.has_old_ticket("5f2c/2"));
 }
 
-/// Puts a pipe without a writer in the place of a job's journal: whoever opens it waits, as for a disk that does not answer.
+/// Puts a pipe without a writer in the place of a job's journal: a thread that opens it waits, as for a disk that does not answer.
 fn stall_journal(jobs: &JobStore, id: &str) {
     let path = jobs.folder().join(id).join(JOURNAL);
     std::fs::remove_file(&path).unwrap();

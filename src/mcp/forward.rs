@@ -192,7 +192,7 @@ fn message(call: &ForwardedCall) -> Value {
     json!({ "jsonrpc": "2.0", "id": CALL_ID, "method": "tools/call", "params": params })
 }
 
-/// What another node says of the call.
+/// An event about the call from another node.
 #[derive(Debug)]
 enum PeerEvent {
     Answer(ToolAnswer),

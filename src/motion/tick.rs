@@ -187,7 +187,7 @@ impl ArmThread {
         }
     }
 
-    /// Returns whether a fault is reported that nobody has reset.
+    /// Returns whether a fault is reported and not reset yet.
     fn is_faulted(&self) -> bool {
         self.snapshot.fault.is_some() && self.shared.permits.latched().is_some()
     }

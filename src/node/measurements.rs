@@ -40,10 +40,10 @@ pub struct MeasuredArm {
     pub name: String,
     pub model: String,
     pub joints_rad: Vec<f64>,
-    /// Why the last reading does not say where the arm is now.
+    /// Reason why the last reading does not say where the arm is now.
     #[serde(default)]
     pub unread: Option<String>,
-    /// The fault that nobody has reset.
+    /// The fault, until it is reset.
     #[serde(default)]
     pub fault: Option<String>,
     /// Moving or stopping, so that its present position is not a touch.

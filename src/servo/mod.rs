@@ -109,7 +109,7 @@ pub enum ServiceError {
     Unlocked {
         /// The servo, as it was called before.
         id: u8,
-        /// What failed before.
+        /// The failure before it.
         cause: Option<Box<ServiceError>>,
     },
     /// A value that the register cannot hold.

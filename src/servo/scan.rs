@@ -211,7 +211,7 @@ pub async fn scan_speed(
     Ok(())
 }
 
-/// What comes back from an id.
+/// Replies from an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IdReply {
     None,

@@ -403,26 +403,32 @@ impl FarEnd for Flood {
     }
 }
 
+/// Diagnoses a port of an SO-101 with such a device on its far end, anew at each opening.
+async fn diagnose_device<D: FarEnd + 'static>(
+    device: impl Fn(&NodeClock) -> D + Sync,
+) -> BusDiagnosis {
+    let clock = NodeClock::simulated();
+    let mut open = |_| {
+        let link = MemoryLink::new(device(&clock), &clock, "bench").map_err(LinkError::Read)?;
+        Ok(Box::new(link) as Box<dyn ByteLink>)
+    };
+    let nowhere = HostSystem {
+        root: "/nowhere".into(),
+    };
+    let arm = so101();
+    let diagnosis = diagnose(&mut open, &clock, &nowhere, "bench", Some(&arm), |_, _| {});
+    diagnosis.await.unwrap()
+}
+
 #[tokio::test]
 async fn a_line_that_is_flooded_is_not_called_silent() {
     for byte in [Some(0xff), None] {
-        let clock = NodeClock::simulated();
-        let on = clock.clone();
-        let mut open = move |_| {
-            let device = Flood {
-                next: on.now(),
-                byte,
-                state: 1,
-            };
-            let link = MemoryLink::new(device, &on, "bench").map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn ByteLink>)
-        };
-        let nowhere = HostSystem {
-            root: "/nowhere".into(),
-        };
-        let arm = so101();
-        let diagnosis = diagnose(&mut open, &clock, &nowhere, "bench", Some(&arm), |_, _| {});
-        let diagnosis = diagnosis.await.unwrap();
+        let diagnosis = diagnose_device(|clock| Flood {
+            next: clock.now(),
+            byte,
+            state: 1,
+        });
+        let diagnosis = diagnosis.await;
         assert_eq!(causes(&diagnosis), [DiagnosisCause::OtherTalk], "{byte:?}");
         let finding = &diagnosis.findings[0];
         assert!(finding.what.contains("no servo is heard"), "{finding:?}");
@@ -498,23 +504,12 @@ async fn an_adapter_that_answers_without_servos_is_told_from_silence_and_from_tw
         (echo, 8, EchoOnly),
         (echo, 45, EchoOnly),
     ] {
-        let clock = NodeClock::simulated();
-        let on = clock.clone();
-        let mut open = move |_| {
-            let device = LoneAdapter {
-                answer,
-                delay: Duration::from_millis(delay_ms),
-                answers: Vec::new(),
-            };
-            let link = MemoryLink::new(device, &on, "bench").map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn ByteLink>)
-        };
-        let nowhere = HostSystem {
-            root: "/nowhere".into(),
-        };
-        let arm = so101();
-        let diagnosis = diagnose(&mut open, &clock, &nowhere, "bench", Some(&arm), |_, _| {});
-        let diagnosis = diagnosis.await.unwrap();
+        let diagnosis = diagnose_device(|_| LoneAdapter {
+            answer,
+            delay: Duration::from_millis(delay_ms),
+            answers: Vec::new(),
+        });
+        let diagnosis = diagnosis.await;
         let findings = &diagnosis.findings;
         assert_eq!(causes(&diagnosis), [cause], "{delay_ms} ms: {findings:?}");
     }

@@ -136,7 +136,7 @@ impl<T> CallOutcome<T> {
     }
 }
 
-/// Who asks for a job, and when.
+/// Origin of a job: its caller's rank, and the message.
 #[derive(Clone, Debug)]
 pub(super) struct JobOrigin {
     pub(super) who: ActorRank,

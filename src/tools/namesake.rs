@@ -1,4 +1,4 @@
-//! What was left under an arm's name by another arm: the one on a port, where this one is simulated, or the reverse.
+//! Drawings and pens that another arm of the same name left: the one on a port, where this one is simulated, or the reverse.
 
 use super::resume::title;
 use super::{AttachedArm, Node};

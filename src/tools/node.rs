@@ -422,8 +422,8 @@ impl Node {
         self.end_sequences();
     }
 
-    /// Asks every arm to stop because the node ends, and gives up what its calls move on other nodes. Nothing that anybody asks
-    /// for begins any more; stops are still heard.
+    /// Asks every arm to stop because the node ends, and gives up what its calls move on other nodes. No motion begins
+    /// any more; stops are still heard.
     pub fn stop_to_end(&self, by: ActorRank, emergency: bool) {
         // First: what is asked for before this is ended by the stop.
         self.is_ending.store(true, Ordering::SeqCst);

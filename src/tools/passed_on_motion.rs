@@ -17,7 +17,7 @@ impl PassedOnMotion {
         self.0.locked().clone()
     }
 
-    /// Gives up every call under way. Whoever carries it out is told to.
+    /// Gives up every call under way: the node or server that carries it out is told to stop.
     pub(super) fn give_up(&self) {
         let under_way = std::mem::take(&mut *self.0.locked());
         under_way.cancel();
@@ -25,7 +25,7 @@ impl PassedOnMotion {
 }
 
 impl Node {
-    /// Stops whatever calls of this node move, here and on other nodes: one of them was given up, and nobody can tell which.
+    /// Stops all that calls of this node move, here and on other nodes: one of them was given up, and it is not known which.
     pub fn abandon_motion(&self) {
         for arm in &self.arms {
             arm.motion.abandon();

@@ -160,7 +160,7 @@ impl Node {
         let waiting = self.pen_changes.locked();
         let arm = Arc::clone(&find_request(&waiting, job, pen)?.1.arm);
         drop(waiting);
-        // Reads the arm's file, so the lock is not held: whoever lists the pens must not wait for the disk.
+        // Reads the arm's file, so the lock is not held: a call that lists the pens must not wait for the disk.
         super::check_zeros_after_wait(self, &arm)
             .map_err(|error| refusal!("{error}; {job} waits on, and nothing moved"))?;
         let mut requests = self.pen_changes.locked();
@@ -186,9 +186,7 @@ impl Node {
             false => format!("{job} goes on with {words}: keep your hands away"),
         })
     }
-}
 
-impl Node {
     /// Says how an operator ends a job's wait for a person whose arm needs a reset, which it cannot have meanwhile.
     pub(super) fn way_out_of_wait(&self, job: &str) -> Option<String> {
         let requests = self.pen_changes.locked();

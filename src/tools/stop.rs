@@ -169,7 +169,7 @@ mod tests {
         Arc::new(Node::new(file, scenes, arms, folder.to_path_buf(), state))
     }
 
-    /// Returns a call that is the same whoever sends it.
+    /// Returns a call that is the same from every sender.
     fn motion_call(arm: &AttachedArm, who: ActorRank) -> MotionJobRequest {
         MotionJobRequest {
             scene: "default".to_owned(),
@@ -285,7 +285,6 @@ mod tests {
         assert_eq!(unstamped.code(), Some("stopped"), "{}", unstamped.text);
     }
 
-    /// A stop under a mistaken name is never refused, and no other tool stops the arm.
     #[tokio::test]
     async fn what_a_sender_that_has_gone_asks_for_does_not_begin_and_nothing_else_stops() {
         let folder = tempfile::tempdir().unwrap();
@@ -310,6 +309,7 @@ mod tests {
         assert_eq!(late.code(), Some("ending"), "{}", late.text);
     }
 
+    /// A stop under a mistaken name is never refused, and no other tool stops the arm.
     #[tokio::test]
     async fn a_stop_is_heard_before_its_call() {
         let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use super::{AttachedArm, DeclaredTools, Node};
 use catalogue::{TOOLS, ToolDefinition, ToolEffect};
 use config::{ConfigProblem, NodeFile};
 
-/// Reason why nothing moves for anybody once the node ends.
+/// Reason why nothing may move once the node ends.
 pub(super) const ENDING: &str = "the node is ending: nothing may move any more";
 
 /// Returns the reason why a tool is not offered here; `None` if it is.

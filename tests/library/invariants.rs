@@ -386,7 +386,7 @@ async fn invariant_9_a_blind_arm_is_held_in_3_cycles_and_faulted_in_100_ms() {
             .find_map(|word| word.parse().ok())
             .unwrap();
         assert!((101..=110).contains(&blind_ms), "{reason}");
-        // Nobody knows whether its servos still have power: none gets a goal.
+        // It is not known whether its servos still have power: none gets a goal.
         let goals = rig.wire.goals(family);
         let after = goals.iter().find(|goals| goals.at > broken.after(PERIOD));
         assert_eq!(after, None);

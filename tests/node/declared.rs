@@ -673,7 +673,7 @@ async fn a_stop_ends_a_sequence_and_what_is_left_is_not_begun() {
     );
 }
 
-/// What another server moves is stopped with the arms of this node, and is not moved again before a reset.
+/// Motion on another server is stopped with the arms of this node, and does not begin again before a reset.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_cancels_what_another_server_moves() {
     let there = bench("");

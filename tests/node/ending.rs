@@ -39,7 +39,7 @@ fn what_would_move_the_arm_of_a_node_that_ends_is_refused() {
             refused += u32::from(reply["text"].to_string().contains("the node is ending"));
             sleep(Duration::from_millis(5));
         }
-        assert!(refused > 0, "nobody was told why");
+        assert!(refused > 0, "no refusal says why");
         assert_eq!(served.child.exit_code(), Some(0));
         let joints = joints_deg(&bench, &path);
         assert!(is_at_rest(&joints), "{joints:?}");

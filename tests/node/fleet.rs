@@ -445,7 +445,7 @@ fn accepted(listener: &TcpListener, words: &str) -> TcpStream {
     stream
 }
 
-/// What another node says at length was repeated to every caller, on the thread that hears stops.
+/// A long report of another node was repeated to every caller, on the thread that hears stops.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_report_of_another_node_that_is_too_long_is_not_kept() {
     let left = TcpListener::bind("127.0.0.1:0").unwrap();

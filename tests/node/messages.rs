@@ -70,7 +70,7 @@ fn a_token_that_standard_output_did_not_take_is_revoked_and_not_called_done() {
     check(&output_text(&listed), &[], &["planner"]);
 }
 
-/// Both named a scene that nobody had asked for.
+/// Both named a scene that had not been asked for.
 #[test]
 fn a_reset_says_why_its_scene_counts_and_a_resume_that_nothing_is_held() {
     let bench = Bench::at_test_rate();

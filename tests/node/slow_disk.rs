@@ -18,7 +18,7 @@ use crate::support::{Bench, connect};
 /// Longest wait for a stop's answer on a busy machine.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
-/// Puts a pipe in the place of a file: whoever opens it waits.
+/// Puts a pipe in the place of a file: a thread that opens it waits.
 fn stall(file: &Path) {
     std::fs::remove_file(file).unwrap();
     let pipe = rustix::fs::FileType::Fifo;

@@ -199,7 +199,7 @@ fn state_that_is_left_in_the_current_folder_keeps_a_node_from_starting_elsewhere
     assert!(!text.contains("name it with --state"), "{text}");
 }
 
-/// What is taught was written into the scene of the folder in which the command was typed, and pictures were named by paths that
+/// A taught pose was written into the scene of the folder in which the command was typed, and pictures were named by paths that
 /// lead nowhere from there.
 #[test]
 fn folders_in_a_node_file_are_those_beside_it_wherever_a_command_is_typed() {
@@ -270,7 +270,7 @@ fn without_an_answer_no_node_is_picked() {
     }
 }
 
-/// It answered a question that nobody had seen.
+/// It answered a question that had not been asked yet.
 #[test]
 fn what_is_typed_before_a_question_does_not_answer_it() {
     let nodes = TwoNodes::new();

@@ -59,7 +59,7 @@ impl CalibrationFolders {
     }
 }
 
-/// Refuses an arm that is not read now, or whose fault nobody has reset.
+/// Refuses an arm that is not read now, or whose fault waits for a reset.
 fn check_read(arm: &MeasuredArm) -> anyhow::Result<()> {
     if let Some(reason) = &arm.unread {
         bail!("{reason}; nothing was recorded");

@@ -196,7 +196,7 @@ impl<D: Dialect> ServoDriver<D> {
     ) -> Result<ArmMeasurement, DriverError> {
         self.begin_tries = BEGIN_TRIES;
         // A servo may have restarted since its last reading.
-        self.has_torque = false;
+        self.doubt_torque();
         let measured = self.try_begin(link, limit).await;
         self.end_begin_tries();
         measured

@@ -223,7 +223,7 @@ fn a_key_stops_what_a_person_agreed_to() {
     });
 }
 
-/// What it named was refused, or settled another arm: no node ran any more.
+/// The commands that it named were refused, or settled another arm: no node ran any more.
 #[test]
 fn after_a_fault_with_the_pen_down_the_node_that_must_stay_is_named_first() {
     unless_starved(|| {
