@@ -213,12 +213,12 @@ impl JournalTask {
             self.release.up_to(usize::MAX);
             return Ok(());
         }
-        let drawn = self.drawn();
+        let (wanted, reached) = self.release.wanted_and_reached();
+        let drawn = self.table.progress_at(reached);
         let total_mm = self.table.total_mm();
         // A motion so fast that its braking distance and the arm's lag are longer than that must still be able to
         // go on. It must find its next samples released: while it waits, simulated
         // time stands still, and it publishes nothing.
-        let wanted = self.release.wanted();
         let soon_mm = self.table.progress_at(wanted + SOON_SAMPLES).mm;
         let ahead_mm = drawn.mm + AHEAD_MM;
         let next_mm = if ahead_mm >= soon_mm {

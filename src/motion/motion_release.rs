@@ -81,10 +81,21 @@ impl MotionRelease {
         self.0.reached.load(Ordering::SeqCst)
     }
 
-    /// Returns the furthest sample that the motion needs to be released: beyond the next one by as
-    /// much as a stop from there would still pass.
+    /// Returns the furthest sample that the motion needs to be released, and [`Self::reached`] no earlier than then. The
+    /// first is beyond the next sample by as much as a stop from there would still pass.
     #[must_use]
-    pub fn wanted(&self) -> usize {
+    pub fn wanted_and_reached(&self) -> (usize, usize) {
+        // The motion may go on between two reads: a sample reached before it would be too far behind what it wants now.
+        loop {
+            let wanted = self.wanted();
+            let reached = self.reached();
+            if self.wanted() == wanted {
+                return (wanted, reached);
+            }
+        }
+    }
+
+    fn wanted(&self) -> usize {
         self.0.wanted.load(Ordering::SeqCst)
     }
 
@@ -122,5 +133,25 @@ mod tests {
         release.up_to(3);
         assert!(release.covers(6) && !release.covers(7));
         assert!(MotionRelease::whole().covers(usize::MAX - 1));
+    }
+
+    #[test]
+    fn what_is_wanted_and_reached_is_of_one_moment_of_a_moving_arm() {
+        /// Samples between the one that is reached and the one that is wanted, at most.
+        const LEAD: usize = 6;
+        const SAMPLES: usize = 2_000_000;
+        let release = MotionRelease::whole();
+        let arm = release.clone();
+        let motion = std::thread::spawn(move || {
+            for sample in 0..SAMPLES {
+                arm.covers(sample + LEAD - 1);
+                arm.came_to(sample, sample);
+            }
+        });
+        while !motion.is_finished() {
+            let (wanted, reached) = release.wanted_and_reached();
+            assert!(wanted <= reached + LEAD, "{wanted} after {reached}");
+        }
+        assert!(motion.join().is_ok());
     }
 }
