@@ -164,6 +164,29 @@ async fn a_limp_joint_that_is_being_turned_gets_no_torque() {
     }
 }
 
+/// Torque that was not read may hold the arm: it must not be taken off by the cleanup of a failed try.
+#[tokio::test]
+async fn servos_that_hold_keep_their_torque_where_it_cannot_be_read() {
+    for name in ["so101", "widowx250s"] {
+        for silent in [1..=9, 3..=3] {
+            let mut bench = Bench::energised(name).await;
+            for id in silent.clone() {
+                bench.sim.break_it(SimulatedFault::Silence(id));
+            }
+            let error = bench.driver.energise(&mut bench.link).await.unwrap_err();
+            assert!(error.is_transient(), "{error}");
+            assert!(!bench.driver.is_energised());
+            for id in silent.clone() {
+                bench.sim.break_it(SimulatedFault::Speak(id));
+            }
+            let attached = bench.driver.attach(&mut bench.link).await.unwrap();
+            let mut servos = attached.servos.iter();
+            assert!(servos.all(|servo| servo.torque_on), "{name} {silent:?}");
+            bench.driver.energise(&mut bench.link).await.unwrap();
+        }
+    }
+}
+
 const TICK_RAD: f64 = std::f64::consts::TAU / 4096.0;
 
 #[tokio::test]

@@ -18,13 +18,10 @@ impl<D: Dialect> ServoDriver<D> {
         link: &mut dyn ByteLink,
     ) -> Result<ArmMeasurement, DriverError> {
         self.goals = None;
-        self.read_torque(link).await?;
-        let is_on = |slow: &SlowReadings| slow.torque_on == Some(true);
-        let limp = self.slow_readings.iter().enumerate();
-        let limp: Vec<usize> = limp
-            .filter(|(_, slow)| !is_on(slow))
-            .map(|(index, _)| index)
-            .collect();
+        self.begin_tries = BEGIN_TRIES;
+        let limp = self.read_limp(link).await;
+        self.end_begin_tries();
+        let limp = limp?;
         self.begin_tries = BEGIN_TRIES;
         let result = self.try_energise(link, &limp).await;
         // The cleanup has only the tries of a cycle, so that an error is reported without more waiting.
@@ -37,19 +34,31 @@ impl<D: Dialect> ServoDriver<D> {
         result
     }
 
-    /// Reads anew which servos have their torque: one may have lost its power since the last reading.
-    async fn read_torque(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
+    /// Reads anew which servos have no torque: one may have lost its power since the last reading. One that does not
+    /// answer is an error: it may hold the arm.
+    async fn read_limp(&mut self, link: &mut dyn ByteLink) -> Result<Vec<usize>, DriverError> {
         let slow = self.slow_readings.iter_mut();
         slow.for_each(|slow| slow.torque_on = None);
-        for _ in 0..=RETRIES_MAX {
+        let mut tries = 0;
+        while self.may_retry(tries, NO_DEADLINE) {
             self.state_next = 0;
             self.read_state(link, NO_DEADLINE).await?;
+            tries += 1;
             let mut slow = self.slow_readings.iter();
             if slow.all(|slow| slow.torque_on.is_some()) {
                 break;
             }
         }
-        Ok(())
+        self.check_missing(&self.servos_with_torque(None), tries)?;
+        Ok(self.servos_with_torque(Some(false)))
+    }
+
+    /// Returns the servos whose torque was read to be this; `None` for those of which it is not known.
+    fn servos_with_torque(&self, torque_on: Option<bool>) -> Vec<usize> {
+        let slow = self.slow_readings.iter().enumerate();
+        slow.filter(|(_, slow)| slow.torque_on == torque_on)
+            .map(|(index, _)| index)
+            .collect()
     }
 
     async fn try_energise(
