@@ -414,6 +414,26 @@ impl<D: Dialect> ServoDriver<D> {
         first: Vec<u8>,
         deadline: ClockInstant,
     ) -> Result<Vec<ServoReading>, DriverError> {
+        let readings = self.read_every_servo(link, first, deadline).await?;
+        if self.check_twins(&readings).is_ok() {
+            return Ok(readings);
+        }
+        // One reply may be damaged, or of another moment than its twin's.
+        let again = self.read_every_servo(link, Vec::new(), deadline).await?;
+        self.check_twins(&again)?;
+        Ok(again)
+    }
+
+    fn check_twins(&self, readings: &[ServoReading]) -> Result<(), DriverError> {
+        self.map.check_twins(|index| readings[index].ticks)
+    }
+
+    async fn read_every_servo(
+        &mut self,
+        link: &mut dyn ByteLink,
+        first: Vec<u8>,
+        deadline: ClockInstant,
+    ) -> Result<Vec<ServoReading>, DriverError> {
         let mut readings = vec![None; self.ids.len()];
         let mut frame = first;
         let mut tries = 0;
@@ -541,9 +561,7 @@ impl<D: Dialect> ServoDriver<D> {
             counts.blind_time += self.period;
         }
         self.check_missing(&missing, tries)?;
-        let readings: Vec<ServoReading> = readings.into_iter().flatten().collect();
-        self.map.check_twins(|index| readings[index].ticks)?;
-        Ok(readings)
+        Ok(readings.into_iter().flatten().collect())
     }
 
     fn measure(&self, readings: &[ServoReading]) -> ArmMeasurement {

@@ -308,3 +308,46 @@ async fn servos_of_one_joint_that_come_apart_are_a_fault() {
     report_position(&bench, ticks + 70);
     check_twins_differ(&bench.cycle(None).await.unwrap_err());
 }
+
+/// A link at whose far end servo 3 reports this position to the next request only.
+struct OnceDamagedLink<'a>(&'a mut Bench, Option<i32>);
+
+impl ByteLink for OnceDamagedLink<'_> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
+        let word = self.1.take().map(|ticks| u16::try_from(ticks).unwrap());
+        let damage = SimulatedFault::Position { id: 3, word };
+        self.0.sim.break_it(damage);
+        self.0.link.send(bytes)
+    }
+
+    fn receive<'a>(
+        &'a mut self,
+        into: &'a mut [u8],
+        until: ClockInstant,
+    ) -> link::LinkFuture<'a, usize> {
+        self.0.link.receive(into, until)
+    }
+
+    fn discard_input(&mut self) -> Result<(), link::LinkError> {
+        self.0.link.discard_input()
+    }
+
+    fn name(&self) -> &str {
+        self.0.link.name()
+    }
+}
+
+/// An eight-bit checksum lets damaged replies pass.
+#[tokio::test]
+async fn one_damaged_reply_of_a_servo_with_a_twin_is_no_fault() {
+    let mut bench = Bench::energised("widowx250s").await;
+    let measured = bench.cycle(None).await.unwrap();
+    let ticks = position_ticks(&measured, 3);
+    let mut driver = ArmDriver::new(&bench.arm, &bench.clock);
+    std::mem::swap(&mut driver, &mut bench.driver);
+    let deadline = bench.clock.now().after(PERIOD);
+    let mut link = OnceDamagedLink(&mut bench, Some(ticks + 70));
+    let measured = driver.cycle(&mut link, None, deadline).await.unwrap();
+    assert_eq!(position_ticks(&measured, 3), ticks);
+    assert_eq!(link.1, None);
+}
