@@ -10,6 +10,7 @@ mod bus_health;
 mod contact_detection;
 mod finish;
 mod frame_timestamps;
+mod held_pose;
 mod mailbox;
 mod motion_commands;
 mod motion_error;

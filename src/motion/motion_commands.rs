@@ -26,7 +26,7 @@ impl ArmThread {
             }) => match self.begin(*proof, seen_stops).await {
                 Ok(execution) => {
                     self.standstill.forget();
-                    self.held_rad = None;
+                    self.held_pose.forget();
                     self.snapshot.state = MotionState::Moving;
                     self.job = Some(ActiveMotion::new(execution, release, done));
                 }
@@ -182,7 +182,7 @@ impl ArmThread {
             .latch(StopLatch::Stopped(ActorRank::Operator));
         tracing::warn!(at = now.as_nanos(), "an operator takes torque off");
         let released = self.driver.release(link.as_mut()).await;
-        self.held_rad = None;
+        self.held_pose.forget();
         if let (Ok(released), Some(measured)) = (&released, &mut self.snapshot.measured) {
             // No later reading says so where a servo does not answer.
             let servos = Arc::make_mut(measured).servos.iter_mut();

@@ -12,12 +12,13 @@ use super::active_motion::ActiveMotion;
 use super::active_stop::ActiveStop;
 use super::bus_health::{self, BusHealth};
 use super::finish::REACHED_COUNTS;
+use super::held_pose::HeldPose;
 use super::realtime_priority::set_realtime_priority;
 use super::snapshot_publisher::{ReplyCallback, SnapshotPublisher};
 use super::standstill::{StandstillDetector, counts_rad};
 use super::{MotionError, MotionShared, MotionState, MotionTick, PortOpener, Snapshot};
 use base::clock::ClockAlarm;
-use base::units::{ClockInstant, JointVector};
+use base::units::ClockInstant;
 use driver::{ArmDriver, ServoIdentity};
 use gate::CheckedTrajectory;
 use link::ByteLink;
@@ -95,8 +96,7 @@ pub(super) struct ArmThread {
     pub(super) next_tick: ClockInstant,
     pub(super) standstill: StandstillDetector,
     pub(super) reached_rad: f64,
-    /// Position at which an energised arm was left by its last motion.
-    pub(super) held_rad: Option<JointVector>,
+    pub(super) held_pose: HeldPose,
     pub(super) failures: u32,
     /// Reason that the last cycle gave no reading.
     pub(super) last_failure: Option<String>,
@@ -128,7 +128,7 @@ impl ArmThread {
             standstill: StandstillDetector::new(&shared.arm),
             reached_rad: REACHED_COUNTS
                 * counts_rad(&shared.arm).iter().copied().fold(0.0, f64::max),
-            held_rad: None,
+            held_pose: HeldPose::default(),
             shared,
             port,
             publisher,

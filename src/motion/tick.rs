@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::MotionState;
 use super::frame_timestamps::TimestampedLink;
+use super::held_pose::HELD_WITHIN_RAD;
 use super::recovery::recovery_steps;
 use super::servo_health::{HealthAction, ServoHealth};
 use super::thread::{ArmThread, draws};
@@ -18,9 +19,6 @@ const IDLE_FAILURES_MAX: u32 = 20;
 
 /// A cycle that overran its deadline by more than this did not wait for servos.
 const STARVED_BY: Duration = Duration::from_millis(20);
-
-/// Most that a joint may turn while the arm holds: more than servos give way under a hand.
-const HELD_WITHIN_RAD: f64 = 5.0 * std::f64::consts::PI / 180.0;
 
 /// Advice about a port that is gone, and about one that is back.
 const PLUG_IN: &str = "plug it in again, then call `reset`";
@@ -167,17 +165,14 @@ impl ArmThread {
         self.snapshot.measured = Some(Arc::new(measured));
     }
 
-    /// Reports a fault if an arm that holds leaves its pose.
+    /// Reports a fault if an arm that holds leaves its pose. While a person changes its pen, their hand is at it.
     fn check_held_pose(&mut self, measured: &ArmMeasurement) {
-        if !self.is_idle() || !self.driver.is_energised() || self.is_faulted() {
-            self.held_rad = None;
+        let holds = self.is_idle() && self.driver.is_energised() && !self.is_faulted();
+        if !holds || self.shared.permits.is_pen_changing() {
+            self.held_pose.forget();
             return;
         }
-        let held_rad = *self.held_rad.get_or_insert(measured.position_rad);
-        let off_rad = held_rad.zip(&measured.position_rad, |held, at| (at - held).abs());
-        let joints = off_rad.iter().copied().enumerate();
-        let left = joints.max_by(|a, b| a.1.total_cmp(&b.1));
-        if let Some((joint, off_rad)) = left.filter(|(_, off_rad)| *off_rad > HELD_WITHIN_RAD) {
+        if let Some((joint, off_rad)) = self.held_pose.departure(measured) {
             self.fault(&format!(
                 "{} left the pose that the arm holds by {:.1}° ({:.0}° is allowed): something pushes it, or its servo is too weak",
                 self.shared.arm.joint_name(joint),

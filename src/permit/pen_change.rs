@@ -14,6 +14,12 @@ impl PermitRegistry {
         self.withdraw(&mut state);
     }
 
+    /// Returns whether a person changes the pen.
+    #[must_use]
+    pub fn is_pen_changing(&self) -> bool {
+        self.state().pen_change.is_some()
+    }
+
     /// Ends the change because a person has confirmed the pen, if motion is enabled for the scene now.
     ///
     /// # Errors

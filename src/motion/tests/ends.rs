@@ -410,20 +410,40 @@ async fn an_arm_that_leaves_its_pose_is_a_fault_and_never_stands() {
     assert!(!bench.motion.snapshot().is_unsteady);
     let mut alarm = bench.motion.clock().alarm().unwrap();
     let mut was_unsteady = false;
-    for counts in 1..=70 {
+    for counts in 1..=60 {
         bench.shift_reading(counts);
         let soon = bench.motion.clock().now().after(Duration::from_millis(20));
         alarm.until(soon).await.unwrap();
         was_unsteady |= bench.motion.snapshot().is_unsteady;
     }
-    let after = bench.motion.snapshot();
     assert!(was_unsteady);
-    assert_eq!(after.state, MotionState::Faulted);
-    let fault = after.fault.unwrap();
+    let mut snapshots = bench.motion.watch();
+    let faulted = |now: &Snapshot| now.state == MotionState::Faulted;
+    let fault = snapshots.wait_for(faulted).await.unwrap().fault.clone();
+    let fault = fault.unwrap();
     assert!(
         fault.starts_with("shoulder_lift left the pose that the arm holds by 5."),
         "{fault}"
     );
+}
+
+#[tokio::test]
+async fn an_arm_that_is_pushed_while_its_pen_is_changed_has_no_fault() {
+    let bench = Bench::with(NodeClock::real());
+    let near_pose = |joint, at| if joint == 0 { at + 0.03 } else { at };
+    let outcome = bench
+        .motion
+        .run(bench.move_to(bench.scene.rest_rad.map(near_pose)), 0);
+    outcome.await.unwrap();
+    bench.motion.permits().begin_pen_change("pen 2 is awaited");
+    let mut alarm = bench.motion.clock().alarm().unwrap();
+    for counts in [100, 0] {
+        bench.shift_reading(counts);
+        let later = bench.motion.clock().now();
+        let later = later.after(Duration::from_millis(1200));
+        alarm.until(later).await.unwrap();
+    }
+    assert_eq!(bench.motion.snapshot().fault, None);
 }
 
 #[tokio::test]
