@@ -40,38 +40,47 @@ impl RefusalMemory {
     /// Passes an outcome through and remembers refusals. A call that only leaves out what was just refused gets a warning or is
     /// refused again.
     ///
+    /// `callers` are the keys of one caller, such as its session and all callers without a token, its own first: a refusal is
+    /// remembered under each, and the next accepted call settles it under each. Failures are counted under the first.
+    ///
     /// # Errors
     /// The given refusal, or the earlier one with the same correction; with advice for the caller.
     pub fn judge(
         &mut self,
-        caller: &str,
+        callers: &[&str],
         tool: &str,
         policy: &ReaderPolicy,
         outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
     ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
-        let last = self.take(caller, tool);
-        let outcome = match (outcome, &last) {
-            (Ok(reading), _) if reading.is_cautious => {
+        let found = callers.iter().filter_map(|caller| self.take(caller, tool));
+        let lasts: Vec<RememberedRefusal> = found.collect();
+        let outcome = match outcome {
+            Ok(reading) if reading.is_cautious => {
                 // A dry run moves nothing, and does not mend what was refused.
-                self.entries.extend(last);
+                self.entries.extend(lasts);
                 return Ok(reading);
             }
-            (Ok(reading), Some(last)) => last.compare(reading, policy),
-            (outcome, _) => outcome,
+            Ok(reading) => {
+                let mut lasts = lasts.iter();
+                match lasts.find(|last| !last.left_out(&reading.given).is_empty()) {
+                    Some(last) => last.compare(reading, policy),
+                    None => Ok(reading),
+                }
+            }
+            refused => refused,
         };
         outcome.map_err(|refusal| {
-            let failures = 1 + last
-                .filter(|last| last.is_same_failure(&refusal))
-                .map_or(0, |last| last.failures);
-            if self.entries.len() == REFUSALS_MAX {
-                self.entries.pop_front();
+            let mut same = lasts.iter().filter(|last| last.is_same_failure(&refusal));
+            let own = same.find(|last| callers.first() == Some(&last.caller.as_str()));
+            let failures = 1 + own.map_or(0, |last| last.failures);
+            for caller in callers {
+                self.remember(RememberedRefusal {
+                    caller: (*caller).to_owned(),
+                    tool: tool.to_owned(),
+                    refusal: refusal.clone(),
+                    failures,
+                });
             }
-            self.entries.push_back(RememberedRefusal {
-                caller: caller.to_owned(),
-                tool: tool.to_owned(),
-                refusal: refusal.clone(),
-                failures,
-            });
             let advice = if failures < SAME_FAILURES_MAX {
                 RefusalAdvice::Mend
             } else {
@@ -86,6 +95,13 @@ impl RefusalMemory {
         self.entries.retain(|entry| entry.caller != caller);
     }
 
+    fn remember(&mut self, entry: RememberedRefusal) {
+        if self.entries.len() == REFUSALS_MAX {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(entry);
+    }
+
     fn take(&mut self, caller: &str, tool: &str) -> Option<RememberedRefusal> {
         let mut entries = self.entries.iter();
         let at = entries.position(|entry| entry.caller == caller && entry.tool == tool)?;
@@ -94,12 +110,17 @@ impl RefusalMemory {
 }
 
 impl RememberedRefusal {
+    fn is_of(&self, callers: &[&str], tool: &str) -> bool {
+        self.tool == tool && callers.contains(&self.caller.as_str())
+    }
+
     fn compare(
         &self,
         mut reading: ArgumentReading,
         policy: &ReaderPolicy,
     ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
-        let Some(field) = self.left_out(&reading.given) else {
+        let left_out = self.left_out(&reading.given);
+        let Some(field) = left_out.first().copied() else {
             return Ok(reading);
         };
         let rule = ReaderRule::RefusedArgumentLeftOut;
@@ -122,17 +143,21 @@ impl RememberedRefusal {
         Ok(reading)
     }
 
-    /// Returns the refused argument that the new call leaves out without any new choice. The offered correction always counts as
-    /// a new choice.
-    fn left_out(&self, given: &Map<String, Value>) -> Option<&str> {
+    /// Returns the refused arguments that the new call leaves out without any new choice. The offered correction always counts
+    /// as a new choice.
+    fn left_out(&self, given: &Map<String, Value>) -> Vec<&str> {
         // Flags and other arguments that choose nothing may come with any drawing.
-        let has_no_new_choice = given.iter().all(|(key, value)| {
-            !self.refusal.choosing.contains(key) || self.refusal.good.get(key) == Some(value)
+        let has_new_choice = given.iter().any(|(key, value)| {
+            self.refusal.choosing.contains(key) && self.refusal.good.get(key) != Some(value)
         });
         let is_correction = self.refusal.corrected.as_ref() == Some(given);
-        let mut refused = self.refusal.must_mend.iter().map(String::as_str);
-        let field = refused.find(|field| !given.contains_key(*field));
-        field.filter(|_| has_no_new_choice && !is_correction)
+        if has_new_choice || is_correction {
+            return Vec::new();
+        }
+        let refused = self.refusal.must_mend.iter().map(String::as_str);
+        refused
+            .filter(|field| !given.contains_key(*field))
+            .collect()
     }
 
     /// Explains why a call is refused that would be accepted from another caller, and which call is accepted instead.
@@ -151,9 +176,9 @@ impl RememberedRefusal {
         }
         let mut written_out = understood.clone();
         written_out.retain(|_, value| !value.is_null());
-        let call = match self.left_out(&written_out) {
-            None => format!("send {}", Value::Object(written_out)),
-            Some(_) => "ask the operator to do it".to_owned(),
+        let call = match self.left_out(&written_out).is_empty() {
+            true => format!("send {}", Value::Object(written_out)),
+            false => "ask the operator to do it".to_owned(),
         };
         format!("{refused} anyway: if that is intended, {call}{or_corrected}")
     }
@@ -197,7 +222,7 @@ mod tests {
         ]);
         let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
         memory.judge(
-            "caller",
+            &["caller"],
             "stroke",
             &policy,
             read(&shape, &policy, ReceivedArguments::Value(arguments)),
@@ -219,7 +244,7 @@ mod tests {
         let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
         let judge = |memory: &mut RefusalMemory, arguments: Value| {
             let read = read(&shape, &policy, ReceivedArguments::Value(arguments));
-            memory.judge("caller", "align", &policy, read)
+            memory.judge(&["caller"], "align", &policy, read)
         };
         let mut memory = RefusalMemory::default();
         judge(&mut memory, json!({"dry_run": true})).unwrap_err();
@@ -299,13 +324,13 @@ mod tests {
         call(&mut memory, guarded, json!({"dry_run": true})).unwrap();
         let reads = ReaderPolicy::new(ToolEffect::Reads, guarded);
         let sense = read(&ArgumentShape::default(), &reads, ReceivedArguments::Absent);
-        memory.judge("caller", "sense", &reads, sense).unwrap();
+        memory.judge(&["caller"], "sense", &reads, sense).unwrap();
         let other = read(
             &ArgumentShape::default(),
             &reads,
             ReceivedArguments::Text("{".into()),
         );
-        drop(memory.judge("caller", "align", &reads, other));
+        drop(memory.judge(&["caller"], "align", &reads, other));
         for flags in [json!({}), json!({"debug": true}), json!({"dry_run": false})] {
             call(&mut memory, guarded, flags).unwrap_err();
         }
@@ -392,10 +417,34 @@ mod tests {
         );
         assert!(
             memory
-                .judge("other", "stroke", &policy, fine.clone())
+                .judge(&["other"], "stroke", &policy, fine.clone())
                 .is_ok()
         );
-        assert!(memory.judge("caller", "align", &policy, fine).is_ok());
+        assert!(memory.judge(&["caller"], "align", &policy, fine).is_ok());
+    }
+
+    /// A client that opens a session for each call is another caller each time.
+    #[test]
+    fn a_refusal_is_remembered_under_each_key_of_its_caller() {
+        let shape = ArgumentShape::new(vec![
+            ParameterShape::new("scene", ValueKind::name(["default", "koi"]))
+                .default("default")
+                .selects_motion(),
+        ]);
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+        let mut memory = RefusalMemory::default();
+        let mut judge = |session: &str, arguments: Value| {
+            let outcome = read(&shape, &policy, ReceivedArguments::Value(arguments));
+            memory.judge(&[session, "all"], "stroke", &policy, outcome)
+        };
+        judge("first", json!({"scene": "koy"})).unwrap_err();
+        judge("second", json!({})).unwrap_err();
+        // What another caller chooses does not settle it for the one that was refused.
+        judge("third", json!({"scene": "koi"})).unwrap();
+        judge("third", json!({})).unwrap();
+        judge("first", json!({})).unwrap_err();
+        judge("first", json!({"scene": "koi"})).unwrap();
+        judge("first", json!({})).unwrap();
     }
 
     #[test]
@@ -410,7 +459,7 @@ mod tests {
             );
             assert!(
                 memory
-                    .judge(&caller.to_string(), "stroke", &policy, refused)
+                    .judge(&[&caller.to_string()], "stroke", &policy, refused)
                     .is_err()
             );
         }

@@ -177,9 +177,25 @@ impl ToolCaller {
         }
     }
 
+    /// Returns the one key of all callers whose own key may be another with their next call: those without a token over HTTP,
+    /// who may open a session for each call, here or on the node that passes the call on. `None` for a caller whose own key stays.
+    #[must_use]
+    pub fn shared_key(&self) -> Option<String> {
+        let own = match (&self.identity, self.via) {
+            (Some(_), _) => self.own_key(),
+            (None, EntryPoint::Http) => "http without a token".to_owned(),
+            (None, EntryPoint::Stdio | EntryPoint::InProcess) => return None,
+        };
+        match &self.hop {
+            Some(hop) => (!hop.caller.starts_with(TOKEN_PREFIX))
+                .then(|| format!("{own} for callers without a token of {}", hop.from)),
+            None => self.identity.is_none().then_some(own),
+        }
+    }
+
     fn own_key(&self) -> String {
         if let Some(identity) = &self.identity {
-            return format!("token {}", identity.name);
+            return format!("{TOKEN_PREFIX}{}", identity.name);
         }
         match (&self.session, self.via) {
             (Some(session), _) => session_key(session),
@@ -192,10 +208,65 @@ impl ToolCaller {
     }
 }
 
+/// Start of the keys of callers with a token.
+const TOKEN_PREFIX: &str = "token ";
+
 /// Returns the [`ToolCaller::key`] of calls within a session. Other callers see the key, and a client that knows a
 /// session's id can call in its name, so the key holds a hash of the id.
 #[must_use]
 pub fn session_key(session: &str) -> String {
     let hash = blake3::hash(session.as_bytes()).to_hex();
     format!("session {}", hash.get(..12).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by_node_a(caller: &str) -> ToolCaller {
+        ToolCaller {
+            identity: Some(VerifiedIdentity {
+                name: "a".to_owned(),
+                role: "planner".to_owned(),
+                calls_per_minute: 60,
+            }),
+            hop: Some(CallHop {
+                from: "a".to_owned(),
+                called: "b".to_owned(),
+                role: None,
+                caller: caller.to_owned(),
+                queue: None,
+                order: None,
+            }),
+            ..ToolCaller::unnamed(EntryPoint::Http)
+        }
+    }
+
+    #[test]
+    fn sessions_without_a_token_share_a_key_here_and_by_way_of_another_node() {
+        let in_session = |session: &str| ToolCaller {
+            session: Some(session.to_owned()),
+            ..ToolCaller::unnamed(EntryPoint::Http)
+        };
+        let [one, other] = ["1", "2"].map(in_session);
+        assert_ne!(one.key(), other.key());
+        assert!(one.shared_key().is_some());
+        assert_eq!(one.shared_key(), other.shared_key());
+        let passed_on = by_node_a(&one.key()).shared_key();
+        assert!(passed_on.is_some());
+        assert_eq!(passed_on, by_node_a(&other.key()).shared_key());
+        assert_ne!(passed_on, one.shared_key());
+    }
+
+    #[test]
+    fn a_token_and_standard_input_have_keys_of_their_own_alone() {
+        let by_token = ToolCaller {
+            hop: None,
+            ..by_node_a("")
+        };
+        let stdio = ToolCaller::unnamed(EntryPoint::Stdio);
+        assert_eq!(by_token.shared_key(), None);
+        assert_eq!(stdio.shared_key(), None);
+        assert_eq!(by_node_a(&by_token.key()).shared_key(), None);
+    }
 }

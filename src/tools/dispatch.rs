@@ -45,6 +45,8 @@ pub struct ToolRequest {
     pub arguments: ReceivedArguments,
     /// Key of the caller: the same text for the same caller.
     pub caller: String,
+    /// Key of all callers that this one may be next time, where its own key may change; refusals are remembered under both.
+    pub shared_caller: Option<String>,
     /// Source of the call, such as an operator at the node.
     pub who: ActorRank,
     /// Permissions of the caller's token, where callers need one.
@@ -55,6 +57,16 @@ pub struct ToolRequest {
     pub is_step: bool,
     /// The stops heard before it: a later one ends what it asks for.
     pub arrived: ArrivalStamp,
+}
+
+impl ToolRequest {
+    /// Returns the keys of the caller, its own first.
+    pub(super) fn callers(&self) -> Vec<&str> {
+        let shared = self.shared_caller.as_deref();
+        std::iter::once(self.caller.as_str())
+            .chain(shared)
+            .collect()
+    }
 }
 
 /// Context of one tool call.
@@ -279,7 +291,7 @@ impl Node {
         let policy = self.policy(tool);
         let outcome = self.read_arguments(tool, request, &policy);
         let outcome = outcome.map_err(|refusal| self.with_arm_of_scene(tool, refusal));
-        self.judge(&request.caller, tool, &policy, outcome)
+        self.judge(request, tool, &policy, outcome)
     }
 
     /// Adds the only arm that draws the scene of a corrected call which has lost its arm, unless the default arm draws it.
@@ -336,13 +348,13 @@ impl Node {
 
     pub(super) fn judge(
         &self,
-        caller: &str,
+        request: &ToolRequest,
         tool: &ToolDefinition,
         policy: &ReaderPolicy,
         outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
     ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
         let mut refusal_memory = self.refusal_memory.locked();
-        refusal_memory.judge(caller, &tool.name, policy, outcome)
+        refusal_memory.judge(&request.callers(), &tool.name, policy, outcome)
     }
 
     /// Refuses a call that another node passed on and that names a third node: calls go one hop.

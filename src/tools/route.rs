@@ -61,7 +61,7 @@ impl Node {
         match args::read(&shape, &policy, request.arguments.clone()) {
             Ok(reading) => self.route_by_reading(tool, &reading),
             Err(refusal) if refusal.complaints.iter().any(is_about_node) => {
-                let judged = self.judge(&request.caller, tool, &policy, Err(refusal));
+                let judged = self.judge(request, tool, &policy, Err(refusal));
                 match judged {
                     Err((refusal, advice)) => CallRoute::Nowhere(
                         refused_arguments(tool, &self.names_for(tool), &refusal, advice).boxed(),

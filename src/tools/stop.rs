@@ -233,6 +233,7 @@ mod tests {
             tool: tool.to_owned(),
             arguments: ReceivedArguments::Absent,
             caller: "test".to_owned(),
+            shared_caller: None,
             who: ActorRank::Operator,
             principal: None,
             hop: None,

@@ -47,6 +47,7 @@ mod pty;
 mod raised_sheet;
 #[cfg(feature = "recording")]
 mod recordings;
+mod refused_before;
 mod resources;
 mod security;
 mod several_arms;

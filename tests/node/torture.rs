@@ -182,7 +182,7 @@ impl Line {
 }
 
 /// One request on a connection of its own: its head, and the last message of its answer.
-fn post(served: &Served, headers: &[&str], body: &str) -> (String, String) {
+pub(crate) fn post(served: &Served, headers: &[&str], body: &str) -> (String, String) {
     let host = served
         .url
         .trim_start_matches("http://")
@@ -217,9 +217,9 @@ fn post(served: &Served, headers: &[&str], body: &str) -> (String, String) {
     )
 }
 
-const STREAMS: &str = "accept: application/json, text/event-stream";
+pub(crate) const STREAMS: &str = "accept: application/json, text/event-stream";
 
-fn session(served: &Served) -> String {
+pub(crate) fn session(served: &Served) -> String {
     let (head, _) = post(served, &[STREAMS], INITIALIZE);
     let id = head
         .lines()

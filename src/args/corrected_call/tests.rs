@@ -255,7 +255,7 @@ fn check_memory(
     let mut memory = RefusalMemory::default();
     let mut judge = |received| {
         let outcome = read(shape, policy, received);
-        memory.judge("caller", "stroke", policy, outcome)
+        memory.judge(&["caller"], "stroke", policy, outcome)
     };
     if let Err((refusal, _)) = judge(ReceivedArguments::Text(sent.text.clone()))
         && let Some(call) = refusal.corrected
