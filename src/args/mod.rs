@@ -73,7 +73,7 @@ pub use nearest::nearest;
 pub use outcome::{ArgumentComplaint, ArgumentReading, ArgumentRefusal, ArgumentRepair};
 pub use pass_through::pass_on;
 pub use read::{ReceivedArguments, read};
-pub use refusal_memory::{RefusalAdvice, RefusalMemory};
+pub use refusal_memory::{LeftOutArgument, RefusalAdvice, RefusalMemory};
 pub use rules::{
     ForgivenessProfile, ReaderPolicy, ReaderRule, RepairClass, ToolEffect, UnknownKeyPolicy,
     ValueRendering,

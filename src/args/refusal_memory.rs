@@ -3,7 +3,7 @@
 
 use super::{
     limits::REFUSALS_MAX,
-    outcome::{ArgumentReading, ArgumentRefusal, ArgumentRepair},
+    outcome::{self, ArgumentReading, ArgumentRefusal, ArgumentRepair},
     rules::{ReaderPolicy, ReaderRule},
 };
 use serde_json::{Map, Value};
@@ -25,6 +25,17 @@ struct RememberedRefusal {
     tool: String,
     refusal: Box<ArgumentRefusal>,
     failures: u32,
+    /// Argument that counts as a new choice from now on, as [`RefusalMemory::accept`] was told.
+    accepted: Option<(String, Value)>,
+}
+
+/// A refused argument that a later call leaves out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOutArgument {
+    /// The parameter or key.
+    pub name: String,
+    /// Received value, cut and escaped; empty if it is not known.
+    pub received: String,
 }
 
 /// Advice for a caller whose call was refused.
@@ -70,15 +81,17 @@ impl RefusalMemory {
             refused => refused,
         };
         outcome.map_err(|refusal| {
-            let mut same = lasts.iter().filter(|last| last.is_same_failure(&refusal));
-            let own = same.find(|last| callers.first() == Some(&last.caller.as_str()));
+            let same = || lasts.iter().filter(|last| last.is_same_failure(&refusal));
+            let own = same().find(|last| callers.first() == Some(&last.caller.as_str()));
             let failures = 1 + own.map_or(0, |last| last.failures);
+            let accepted = same().find_map(|last| last.accepted.clone());
             for caller in callers {
                 self.remember(RememberedRefusal {
                     caller: (*caller).to_owned(),
                     tool: tool.to_owned(),
                     refusal: refusal.clone(),
                     failures,
+                    accepted: accepted.clone(),
                 });
             }
             let advice = if failures < SAME_FAILURES_MAX {
@@ -88,6 +101,42 @@ impl RefusalMemory {
             };
             (refusal, advice)
         })
+    }
+
+    /// Returns the refused arguments that a call leaves out without any new choice.
+    #[must_use]
+    pub fn left_out(
+        &self,
+        callers: &[&str],
+        tool: &str,
+        call: &Map<String, Value>,
+    ) -> Vec<LeftOutArgument> {
+        let entries = self.entries.iter();
+        let own = entries.filter(|entry| entry.is_of(callers, tool));
+        let mut all: Vec<LeftOutArgument> = Vec::new();
+        for left_out in own.flat_map(|entry| entry.describe_left_out(call)) {
+            if !all.contains(&left_out) {
+                all.push(left_out);
+            }
+        }
+        all
+    }
+
+    /// Lets an argument of the next calls count as a new choice: it stands for a call that was shown to the caller, who was told
+    /// what [`Self::left_out`] says of it.
+    pub fn accept(
+        &mut self,
+        callers: &[&str],
+        tool: &str,
+        call: &Map<String, Value>,
+        (name, value): (&str, &str),
+    ) {
+        let entries = self.entries.iter_mut();
+        for entry in entries.filter(|entry| entry.is_of(callers, tool)) {
+            if !entry.left_out(call).is_empty() {
+                entry.accepted = Some((name.to_owned(), value.into()));
+            }
+        }
     }
 
     /// Forgets a caller that has gone.
@@ -144,20 +193,34 @@ impl RememberedRefusal {
     }
 
     /// Returns the refused arguments that the new call leaves out without any new choice. The offered correction always counts
-    /// as a new choice.
+    /// as a new choice, and so does an accepted argument.
     fn left_out(&self, given: &Map<String, Value>) -> Vec<&str> {
         // Flags and other arguments that choose nothing may come with any drawing.
         let has_new_choice = given.iter().any(|(key, value)| {
             self.refusal.choosing.contains(key) && self.refusal.good.get(key) != Some(value)
         });
         let is_correction = self.refusal.corrected.as_ref() == Some(given);
-        if has_new_choice || is_correction {
+        let accepted = self.accepted.as_ref();
+        let is_accepted = accepted.is_some_and(|(name, value)| given.get(name) == Some(value));
+        if has_new_choice || is_correction || is_accepted {
             return Vec::new();
         }
         let refused = self.refusal.must_mend.iter().map(String::as_str);
         refused
             .filter(|field| !given.contains_key(*field))
             .collect()
+    }
+
+    fn describe_left_out(&self, given: &Map<String, Value>) -> Vec<LeftOutArgument> {
+        let describe = |name: &str| {
+            let mut complaints = self.refusal.complaints.iter();
+            let complaint = complaints.find(|one| outcome::root(&one.path) == name);
+            LeftOutArgument {
+                name: name.to_owned(),
+                received: complaint.map_or_else(String::new, |one| one.received.clone()),
+            }
+        };
+        self.left_out(given).into_iter().map(describe).collect()
     }
 
     /// Explains why a call is refused that would be accepted from another caller, and which call is accepted instead.
@@ -445,6 +508,35 @@ mod tests {
         judge("first", json!({})).unwrap_err();
         judge("first", json!({"scene": "koi"})).unwrap();
         judge("first", json!({})).unwrap();
+    }
+
+    #[test]
+    fn what_was_shown_without_the_refused_argument_can_be_accepted() {
+        let shape = ArgumentShape::new(vec![
+            ParameterShape::new("scene", ValueKind::name(["default", "koi"]))
+                .default("default")
+                .selects_motion(),
+            ParameterShape::new("overlay", ValueKind::name(["leaf"])),
+            ParameterShape::new("plan", ValueKind::Text),
+        ]);
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+        let mut memory = RefusalMemory::default();
+        let judge = |memory: &mut RefusalMemory, arguments: Value| {
+            let outcome = read(&shape, &policy, ReceivedArguments::Value(arguments));
+            memory.judge(&["caller"], "stroke", &policy, outcome)
+        };
+        judge(&mut memory, json!({"scene": "koi", "overlay": "leef"})).unwrap_err();
+        let call = json!({"scene": "koi"}).as_object().cloned().unwrap();
+        let left_out = LeftOutArgument {
+            name: "overlay".to_owned(),
+            received: "leef".to_owned(),
+        };
+        assert_eq!(memory.left_out(&["caller"], "stroke", &call), [left_out]);
+        assert_eq!(memory.left_out(&["other"], "stroke", &call), []);
+        memory.accept(&["caller"], "stroke", &call, ("plan", "aee6"));
+        judge(&mut memory, json!({"scene": "koi"})).unwrap_err();
+        judge(&mut memory, json!({"scene": "koi", "plan": "b408"})).unwrap_err();
+        judge(&mut memory, json!({"scene": "koi", "plan": "aee6"})).unwrap();
     }
 
     #[test]

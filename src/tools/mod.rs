@@ -20,6 +20,7 @@ mod job_progress;
 mod job_recording;
 mod job_scene;
 mod journal_entries;
+mod left_out;
 mod list_nodes;
 mod live_arm;
 mod metrics;

@@ -90,19 +90,32 @@ impl ToolContext<'_> {
 
     /// Returns the arguments of the call that draws exactly the previewed plan: those of this call without `dry_run`, and the
     /// plan's hash; `None` for a plan that is refused.
-    fn drawing_call(&self, scene: &Scene, preview: &DrawingPreview) -> Option<Map<String, Value>> {
+    ///
+    /// # Errors
+    /// It would leave out what was just refused; the error says so.
+    fn drawing_call(
+        &self,
+        scene: &Scene,
+        preview: &DrawingPreview,
+    ) -> Option<Result<Map<String, Value>, String>> {
         let is_drawn = preview.refusals.is_empty();
         let plan = preview.plan.as_ref().filter(|_| is_drawn)?;
+        let is_about_it = |name: &str| !["dry_run", "debug", "plan"].contains(&name);
+        let given = self.reading.given.iter();
+        let given = given.filter(|(name, _)| is_about_it(name));
+        let given: Map<String, Value> = given
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        if let Err(left_out) = self.check_nothing_left_out(&given, plan) {
+            return Some(Err(left_out));
+        }
         let mut call = Map::new();
         if !self.is("resume") {
             call.insert("scene".to_owned(), scene.name.as_str().into());
         }
-        let is_about_it = |name: &str| !["dry_run", "debug", "plan"].contains(&name);
-        let given = self.reading.given.iter();
-        let given = given.filter(|(name, _)| is_about_it(name));
-        call.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+        call.extend(given);
         call.insert("plan".to_owned(), plan.hash.as_str().into());
-        Some(call)
+        Some(Ok(call))
     }
 }
 
@@ -250,7 +263,13 @@ async fn preview_reply(
     let folder = format!("preview-{}", ctx.node.number());
     let files = pictures::write(ctx.node, &folder, &[("plan.png", picture.as_deref())]);
     let call = ctx.drawing_call(scene, &preview);
-    let message = format!("planned, not drawn: {}", preview.text(call.as_ref()));
+    let (call, left_out) = match call {
+        Some(Err(left_out)) => (None, Some(left_out)),
+        Some(Ok(call)) => (Some(call), None),
+        None => (None, None),
+    };
+    let mut message = format!("planned, not drawn: {}", preview.text(call.as_ref()));
+    message.extend(left_out.map(|left_out| format!("; {left_out}")));
     let mut reply = if preview.refusals.is_empty() {
         Reply::done(message)
     } else {
