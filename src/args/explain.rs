@@ -19,6 +19,9 @@ pub struct ReadingAlternative {
     /// Arguments that would be used if this reading were accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub understood: Option<Map<String, Value>>,
+    /// Only what was sent, after repair.
+    #[serde(skip)]
+    pub given: Map<String, Value>,
     /// Complaints about this reading.
     pub complaints: Vec<ArgumentComplaint>,
     /// Repairs that this reading needs.
@@ -35,6 +38,9 @@ pub struct ProfileVerdict {
     /// Arguments it would run with, defaults included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub understood: Option<Map<String, Value>>,
+    /// Only what was sent, after repair.
+    #[serde(skip)]
+    pub given: Map<String, Value>,
     /// The worst that was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<RepairClass>,
@@ -143,13 +149,19 @@ fn json(map: &Map<String, Value>) -> String {
 }
 
 fn alternative(judged: JudgedCandidate) -> ReadingAlternative {
-    let (understood, complaints, repairs) = match judged.outcome {
-        Ok(reading) => (Some(reading.understood), Vec::new(), reading.repairs),
-        Err(refusal) => (None, refusal.complaints, refusal.repairs),
+    let (understood, given, complaints, repairs) = match judged.outcome {
+        Ok(reading) => (
+            Some(reading.understood),
+            reading.given,
+            Vec::new(),
+            reading.repairs,
+        ),
+        Err(refusal) => (None, Map::new(), refusal.complaints, refusal.repairs),
     };
     ReadingAlternative {
         cost: judged.cost,
         understood,
+        given,
         complaints,
         repairs,
     }
@@ -166,6 +178,7 @@ fn verdict(
         profile,
         runs: false,
         understood: None,
+        given: Map::new(),
         loss: None,
         refused: None,
         corrected: None,
@@ -176,6 +189,7 @@ fn verdict(
         Ok(reading) => {
             verdict.runs = true;
             verdict.understood = Some(reading.understood);
+            verdict.given = reading.given;
             verdict.loss = Some(reading.loss);
             verdict.repairs = reading.repairs;
         }

@@ -58,9 +58,7 @@ fn describe(
         let names = args::nearest(name, names);
         bail!("there is no tool {name:?}; valid: {}", names.join(", "));
     };
-    let effect = tool.effect;
-    let shape = tools::shape(tool, &here);
-    let explanation = args::explain(&shape, effect, text);
+    let explanation = tools::explain(tool, &here, text);
     if as_text {
         return terminal_output::done(&explanation.to_string());
     }

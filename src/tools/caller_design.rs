@@ -6,27 +6,17 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::AttachedArm;
+use super::design_arguments::{DesignArguments, no_design_on};
 use super::dispatch::{ToolContext, with_corrected_call};
 use super::drawing_offer::down_to_a_tenth;
 use super::motion_job::MotionJobRequest;
 use super::reply::{Reply, refused};
-use base::units::Finite;
 use base::wording::count;
+use catalogue::KnownNames;
 use config::CanvasApproval;
 use job::{DrawingOrigin, JournalDrawing};
 use permit::ActorRank;
-use scene::{
-    CallerDesignKind, DesignPlacement, DesignReplacement, DesignSource, Scene, SceneError,
-};
-
-/// Parameters that carry a design.
-const DESIGN_KEYS: [&str; 2] = ["text", "svg"];
-
-/// Parameters of a design's placement.
-const PLACE_KEYS: [&str; 2] = ["size_mm", "at_mm"];
-
-/// File name under which an SVG is read.
-const SVG_NAME: &str = "design.svg";
+use scene::{CallerDesignKind, DesignReplacement, DesignSource, Scene, SceneError};
 
 /// A scene to draw in, with the caller's design on it where the call brings one.
 pub(super) struct CallScene {
@@ -82,10 +72,12 @@ impl ToolContext<'_> {
 
     /// Returns the arguments of a call whose design cannot be drawn: with the intended canvas, and without a defaulted scene.
     pub(super) fn understood_undrawable(&self) -> Map<String, Value> {
-        let Ok(Some((kind, _))) = self.design() else {
+        let names = self.node.all_names();
+        let arguments = self.design_arguments(&names);
+        let Ok(Some((kind, _))) = arguments.design() else {
             return self.understood_on(None);
         };
-        let canvas = self.canvas_name(kind).ok();
+        let canvas = arguments.canvas_name(kind).ok();
         let mut understood = self.understood_on(canvas.as_deref());
         if canvas.is_none() && !self.reading.given.contains_key("scene") {
             understood.shift_remove("scene");
@@ -95,44 +87,31 @@ impl ToolContext<'_> {
 
     /// Returns the scene that a drawing is in.
     pub(super) fn drawing_scene(&self, arm: &AttachedArm) -> Result<CallScene, Box<Reply>> {
-        match self.design()? {
-            Some((kind, design)) => self.on_canvas(arm, kind, design),
-            None => self.without_design(arm),
+        let names = self.node.all_names();
+        let arguments = self.design_arguments(&names);
+        match (arguments.design()?, arguments.canvas()?) {
+            (Some((kind, design)), Some(canvas)) => self.on_canvas(arm, kind, design, &canvas),
+            _ => self.without_design(arm),
         }
     }
 
     /// Refuses a design in a call that resumes another drawing.
     pub(super) fn check_resume_without_design(&self) -> Result<(), Box<Reply>> {
-        let given = &self.reading.given;
-        let keys = DESIGN_KEYS.into_iter().chain(PLACE_KEYS);
-        let sent: Vec<&str> = keys.filter(|key| given.contains_key(*key)).collect();
-        if sent.is_empty() {
-            return Ok(());
+        let names = self.node.all_names();
+        self.design_arguments(&names).canvas().map(drop)
+    }
+
+    fn design_arguments<'a>(&'a self, names: &'a KnownNames) -> DesignArguments<'a> {
+        DesignArguments {
+            given: &self.reading.given,
+            canvases: &names.canvases,
         }
-        let reason = format!(
-            "`resume` goes on with the drawing that was left, and {} would begin another: send one of them",
-            sent.join(" and ")
-        );
-        Err(not_drawn("resume_differs", reason))
     }
 
     fn without_design(&self, arm: &AttachedArm) -> Result<CallScene, Box<Reply>> {
-        let given = &self.reading.given;
-        if let Some(key) = PLACE_KEYS.iter().find(|key| given.contains_key(**key)) {
-            let mut call = given.clone();
-            call.retain(|key, _| !PLACE_KEYS.contains(&key.as_str()));
-            let reason = format!(
-                "`{key}` is of a design that comes as `text` or `svg`, and this call has none"
-            );
-            return Err(with_correction(*not_drawn("no_design", reason), call));
-        }
         let scene = self.scene(arm)?;
         if scene.canvas.is_some() {
-            let name = &scene.name;
-            let reason = format!(
-                "scene `{name}` is a canvas and has no design of its own: send what is to be drawn as `text` or `svg`, such as stroke {{\"scene\":\"{name}\",\"text\":\"hello\"}}"
-            );
-            return Err(not_drawn("no_design", reason));
+            return Err(no_design_on(&scene.name));
         }
         Ok(CallScene {
             scene,
@@ -145,10 +124,10 @@ impl ToolContext<'_> {
         arm: &AttachedArm,
         kind: CallerDesignKind,
         design: DesignReplacement,
+        name: &str,
     ) -> Result<CallScene, Box<Reply>> {
-        let name = self.canvas_name(kind)?;
         let library = self.node.scenes.with_design_of_caller(design.clone());
-        let built = library.scene(&name, self.text("meta"));
+        let built = library.scene(name, self.text("meta"));
         let scene = built.map_err(|error| self.not_drawable(&error))?;
         self.check_draws(arm, &scene)
             .map_err(|refused| refused.with("moved", false).boxed())?;
@@ -163,77 +142,6 @@ impl ToolContext<'_> {
             scene,
             design: Some(design),
         })
-    }
-
-    /// Returns the name of the intended canvas.
-    fn canvas_name(&self, kind: CallerDesignKind) -> Result<String, Box<Reply>> {
-        let names = self.node.all_names();
-        let canvases = &names.canvases;
-        let named = self.reading.given.get("scene").and_then(Value::as_str);
-        match (named, canvases.as_slice()) {
-            (Some(named), all) if all.iter().any(|one| one == named) => Ok(named.to_owned()),
-            (None, [only]) => Ok(only.clone()),
-            (Some(named), all) => {
-                let reason = format!(
-                    "scene `{named}` draws its own design, and `{}` is drawn on a canvas: {}; without it stroke {{\"scene\":\"{named}\"}} draws the scene",
-                    kind.word(),
-                    all.join(", ")
-                );
-                let refusal = not_drawn("no_canvas", reason);
-                let [only] = all else {
-                    return Err(refusal);
-                };
-                let mut call = self.reading.given.clone();
-                call.insert("scene".to_owned(), only.as_str().into());
-                Err(with_correction(*refusal, call))
-            }
-            (None, all) => {
-                let reason = format!("say on which canvas, as `scene`: {}", all.join(", "));
-                Err(not_drawn("no_canvas", reason))
-            }
-        }
-    }
-
-    /// Reads the design that the call brings.
-    fn design(&self) -> Result<Option<(CallerDesignKind, DesignReplacement)>, Box<Reply>> {
-        let (kind, design) = match (self.data("text"), self.data("svg")) {
-            (None, None) => return Ok(None),
-            (Some(text), None) => (CallerDesignKind::Text, DesignReplacement::from_text(text)),
-            (None, Some(svg)) => {
-                let file = (SVG_NAME.to_owned(), svg.as_bytes().to_vec());
-                let design = DesignReplacement::from_files(vec![file]);
-                (CallerDesignKind::Svg, design)
-            }
-            (Some(_), Some(_)) => {
-                let reason = "`text` and `svg` are two designs: send one of them";
-                return Err(not_drawn("arguments_refused", reason));
-            }
-        };
-        let design = DesignReplacement {
-            placement: self.placement(),
-            ..design
-        };
-        Ok(Some((kind, design)))
-    }
-
-    /// Returns a text argument exactly as it was sent.
-    fn data(&self, name: &str) -> Option<&str> {
-        self.reading.given.get(name).and_then(Value::as_str)
-    }
-
-    fn placement(&self) -> DesignPlacement {
-        let given = &self.reading.given;
-        let length = |value: &Value| value.as_f64().and_then(|mm| Finite::new(mm).ok());
-        let point = given.get("at_mm").and_then(Value::as_array);
-        let at_mm = point.and_then(|point| match point.as_slice() {
-            [x, y] => Some([length(x)?, length(y)?]),
-            _ => None,
-        });
-        DesignPlacement {
-            size_mm: given.get("size_mm").and_then(length),
-            at_mm,
-            ..DesignPlacement::default()
-        }
     }
 
     /// Refuses a design that cannot be drawn on its canvas, with a size that fits if there is one.
@@ -286,12 +194,12 @@ impl super::Node {
     }
 }
 
-fn not_drawn(code: &str, reason: impl Display) -> Box<Reply> {
+pub(super) fn not_drawn(code: &str, reason: impl Display) -> Box<Reply> {
     refused(code, reason).with("moved", false).boxed()
 }
 
 /// Adds a corrected call, which moves nothing.
-fn with_correction(refusal: Reply, mut call: Map<String, Value>) -> Box<Reply> {
+pub(super) fn with_correction(refusal: Reply, mut call: Map<String, Value>) -> Box<Reply> {
     // The plan was for the refused design.
     call.shift_remove("plan");
     call.insert("dry_run".to_owned(), true.into());

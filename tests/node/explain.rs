@@ -110,6 +110,50 @@ fn a_line_that_is_no_case_is_answered_in_its_place() {
     assert_eq!(answers[2]["understood"], json!({}));
 }
 
+/// A text on the canvas was explained as the default scene, and what a call refuses as what runs.
+#[test]
+fn a_design_is_explained_as_a_call_takes_it() {
+    let explained = |arguments: &str| -> Value {
+        serde_json::from_slice(&explain(&["stroke", arguments], "").stdout).unwrap()
+    };
+    for (arguments, scene) in [
+        (r#"{"text": "Hi"}"#, "canvas"),
+        (r#"{"scene": "canvas", "text": "Hi"}"#, "canvas"),
+        (r#"{"scene": "letters"}"#, "letters"),
+        ("{}", "default"),
+    ] {
+        let explanation = explained(arguments);
+        assert_eq!(explanation["candidates"][0]["understood"]["scene"], scene);
+        for profile in explanation["profiles"].as_array().unwrap() {
+            assert_eq!(profile["runs"], true, "{arguments}: {profile:#}");
+            assert_eq!(profile["understood"]["scene"], scene, "{arguments}");
+        }
+    }
+    for (arguments, says) in [
+        (
+            r#"{"scene": "letters", "text": "Hi"}"#,
+            "draws its own design",
+        ),
+        (r#"{"text": "Hi", "svg": "<svg/>"}"#, "two designs"),
+        (r#"{"scene": "canvas"}"#, "no design of its own"),
+        (
+            r#"{"scene": "letters", "size_mm": 30}"#,
+            "this call has none",
+        ),
+        (r#"{"resume": true, "text": "Hi"}"#, "would begin another"),
+    ] {
+        for profile in explained(arguments)["profiles"].as_array().unwrap() {
+            assert_eq!(profile["runs"], false, "{arguments}");
+            assert_eq!(profile.get("understood"), None, "{arguments}");
+            let refused = profile["refused"].as_str().unwrap();
+            assert!(refused.contains(says), "{arguments}: {refused}");
+        }
+    }
+    let refused = explained(r#"{"scene": "letters", "text": "Hi"}"#);
+    let corrected = json!({"scene": "canvas", "text": "Hi", "dry_run": true});
+    assert_eq!(refused["profiles"][1]["corrected"], corrected);
+}
+
 #[test]
 fn a_tool_is_explained_in_words_and_as_json() {
     let output = explain(

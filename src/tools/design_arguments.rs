@@ -1,0 +1,153 @@
+//! What the arguments of a drawing say of its design and its scene, by names alone: a call and its explanation say the same.
+
+use serde_json::{Map, Value};
+
+use super::caller_design::{not_drawn, with_correction};
+use super::reply::Reply;
+use base::units::Finite;
+use scene::{CallerDesignKind, DesignPlacement, DesignReplacement};
+
+/// Parameters that carry a design.
+const DESIGN_KEYS: [&str; 2] = ["text", "svg"];
+
+/// Parameters of a design's placement.
+const PLACE_KEYS: [&str; 2] = ["size_mm", "at_mm"];
+
+/// File name under which an SVG is read.
+const SVG_NAME: &str = "design.svg";
+
+/// The arguments of a drawing.
+pub(super) struct DesignArguments<'a> {
+    /// Only what was sent.
+    pub(super) given: &'a Map<String, Value>,
+    /// The scenes of this node that take a caller's design.
+    pub(super) canvases: &'a [String],
+}
+
+impl DesignArguments<'_> {
+    /// Returns the canvas that the call's design is drawn on; `None` if it draws a scene's own design or what was left of a
+    /// drawing.
+    ///
+    /// # Errors
+    /// The design, its place and the scene do not fit together.
+    pub(super) fn canvas(&self) -> Result<Option<String>, Box<Reply>> {
+        if self.given.get("resume") == Some(&Value::Bool(true)) {
+            self.check_resume_without_design()?;
+            return Ok(None);
+        }
+        if let Some((kind, _)) = self.design()? {
+            return self.canvas_name(kind).map(Some);
+        }
+        self.check_no_place()?;
+        let scene = self.text("scene").unwrap_or("default");
+        match self.canvases.iter().any(|canvas| canvas == scene) {
+            true => Err(no_design_on(scene)),
+            false => Ok(None),
+        }
+    }
+
+    /// Refuses a design in a call that resumes another drawing.
+    fn check_resume_without_design(&self) -> Result<(), Box<Reply>> {
+        let keys = DESIGN_KEYS.into_iter().chain(PLACE_KEYS);
+        let sent: Vec<&str> = keys.filter(|key| self.given.contains_key(*key)).collect();
+        if sent.is_empty() {
+            return Ok(());
+        }
+        let reason = format!(
+            "`resume` goes on with the drawing that was left, and {} would begin another: send one of them",
+            sent.join(" and ")
+        );
+        Err(not_drawn("resume_differs", reason))
+    }
+
+    /// Refuses the place of a design in a call that brings none.
+    fn check_no_place(&self) -> Result<(), Box<Reply>> {
+        let Some(key) = PLACE_KEYS.iter().find(|key| self.given.contains_key(**key)) else {
+            return Ok(());
+        };
+        let mut call = self.given.clone();
+        call.retain(|key, _| !PLACE_KEYS.contains(&key.as_str()));
+        let reason =
+            format!("`{key}` is of a design that comes as `text` or `svg`, and this call has none");
+        Err(with_correction(*not_drawn("no_design", reason), call))
+    }
+
+    /// Returns the name of the intended canvas.
+    pub(super) fn canvas_name(&self, kind: CallerDesignKind) -> Result<String, Box<Reply>> {
+        let named = self.text("scene");
+        match (named, self.canvases) {
+            (Some(named), all) if all.iter().any(|one| one == named) => Ok(named.to_owned()),
+            (None, [only]) => Ok(only.clone()),
+            (Some(named), all) => {
+                let reason = format!(
+                    "scene `{named}` draws its own design, and `{}` is drawn on a canvas: {}; without it stroke {{\"scene\":\"{named}\"}} draws the scene",
+                    kind.word(),
+                    all.join(", ")
+                );
+                let refusal = not_drawn("no_canvas", reason);
+                let [only] = all else {
+                    return Err(refusal);
+                };
+                let mut call = self.given.clone();
+                call.insert("scene".to_owned(), only.as_str().into());
+                Err(with_correction(*refusal, call))
+            }
+            (None, all) => {
+                let reason = format!("say on which canvas, as `scene`: {}", all.join(", "));
+                Err(not_drawn("no_canvas", reason))
+            }
+        }
+    }
+
+    /// Reads the design that the call brings.
+    pub(super) fn design(
+        &self,
+    ) -> Result<Option<(CallerDesignKind, DesignReplacement)>, Box<Reply>> {
+        let (kind, design) = match (self.text("text"), self.text("svg")) {
+            (None, None) => return Ok(None),
+            (Some(text), None) => (CallerDesignKind::Text, DesignReplacement::from_text(text)),
+            (None, Some(svg)) => {
+                let file = (SVG_NAME.to_owned(), svg.as_bytes().to_vec());
+                let design = DesignReplacement::from_files(vec![file]);
+                (CallerDesignKind::Svg, design)
+            }
+            (Some(_), Some(_)) => {
+                let reason = "`text` and `svg` are two designs: send one of them";
+                return Err(not_drawn("arguments_refused", reason));
+            }
+        };
+        let design = DesignReplacement {
+            placement: self.placement(),
+            ..design
+        };
+        Ok(Some((kind, design)))
+    }
+
+    /// Returns a text argument exactly as it was sent.
+    fn text(&self, name: &str) -> Option<&str> {
+        self.given.get(name).and_then(Value::as_str)
+    }
+
+    fn placement(&self) -> DesignPlacement {
+        let given = self.given;
+        let length = |value: &Value| value.as_f64().and_then(|mm| Finite::new(mm).ok());
+        let point = given.get("at_mm").and_then(Value::as_array);
+        let at_mm = point.and_then(|point| match point.as_slice() {
+            [x, y] => Some([length(x)?, length(y)?]),
+            _ => None,
+        });
+        DesignPlacement {
+            size_mm: given.get("size_mm").and_then(length),
+            at_mm,
+            ..DesignPlacement::default()
+        }
+    }
+}
+
+/// Refuses a canvas in a call that brings no design.
+pub(super) fn no_design_on(scene: &str) -> Box<Reply> {
+    let reason = format!(
+        "scene `{scene}` is a canvas and has no design of its own: send what is to be drawn as `text` or `svg`, such as stroke {{\"scene\":\"{scene}\",\"text\":\"hello\"}}"
+    );
+    not_drawn("no_design", reason)
+}

@@ -1,0 +1,57 @@
+//! Explains how a text would be understood as the arguments of a tool, without calling it.
+
+use serde_json::{Map, Value};
+
+use super::design_arguments::DesignArguments;
+use super::reply::Reply;
+use super::tool_shape::shape;
+use args::ReadingExplanation;
+use catalogue::{KnownNames, ToolDefinition};
+
+/// Explains how `text` would be read as the arguments of a tool, and whether the tool would take them.
+#[must_use]
+pub fn explain(tool: &ToolDefinition, here: &KnownNames, text: &str) -> ReadingExplanation {
+    let mut explanation = args::explain(&shape(tool, here), tool.effect, text);
+    if tool.name != "stroke" {
+        return explanation;
+    }
+    for candidate in &mut explanation.candidates {
+        // The profiles say why it is refused.
+        let _ = settle(&mut candidate.understood, &candidate.given, here);
+    }
+    for profile in &mut explanation.profiles {
+        if let Err(refused) = settle(&mut profile.understood, &profile.given, here) {
+            let call = refused.structured.get("corrected_call");
+            let call = call.and_then(|call| call.get("arguments")?.as_object());
+            profile.corrected = call.cloned();
+            profile.runs = false;
+            profile.loss = None;
+            profile.refused = Some(refused.text);
+        }
+    }
+    explanation
+}
+
+/// Names the canvas that is drawn on in what was understood of a drawing. Nothing is understood of one that is refused.
+fn settle(
+    understood: &mut Option<Map<String, Value>>,
+    given: &Map<String, Value>,
+    here: &KnownNames,
+) -> Result<(), Box<Reply>> {
+    let Some(fields) = understood else {
+        return Ok(());
+    };
+    let canvases = &here.canvases;
+    match (DesignArguments { given, canvases }).canvas() {
+        Ok(canvas) => {
+            if let Some(canvas) = canvas {
+                fields.insert("scene".to_owned(), canvas.into());
+            }
+            Ok(())
+        }
+        Err(refused) => {
+            *understood = None;
+            Err(refused)
+        }
+    }
+}
