@@ -60,16 +60,16 @@ impl DesignArguments<'_> {
         Err(not_drawn("resume_differs", reason))
     }
 
-    /// Refuses the place of a design in a call that brings none.
+    /// Refuses the place of a design in a call that brings none. No corrected call is offered: the scene's own design would be
+    /// drawn in another size or place than was asked for.
     fn check_no_place(&self) -> Result<(), Box<Reply>> {
         let Some(key) = PLACE_KEYS.iter().find(|key| self.given.contains_key(**key)) else {
             return Ok(());
         };
-        let mut call = self.given.clone();
-        call.retain(|key, _| !PLACE_KEYS.contains(&key.as_str()));
-        let reason =
-            format!("`{key}` is of a design that comes as `text` or `svg`, and this call has none");
-        Err(with_correction(*not_drawn("no_design", reason), call))
+        let reason = format!(
+            "`{key}` is of a design that comes as `text` or `svg`, and this call has none: a scene is drawn in its own size and place"
+        );
+        Err(not_drawn("no_design", reason))
     }
 
     /// Returns the name of the intended canvas.

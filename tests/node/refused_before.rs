@@ -87,6 +87,18 @@ fn what_a_preview_leaves_out_is_drawn_by_its_hash_alone() {
     }
 }
 
+/// The corrected call was a dry run without the size, which offered a drawing without it.
+#[test]
+fn a_size_for_a_scene_with_a_design_of_its_own_has_no_corrected_call() {
+    let bench = Bench::at_test_rate();
+    let served = serve(&bench);
+    let call = json!({"scene": "short", "size_mm": 30});
+    let (text, refused) = call_tool(&served, "stroke", &call);
+    assert_eq!(refused["code"], "no_design", "{text}");
+    assert_eq!(refused.get("corrected_call"), None, "{text}");
+    assert!(text.contains("in its own size and place"), "{text}");
+}
+
 /// A client that opens a session for each call drew the default scene.
 #[test]
 fn a_refusal_outlives_the_session_of_a_client_without_a_token() {
