@@ -233,9 +233,10 @@ const steps = {
       return [answer.textContent, performance.now() - began];
     });
     assert.match(answered[0], /^Stop: standstill verified/);
-    const { stop, job } = await page.evaluate(async () => (await (await fetch("/page/state")).json()).arms[0]);
+    const { stop } = await page.evaluate(async () => (await (await fetch("/page/state")).json()).arms[0]);
     assert.ok(stop.verified && stop.first_frame_ms !== null, JSON.stringify(stop));
-    assert.equal(job.state, "stopped");
+    // A stop waits for no disk: the job's end may be recorded a moment later.
+    await page.waitForFunction(async () => (await (await fetch("/page/state")).json()).arms[0].job.state === "stopped");
     // On a quiet machine alone: a busy one keeps nothing in time.
     const bound_ms = Number(process.env.STOP_BOUND_MS || Infinity);
     assert.ok(stop.first_frame_ms <= bound_ms, `its first frame was out after ${stop.first_frame_ms} ms; ${bound_ms} is the bound`);
