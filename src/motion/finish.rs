@@ -125,6 +125,9 @@ impl ArmThread {
                 WINDOW.as_millis(),
                 self.standstill.noise_rad(joint).to_degrees()
             ),
+            _ if !self.driver.is_settled() => format!(
+                "every joint is at its goal, but the controller has not ended the motion {limit_s} s after the last goal: see its state in `sense`"
+            ),
             _ => format!(
                 "every joint is at its goal, but the end of the motion was not read back within {limit_s} s: check the bus in `sense`"
             ),

@@ -167,19 +167,23 @@ impl ArmThread {
 
     /// Reports a fault if an arm that holds leaves its pose. While a person changes its pen, their hand is at it.
     fn check_held_pose(&mut self, measured: &ArmMeasurement) {
-        let holds = self.is_idle() && self.driver.is_energised() && !self.is_faulted();
-        if !holds || self.shared.permits.is_pen_changing() {
+        if !self.is_idle() || !self.driver.is_energised() || self.is_faulted() {
             self.held_pose.forget();
             return;
         }
-        if let Some((joint, off_rad)) = self.held_pose.departure(measured) {
-            self.fault(&format!(
-                "{} left the pose that the arm holds by {:.1}° ({:.0}° is allowed): something pushes it, or its servo is too weak",
-                self.shared.arm.joint_name(joint),
-                off_rad.to_degrees(),
-                HELD_WITHIN_RAD.to_degrees()
-            ));
+        let Some((joint, off_rad)) = self.held_pose.departure(measured) else {
+            return;
+        };
+        if self.shared.permits.is_pen_changing() {
+            self.held_pose.forget();
+            return;
         }
+        self.fault(&format!(
+            "{} left the pose that the arm holds by {:.1}° ({:.0}° is allowed): something pushes it, or its servo is too weak",
+            self.shared.arm.joint_name(joint),
+            off_rad.to_degrees(),
+            HELD_WITHIN_RAD.to_degrees()
+        ));
     }
 
     /// Returns whether a fault is reported and not reset yet.
