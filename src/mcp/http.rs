@@ -52,9 +52,6 @@ use super::wide_ids;
 /// Longest body that is read.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Name of the tool that a refused stop is recorded under, whatever it was called.
-const STOP: &str = "stop";
-
 /// Kinds of answers that the protocol library wants a client to accept.
 const ACCEPT_BOTH: &str = "application/json, text/event-stream";
 
@@ -431,7 +428,7 @@ impl<H: ServerHandler + Clone> HttpRoutes<H> {
     /// Records a stop that was carried out and whose call is refused: no call follows that would be recorded.
     fn record_refused_stop(&self, sender: Option<&VerifiedIdentity>) {
         if let Some(service) = &self.service {
-            service.stray_stop(STOP, sender);
+            service.record_refused_stop(sender);
         }
     }
 
@@ -606,7 +603,7 @@ async fn handle_request<H: ServerHandler + Clone>(
             if !stray_stop::preempt(&accepted.message, service.as_ref(), sender) {
                 return refused;
             }
-            service.stray_stop(STOP, sender);
+            service.record_refused_stop(sender);
             tell_of_stop(refused, accepted.id.as_ref()).await
         }
         (intake, _) => answer_admitted(&routes, parts, intake, memory).await,

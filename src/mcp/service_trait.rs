@@ -61,6 +61,11 @@ pub trait McpService: Send + Sync + 'static {
         false
     }
 
+    /// Records a stop that was carried out when it arrived, and whose call is refused.
+    fn record_refused_stop(&self, sender: Option<&VerifiedIdentity>) {
+        let _ = sender;
+    }
+
     /// Stops all motion: a caller gave up on something that can no longer be identified. Must not wait for anything.
     fn abort_motion(&self) {}
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::measurements::unread_reason;
+use super::measurements::{self, unread_reason};
 use super::operator_verb::VerbReply;
 use arm::ArmFile;
 use base::wording::count;
@@ -217,7 +217,10 @@ fn record_touch(
     if let Some(reason) = unread_reason(seat, &snapshot) {
         return refuse(reason);
     }
-    let Some(measured) = snapshot.measured.filter(|_| snapshot.fault.is_none()) else {
+    if let Some(fault) = &snapshot.fault {
+        return refuse(measurements::unmended_fault(&seat.name, fault));
+    }
+    let Some(measured) = snapshot.measured else {
         return refuse("the arm is not read now".to_owned());
     };
     let new_session = calib::begin_session(kind, &scene, None, tools::origin(node, seat))?;

@@ -102,6 +102,13 @@ impl McpService for NodeMcpService {
         self.node.stray_stop(tool, rank(sender, None), caller)
     }
 
+    fn record_refused_stop(&self, sender: Option<&VerifiedIdentity>) {
+        let caller = sender.map(|identity| identity.name.as_str());
+        // Whatever it was called.
+        self.node
+            .record_stray_stop("stop", rank(sender, None), caller);
+    }
+
     fn abort_motion(&self) {
         self.node.abandon_motion();
     }

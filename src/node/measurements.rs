@@ -166,3 +166,11 @@ pub async fn camera_pose_reply(node: &Node, scene: &str, camera: Option<&str>) -
         Err(error) => VerbReply::failed(error),
     }
 }
+
+/// Says why an arm with a fault gives no touches.
+#[must_use]
+pub fn unmended_fault(arm: &str, fault: &str) -> String {
+    format!(
+        "arm {arm} has a fault: {fault}; mend it, then `steadyhand reset` or start the node again"
+    )
+}

@@ -299,7 +299,8 @@ impl AttachedArm {
 
 impl JobBoard {
     /// Puts up a new job, unless the arm is busy or the same call was made already. `again` asks for a
-    /// new job although the last one was the same. An operator's call joins no planner's, whose permission it does not share.
+    /// new job although the last one was the same. An operator's call joins no planner's that may still be refused: its permission is
+    /// not the operator's.
     pub(super) fn claim(
         &self,
         key: String,
@@ -311,7 +312,7 @@ impl JobBoard {
         let mut board = self.0.locked();
         if let Some(job) = board.as_ref() {
             let (is_over, is_same) = (job.is_over(), job.key == key);
-            let may_join = is_same && origin.who <= job.origin.who;
+            let may_join = is_same && (origin.who <= job.origin.who || job.has_moved());
             if !is_over && !may_join {
                 return JobClaim::Busy(Arc::clone(job));
             }

@@ -45,10 +45,15 @@ impl Node {
             return false;
         }
         self.stop_all(who, false);
+        self.record_stray_stop(name, who, caller);
+        true
+    }
+
+    /// Records a stop that was carried out and that no call follows.
+    pub fn record_stray_stop(&self, name: &str, who: ActorRank, caller: Option<&str>) {
         let name: String = name.chars().take(80).collect();
         let entry = json!({"by": who, "caller": caller, "tool": name, "message": "a stop in a message that is refused or not a call"});
         self.audit.note("call", entry.to_string());
-        true
     }
 
     /// Returns whether a tool of this name stops.

@@ -185,6 +185,18 @@ mod tests {
         }
     }
 
+    /// What arrived behind a stop is not to be stopped because its record was written later.
+    #[tokio::test]
+    async fn a_stop_that_is_recorded_stops_nothing_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = node(folder.path());
+        let motion = &node.arms.first().unwrap().motion;
+        assert!(node.stray_stop("stop", ActorRank::Planner, None));
+        assert_eq!(motion.stops_requested(), 1);
+        node.record_stray_stop("stop", ActorRank::Planner, None);
+        assert_eq!(motion.stops_requested(), 1);
+    }
+
     /// A planner that repeats a refused call has the arm's board almost always.
     #[tokio::test]
     async fn an_operators_call_joins_no_planners_but_waits_until_that_is_refused() {

@@ -7,7 +7,7 @@ use super::place::CalibrationFolders;
 use crate::{ExitStatus, terminal_output};
 use arm::ArmModel;
 use calib::{self, report};
-use node::measurements::MeasuredArm;
+use node::measurements::{self, MeasuredArm};
 use scene::Scene;
 
 impl CalibrationFolders {
@@ -66,8 +66,8 @@ fn check_read(arm: &MeasuredArm) -> anyhow::Result<()> {
     }
     if let Some(fault) = &arm.fault {
         bail!(
-            "arm {} has a fault: {fault}; mend it, then `steadyhand reset` or start the node again: nothing was recorded",
-            arm.name
+            "{}: nothing was recorded",
+            measurements::unmended_fault(&arm.name, fault)
         );
     }
     Ok(())
