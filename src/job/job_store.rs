@@ -192,8 +192,10 @@ impl JobStore {
         let takes_over = by.moved && (by.state == "reached" || by.drawn.mm > 0.0);
         let draws = by.tool == "stroke";
         let is_taken = |past: &PastJob| {
+            // Of a journal that does not say, only the arm on the port takes over, or a job that does not say either.
             past.arm == by.arm
-                && (past.is_on_port == by.is_on_port || past.is_on_port.is_none())
+                && (past.is_on_port == by.is_on_port
+                    || (past.is_on_port.is_none() && by.is_on_port == Some(true)))
                 && number(&past.id) < number(&by.id)
                 && past.is_open()
                 && (draws || !past.is_unfinished())
@@ -232,11 +234,7 @@ impl JobStore {
     /// Returns the last job that moved an arm, if it may have left the pen on the paper.
     #[must_use]
     pub fn pen_left_down(&self, arm: ArmKey<'_>) -> Option<PastJob> {
-        // What may be another arm's job tells of a pen that is down, not of one that is up.
-        let last = self.newest(|past| match past.is_of(arm) {
-            true => past.says_where_pen_is(),
-            false => past.may_be_of(arm) && past.may_leave_pen_down(),
-        });
+        let last = self.newest(|past| past.says_where_pen_of(arm));
         last.filter(PastJob::may_leave_pen_down)
     }
 
@@ -246,7 +244,7 @@ impl JobStore {
     pub fn interrupted(&self, arm: ArmKey<'_>) -> Option<PastJob> {
         let ended = self.ended();
         let is_open = |past: &&PastJob| {
-            past.may_be_of(arm) && past.interrupted && past.moved && past.settled.is_empty()
+            past.counts_for(arm) && past.interrupted && past.moved && past.settled.is_empty()
         };
         let mut open = ended.iter().rev().map(|(past, _)| past).filter(is_open);
         let newest = open.next()?;
@@ -590,8 +588,14 @@ pub fn past_jobs(state: &Path) -> std::io::Result<Vec<Result<PastJob, JournalErr
 pub fn pens_left_down(pasts: &[Result<PastJob, JournalError>]) -> Vec<&str> {
     let mut arms_of_later = HashSet::new();
     let newest_first = pasts.iter().rev().flatten();
+    let says_where = |past: &&PastJob| {
+        past.says_where_pen_of(ArmKey {
+            name: &past.arm,
+            is_on_port: true,
+        })
+    };
     newest_first
-        .filter(|past| past.is_on_port == Some(true) && past.says_where_pen_is())
+        .filter(says_where)
         .filter(|past| arms_of_later.insert(&past.arm) && past.may_leave_pen_down())
         .map(|past| past.id.as_str())
         .collect()

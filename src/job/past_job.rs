@@ -256,9 +256,25 @@ impl PastJob {
         self.arm == arm.name && self.is_on_port == Some(arm.is_on_port)
     }
 
-    /// Returns whether it is a job of this arm, or may be.
-    pub(super) fn may_be_of(&self, arm: ArmKey<'_>) -> bool {
-        self.is_of(arm) || (self.arm == arm.name && self.is_on_port.is_none())
+    /// Returns whether it counts as a job of this arm. One whose journal does not say counts as the arm's on the port, which is
+    /// the one that can do harm.
+    pub(super) fn counts_for(&self, arm: ArmKey<'_>) -> bool {
+        self.arm == arm.name && self.is_on_port.unwrap_or(true) == arm.is_on_port
+    }
+
+    /// Returns whether a drawing that it left can be resumed: its journal says which arm's paper has the beginning.
+    #[must_use]
+    pub const fn is_resumable(&self) -> bool {
+        self.is_on_port.is_some()
+    }
+
+    /// Returns whether it says where this arm's pen is. What may be another arm's job tells of a pen that is down, not of one that
+    /// is up.
+    pub(super) fn says_where_pen_of(&self, arm: ArmKey<'_>) -> bool {
+        match self.is_of(arm) {
+            true => self.says_where_pen_is(),
+            false => self.counts_for(arm) && self.may_leave_pen_down(),
+        }
     }
 
     /// Returns whether it says where its arm's pen is, until another job moves the arm.

@@ -26,6 +26,8 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use scene::{Scene, SceneLibrary, SheetStroke};
 use sim::{ArmSimulator, InkLine, PaperSurface, SimPen};
 
+mod namesakes;
+
 const KEEP: RetentionPolicy = RetentionPolicy {
     jobs: 3,
     bytes: 1 << 30,
@@ -869,125 +871,4 @@ fn a_pen_that_may_be_down_is_remembered_until_the_arm_has_moved_again() {
         .unwrap();
     jobs.ended_with(&other);
     assert_eq!((left_down(), listed()), (last.clone(), last));
-}
-
-/// Keeps the journal of a drawing whose process ended with 3 mm of it drawn.
-fn left_half_done(jobs: &JobStore, arm: &TestArm, is_on_port: bool) -> String {
-    let accepted = AcceptedJob {
-        is_on_port,
-        ..accepted(jobs)
-    };
-    let entry = jobs.begin(&accepted).unwrap();
-    entry.planned(&arm.plan, &arm.scene.rest_rad).unwrap();
-    entry.moving().unwrap();
-    let drawn = InkProgress {
-        mm: 3.0,
-        strokes: 0,
-    };
-    entry.ink(drawn, 6.0).unwrap();
-    jobs.ended_with(&entry);
-    entry.id().to_owned()
-}
-
-fn reset(jobs: &JobStore, arm: &TestArm, is_on_port: bool) {
-    let accepted = AcceptedJob {
-        is_on_port,
-        tool: "reset".to_owned(),
-        ..accepted(jobs)
-    };
-    let entry = jobs.begin(&accepted).unwrap();
-    entry.planned(&arm.plan, &arm.scene.rest_rad).unwrap();
-    entry.moving().unwrap();
-    entry
-        .ended("reached", "", "{}", Some(TipPlace::Off))
-        .unwrap();
-    jobs.ended_with(&entry);
-}
-
-fn ids<const N: usize>(pasts: [Option<PastJob>; N]) -> [Option<String>; N] {
-    pasts.map(|past| past.map(|past| past.id))
-}
-
-#[test]
-fn practice_neither_resumes_nor_settles_what_an_arm_on_a_port_left_nor_the_reverse() {
-    for is_on_port in [true, false] {
-        let state = tempfile::tempdir().unwrap();
-        let (arm, jobs) = (TestArm::new(), JobStore::open(state.path(), KEEP).unwrap());
-        let own = ArmKey { is_on_port, ..ARM };
-        let namesake = own.namesake();
-        let left = Some(left_half_done(&jobs, &arm, is_on_port));
-        let of_own = || {
-            ids([
-                jobs.unfinished(own),
-                jobs.interrupted(own),
-                jobs.pen_left_down(own),
-                jobs.last_drawing(own),
-                jobs.last_moved(own),
-            ])
-        };
-        let expected = [(); 5].map(|()| left.clone());
-        assert_eq!(of_own(), expected);
-        let of_namesake = [
-            jobs.unfinished(namesake),
-            jobs.interrupted(namesake),
-            jobs.pen_left_down(namesake),
-            jobs.last_drawing(namesake),
-            jobs.last_moved(namesake),
-        ];
-        assert_eq!(ids(of_namesake), [None, None, None, None, None]);
-        assert_eq!(ids([jobs.unfinished_of_namesake(namesake)]), [left]);
-        assert_eq!(jobs.unfinished_of_namesake(own), None);
-        reset(&jobs, &arm, !is_on_port);
-        left_half_done(&jobs, &arm, !is_on_port);
-        assert_eq!(of_own(), expected, "what the other did changes nothing");
-        drop(jobs);
-        let jobs = JobStore::open(state.path(), KEEP).unwrap();
-        let after = [jobs.unfinished(own), jobs.pen_left_down(own)];
-        assert_eq!(ids(after), [expected[0].clone(), expected[0].clone()]);
-        let pasts = past_jobs(state.path()).unwrap();
-        assert_eq!(pens_left_down(&pasts).len(), 1, "of the arm on a port");
-    }
-}
-
-/// Rewrites a journal as an older node wrote it, which did not say whether its arm was on a port.
-fn unmark(state: &Path, id: &str) {
-    let path = state.join("jobs").join(id).join("journal");
-    let records = journal_file::read(&path).unwrap().records;
-    std::fs::remove_file(&path).unwrap();
-    let mut log = JournalFile::create(&path).unwrap();
-    for record in records {
-        log.append(&record.without("at")).unwrap();
-    }
-}
-
-#[test]
-fn a_journal_that_does_not_say_whether_its_arm_was_on_a_port_counts_for_both_and_is_resumed_by_neither()
- {
-    let state = tempfile::tempdir().unwrap();
-    let (arm, jobs) = (TestArm::new(), JobStore::open(state.path(), KEEP).unwrap());
-    let left = Some(left_half_done(&jobs, &arm, true));
-    drop(jobs);
-    unmark(state.path(), "job-1");
-    let jobs = JobStore::open(state.path(), KEEP).unwrap();
-    for is_on_port in [true, false] {
-        let arm = ArmKey { is_on_port, ..ARM };
-        let held = [
-            jobs.interrupted(arm),
-            jobs.pen_left_down(arm),
-            jobs.unfinished_of_namesake(arm),
-        ];
-        assert_eq!(ids(held), [left.clone(), left.clone(), left.clone()]);
-        assert_eq!(jobs.unfinished(arm), None);
-    }
-    drop(jobs);
-    // A later job that does not say either may be the other arm's, and lifts no pen.
-    let jobs = JobStore::open(state.path(), KEEP).unwrap();
-    reset(&jobs, &arm, true);
-    drop(jobs);
-    unmark(state.path(), "job-2");
-    let jobs = JobStore::open(state.path(), KEEP).unwrap();
-    let on_port = ARM.namesake();
-    assert_eq!(ids([jobs.pen_left_down(on_port)]), [left]);
-    reset(&jobs, &arm, true);
-    assert_eq!(jobs.pen_left_down(on_port), None);
 }

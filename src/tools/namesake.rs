@@ -4,19 +4,32 @@ use super::resume::title;
 use super::{AttachedArm, Node};
 use job::PastJob;
 
+/// Why nobody goes on with a drawing whose journal is of a version that did not say whether its arm was on a port.
+pub(super) const PAPER_UNKNOWN: &str = "its journal, of an older version, does not say whether it was drawn on paper or in practice, so nothing resumes it";
+
 /// Describes the drawing that another arm of this name left half done, and what to do about it.
 pub(super) fn drawing_text(node: &Node, arm: &AttachedArm) -> Option<String> {
     let past = node.job_store.unfinished_of_namesake(arm.key())?;
     let name = &arm.name;
+    let pen = || pen_on_port(node, arm).map_or("", |_| ", with its pen perhaps still on the paper");
     let (by, next) = match past.is_on_port {
+        None if arm.workcell.is_none() => (
+            format!("by arm {name}"),
+            format!("{PAPER_UNKNOWN}: draw it from its beginning"),
+        ),
+        None => (
+            format!("by arm {name}{}", pen()),
+            format!(
+                "{PAPER_UNKNOWN}; it counts as the arm's on its port, and practice does not settle it: `steadyhand --port PORT serve` with this node's --state or --config beside it, then draw it from its beginning there"
+            ),
+        ),
         Some(true) => {
             let command = match past.is_drawing_of_caller {
                 true => "serve",
                 false => "draw --resume",
             };
-            let pen = pen_on_port(node, arm).map_or("", |_| ", with its pen perhaps still on the paper");
             (
-                format!("by arm {name} on its port{pen}"),
+                format!("by arm {name} on its port{}", pen()),
                 format!(
                     "that arm is simulated here, which neither goes on with it nor settles it: `steadyhand --port PORT {command}` does, with this node's --state or --config beside it"
                 ),
@@ -26,10 +39,6 @@ pub(super) fn drawing_text(node: &Node, arm: &AttachedArm) -> Option<String> {
             format!("by arm {name} while it was simulated"),
             "that arm is on a port here, and its paper has nothing of it: draw it from its beginning"
                 .to_owned(),
-        ),
-        None => (
-            format!("by arm {name} in an older version, which did not say whether it was on a port"),
-            "which paper has the beginning is not known: draw it from there".to_owned(),
         ),
     };
     Some(format!(
@@ -55,7 +64,5 @@ pub(super) fn left_on_port(node: &Node, arm: &AttachedArm) -> Option<String> {
 /// Returns the job after which the pen of the arm on a port may be on the paper, if this arm is simulated.
 fn pen_on_port(node: &Node, arm: &AttachedArm) -> Option<PastJob> {
     arm.workcell.as_ref()?;
-    let on_port = arm.key().namesake();
-    let past = node.job_store.pen_left_down(on_port)?;
-    past.is_of(on_port).then_some(past)
+    node.job_store.pen_left_down(arm.key().namesake())
 }

@@ -514,8 +514,12 @@ fn hindrance_of_arm(node: &Node, drawing: &ResolvedDrawing, again: bool) -> Opti
     }
     let cut_short = node.job_store.interrupted(arm.key());
     let cut_short = cut_short.filter(|cut| cut.is_unfinished() && past.is_none() && !again)?;
+    let resume = match cut_short.is_resumable() {
+        true => "`steadyhand draw --resume` goes on with it",
+        false => namesake::PAPER_UNKNOWN,
+    };
     Some(format!(
-        "{} was interrupted, which draws {}: {}{}; `steadyhand draw --resume` goes on with it, and this command with --again draws its own design from the beginning; nothing moved",
+        "{} was interrupted, which draws {}: {}{}; {resume}, and this command with --again draws its own design from the beginning; nothing moved",
         cut_short.id,
         cut_short.scene_title(),
         cut_short.summary(),

@@ -341,6 +341,7 @@ pub(super) fn check_none_cut_short(
             past.summary(),
             pen_clause(ctx.node, arm),
             match past.drawing.as_str() {
+                _ if !past.is_resumable() => namesake::PAPER_UNKNOWN.to_owned(),
                 "" => format!("{} resumes it", ctx.node.resume_call(&arm.name)),
                 _ => "an operator resumes it by `steadyhand draw --resume`".to_owned(),
             }
@@ -407,6 +408,10 @@ impl Node {
             if let Some(past) = self.job_store.interrupted(arm.key()) {
                 arm.permits().disable();
                 let next = match is_of_operator(&past) {
+                    _ if !past.is_resumable() => format!(
+                        "motion is disabled until an operator enables it; {}",
+                        namesake::PAPER_UNKNOWN
+                    ),
                     false => format!(
                         "motion is disabled until an operator enables it; then `{}` goes on",
                         self.resume_call(&arm.name)
