@@ -12,6 +12,8 @@ use permit::StopLatch;
 pub(super) struct ActiveStop {
     pub(super) request: StopRequest,
     pub(super) was_moving: bool,
+    /// `true` if it ends a motion that was held.
+    pub(super) ends_held: bool,
     pub(super) first_frame_ms: Option<f64>,
     pub(super) is_latched: bool,
     pub(super) lift: LiftTimer,
@@ -55,6 +57,7 @@ impl ArmThread {
             return;
         };
         self.stops_seen = request.serial;
+        let ends_held = self.is_held();
         if request.emergency {
             self.driver.halt(HaltMode::Emergency);
         }
@@ -68,6 +71,7 @@ impl ArmThread {
         let mut stopping = ActiveStop {
             request,
             was_moving: self.job.is_some(),
+            ends_held,
             first_frame_ms: None,
             is_latched: false,
             lift: LiftTimer::default(),
@@ -80,6 +84,7 @@ impl ArmThread {
                 ..request
             };
             (stopping.first_frame_ms, stopping.lift) = (earlier.first_frame_ms, earlier.lift);
+            stopping.ends_held = earlier.ends_held;
         }
         self.stopping = Some(stopping);
         self.snapshot.state = MotionState::Stopping;
@@ -138,6 +143,7 @@ impl ArmThread {
             },
             by: stopping.request.by,
             emergency: stopping.request.emergency,
+            was_held: stopping.ends_held,
             first_frame_ms: stopping.first_frame_ms,
             standstill_ms: verified.then(|| ms_since(now, stopping.request.at)),
             lift_ms: stopping.lift.ms,

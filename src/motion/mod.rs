@@ -154,6 +154,9 @@ pub struct StopReport {
     pub by: ActorRank,
     /// `true` for an emergency stop: no lift, the arm stands where it is.
     pub emergency: bool,
+    /// `true` if the arm stood, pen up, in the middle of a held motion, which the stop ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub was_held: bool,
     /// Time from the request to the first frame of the stop; `None` if the arm was not moving.
     #[serde(serialize_with = "round_to_thousandth")]
     pub first_frame_ms: Option<f64>,

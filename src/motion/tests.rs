@@ -366,6 +366,23 @@ impl Bench {
     }
 }
 
+#[tokio::test]
+async fn a_stop_of_a_held_motion_says_that_it_was_held() {
+    let (bench, _) = faulty(NodeClock::simulated_at(RATE), PermitRegistry::everything());
+    let mut outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
+    bench.until(draws).await;
+    bench.motion.hold(HoldAt::Once).await.unwrap().unwrap();
+    bench.until(|s| s.state == MotionState::Held).await;
+    let ticket = bench.motion.stop(ActorRank::Operator, false);
+    let report = bench.motion.stopped(ticket).await.unwrap();
+    assert!(report.verified && report.was_held, "{report:?}");
+    let ended = (&mut outcome).await.unwrap();
+    assert!(matches!(ended, MotionOutcome::Stopped(_)), "{ended:?}");
+    let ticket = bench.motion.stop(ActorRank::Operator, false);
+    let report = bench.motion.stopped(ticket).await.unwrap();
+    assert!(report.verified && !report.was_held, "{report:?}");
+}
+
 /// A permit for little more than the motion's length expires while the motion is held; once it is
 /// renewed the motion goes on, and when it expires again, the motion is held at the end of its stroke.
 #[tokio::test]

@@ -85,6 +85,9 @@ pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
     let speed = report.speed_rad_s.map(f64::to_degrees);
     let speed = speed.map(|deg_s| format!(", fastest joint {deg_s:.1}°/s"));
     let (speed, tip) = (speed.unwrap_or_default(), tip_text(arm));
+    if report.was_held {
+        return format!("{name}: was held, pen up; {}{speed}{tip}", ended_text(arm));
+    }
     let (Some(first), Some(still)) = (report.first_frame_ms, report.standstill_ms) else {
         return format!("{name}: was not moving and stands still{speed}{tip}");
     };
@@ -98,6 +101,18 @@ pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
     format!(
         "{name}: stopped ({kind}); first stop frame after {first}, standing still after {still}{lift}{speed}{tip}"
     )
+}
+
+/// Describes what a stop ended that came while the motion was held, and what is left of it.
+fn ended_text(arm: &AttachedArm) -> String {
+    match arm.board.job().map(|job| job.card()) {
+        Some(card) if card.tool == "stroke" => format!(
+            "the stop ended {}, {} of {} strokes drawn, of which the rest can be resumed after reset",
+            card.id, card.done, card.of
+        ),
+        Some(card) => format!("the stop ended {}", card.id),
+        None => "the stop ended its motion".to_owned(),
+    }
 }
 
 /// Describes the measured place of the tip.

@@ -512,7 +512,12 @@ fn a_call_whose_job_is_held_is_told_who_goes_on_with_it() {
         assert!(message.contains("steadyhand resume"), "{message}");
         assert!(!message.contains("approve"), "{message}");
     });
-    assert_eq!(bench.run(&["stop"]).status.code(), Some(0));
+    let stopped = bench.run(&["stop"]);
+    let stdout = String::from_utf8_lossy(&stopped.stdout);
+    assert_eq!(stopped.status.code(), Some(0), "{stdout}");
+    for words in ["was held, pen up", "the stop ended job-1, ", "resumed after reset"] {
+        assert!(stdout.contains(words), "{stdout}");
+    }
 }
 
 #[test]

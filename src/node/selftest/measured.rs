@@ -224,6 +224,7 @@ mod tests {
                 kind: "stop",
                 by: permit::ActorRank::Node,
                 emergency: false,
+                was_held: false,
                 first_frame_ms: Some(first_ms),
                 standstill_ms: Some(standstill_ms),
                 lift_ms,

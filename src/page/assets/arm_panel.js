@@ -180,7 +180,8 @@ function busTable(arm, bus) {
 function stopWords(stop) {
   if (!stop) return "";
   const kind = stop.emergency ? "emergency stop" : "stop";
-  const first = stop.first_frame_ms === null ? "the arm was not moving" : `first frame after ${milliseconds(stop.first_frame_ms)}`;
+  const idle = stop.was_held ? "a held motion was ended" : "the arm was not moving";
+  const first = stop.was_held || stop.first_frame_ms === null ? idle : `first frame after ${milliseconds(stop.first_frame_ms)}`;
   const still = stop.standstill_ms === null ? "" : `, standing after ${milliseconds(stop.standstill_ms)}`;
   return `Last ${kind}: ${first}${still}, standstill ${stop.verified ? "verified" : "NOT verified"}.`;
 }
