@@ -1,12 +1,19 @@
 //! Ids that the protocol library cannot hold: numbers beyond 64 signed bits. Inside the server they are texts that keep every
 //! digit; answers carry the number again, so that the caller recognises its answer.
 
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::LazyLock;
+
 use axum::body::{Body, Bytes};
 use http_body_util::BodyExt as _;
 use serde_json::{Number, Value};
 
-/// Prefix of the text that stands for such a number. A client's own id has it only on purpose, and is then answered as a number.
-const MARK: &str = "steadyhand:number:";
+/// Prefix of the text that stands for such a number. It differs from process to process and is told to nobody, so that no id of a
+/// client's own begins with it.
+static MARK: LazyLock<String> = LazyLock::new(|| {
+    let secret = RandomState::new().hash_one(std::process::id());
+    format!("steadyhand:number:{secret:016x}:")
+});
 
 /// Longest number that is kept to its last digit.
 const DIGITS_MAX: usize = 400;
@@ -26,7 +33,7 @@ pub(super) fn stand_in<'t>(id: &mut Value, written: impl FnOnce() -> Option<&'t 
         Some(exact) => exact.to_owned(),
         None => number.to_string(),
     };
-    *id = format!("{MARK}{digits}").into();
+    *id = format!("{}{digits}", *MARK).into();
 }
 
 /// Returns whether the library can hold the number: its limit for floats is 2^53, above which they are not exact.
@@ -38,14 +45,14 @@ fn is_held(number: &Number) -> bool {
 
 /// Returns whether an id stands for such a number.
 pub(super) fn is_stand_in(id: &Value) -> bool {
-    id.as_str().is_some_and(|text| text.starts_with(MARK))
+    id.as_str().is_some_and(|text| text.starts_with(MARK.as_str()))
 }
 
 /// Returns an id as its sender would compare it: a number's digits, in whatever form it is kept here.
 pub(super) fn compared(id: &Value) -> String {
     let trimmed = |text: &str| text.trim().to_owned();
     match id {
-        Value::String(text) => match text.strip_prefix(MARK) {
+        Value::String(text) => match text.strip_prefix(MARK.as_str()) {
             Some(digits) => digits
                 .parse::<Number>()
                 .map_or_else(|_| trimmed(digits), |number| number.to_string()),
@@ -140,10 +147,12 @@ mod tests {
             stand_in(&mut id, || None);
             assert_eq!(id, held);
         }
+        let mark = MARK.as_str();
         for text in [
-            format!("{{\"text\":\"{MARK}12\"}}"),
-            format!("{{\"id\":\"{MARK}x\"}}"),
-            format!("{{\"id\":\"{MARK}12"),
+            format!("{{\"text\":\"{mark}12\"}}"),
+            format!("{{\"id\":\"{mark}x\"}}"),
+            format!("{{\"id\":\"{mark}12"),
+            r#"{"id":"steadyhand:number:12"}"#.to_owned(),
         ] {
             assert_eq!(restored(text.clone().into_bytes()), text.into_bytes());
         }

@@ -501,6 +501,23 @@ fn a_stop_is_answered_under_its_own_id_however_many_digits_that_has() {
     }
 }
 
+/// Also on a connection that has had a number like that.
+#[test]
+fn a_text_that_looks_like_what_stands_for_such_a_number_comes_back_as_it_came() {
+    const TEXT: &str = r#""steadyhand:number:12""#;
+    let (bench, config) = bench();
+    let mut pipe = Pipe::open(&bench, &config);
+    pipe.greet();
+    let list = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#);
+    for id in [WIDE_IDS[0], TEXT] {
+        pipe.send(&list(id));
+        pipe.hear_line_with(&format!("\"id\":{id},"));
+    }
+    let served = bench.serve(&["--config", &config]);
+    let message = support::post_text(&served, "Accept: application/json\r\n", &list(TEXT));
+    assert!(message.contains(&format!("\"id\":{TEXT},")), "{message}");
+}
+
 #[test]
 fn a_cancellation_means_its_call_however_many_digits_its_id_has() {
     let (bench, config) = bench();
