@@ -32,10 +32,8 @@ pub(super) async fn end(node: &Arc<Node>, shutdown: Option<&ShutdownRequests>) -
     serve::close(node).await;
     node.note_end(format!("{ended:?}"));
     for seat in node.arms.iter().filter(|seat| parking::stays_up(seat)) {
-        let name = &seat.name;
-        terminal_output::note(&format!(
-            "{name}: the arm is still energised where it stands"
-        ));
+        let torque = parking::torque_text(seat);
+        terminal_output::note(&format!("{}: {torque}", seat.name));
     }
     ended
 }

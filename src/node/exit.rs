@@ -11,7 +11,7 @@ pub enum ExitStatus {
     Refused = 1,
     /// Something broke, or the arm's standstill was not verified.
     Broken = 70,
-    /// The node was asked to end, but an arm could not be brought to rest and is still energised.
+    /// The node was asked to end, but an arm could not be brought to rest and is still energised, as far as it is known.
     Energised = 71,
     /// An arm's port does not exist, or the arm does not answer there. A later attempt may succeed.
     Absent = 75,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::measurements::unread_reason;
 use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use base::wording::duration;
@@ -69,6 +70,17 @@ impl ShutdownRequest {
 /// process.
 pub fn stays_up(seat: &AttachedArm) -> bool {
     seat.workcell.is_none() && seat.motion.snapshot().energised && !seat.is_at_rest()
+}
+
+/// Describes the torque of an arm that was not brought to rest, as far as it is known.
+#[must_use]
+pub fn torque_text(seat: &AttachedArm) -> &'static str {
+    match unread_reason(seat, &seat.motion.snapshot()) {
+        None => "the arm is still energised where it stands",
+        Some(_) => {
+            "the arm does not answer, so it could not be told to let go, and whether it is still energised is not known: switch off its supply"
+        }
+    }
 }
 
 pub const UNVERIFIED: &str = "its standstill could not be verified";
@@ -269,7 +281,8 @@ pub async fn park_when_hot(node: Arc<Node>, seat: Arc<AttachedArm>) {
             Ok(_) => tracing::warn!(arm = seat.name, "{summary}; the arm is parked"),
             Err(error) => tracing::error!(
                 arm = seat.name,
-                "{summary}; it is not parked: {error}; the arm is still energised"
+                "{summary}; it is not parked: {error}; {}",
+                torque_text(&seat)
             ),
         }
         let cooled = snapshots.wait_for(|snapshot| snapshot.health.care < HealthAction::Park);

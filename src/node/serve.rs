@@ -181,10 +181,7 @@ pub async fn end(node: &Arc<Node>, parking: Option<&ShutdownRequests>) -> ExitSt
 fn report_energised(node: &Node) -> ExitStatus {
     let mut exit = ExitStatus::Done;
     for seat in node.arms.iter().filter(|seat| parking::stays_up(seat)) {
-        tracing::error!(
-            arm = seat.name,
-            "the arm is still energised where it stands: its torque holds it until it is switched off"
-        );
+        tracing::error!(arm = seat.name, "{}", parking::torque_text(seat));
         exit = ExitStatus::Energised;
     }
     exit
@@ -435,7 +432,8 @@ async fn park_all(node: &Arc<Node>, requests: &ShutdownRequests) -> ExitStatus {
             Err((status, reason)) => {
                 tracing::error!(
                     arm = seat.name,
-                    "not parked: {reason}; the arm is still energised where it stands"
+                    "not parked: {reason}; {}",
+                    parking::torque_text(seat)
                 );
                 if exit != ExitStatus::Broken {
                     exit = status;
@@ -480,7 +478,8 @@ async fn stop_and_verify(seat: &AttachedArm) -> bool {
     if !is_verified {
         tracing::error!(
             arm = seat.name,
-            "standstill could not be verified: the arm is still energised"
+            "standstill could not be verified: {}",
+            parking::torque_text(seat)
         );
     } else if seat.motion.snapshot().energised {
         tracing::warn!(arm = seat.name, "the arm holds with its torque on");

@@ -425,6 +425,25 @@ fn the_end_of_the_terminal_stops_the_arm() {
     });
 }
 
+/// Nobody knows whether servos hold that do not answer.
+#[test]
+fn a_node_that_ends_with_a_dead_bus_does_not_say_that_its_arm_is_energised() {
+    unless_starved(|| {
+        let bench = long_bench();
+        let (sim, _path, mut served) = drawing_on_a_port(&bench);
+        let _caller = begin_to_draw(&bench, &served.url);
+        drop(sim);
+        assert_eq!(served.child.terminate(), Some(70));
+        let lines: Vec<String> = served.lines.iter().collect();
+        let told = "whether it is still energised is not known: switch off its supply";
+        assert!(lines.iter().any(|line| line.contains(told)), "{lines:#?}");
+        assert!(
+            !lines.iter().any(|line| line.contains("arm is still energised")),
+            "{lines:#?}"
+        );
+    });
+}
+
 #[test]
 fn a_lost_bus_is_a_fault() {
     unless_starved(|| {
