@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config_problem::ProblemList;
+use super::peers::is_port_possible;
 use super::{ArmEntry, SIMULATOR_PORT};
 
 /// Most cameras of one node.
@@ -142,6 +143,14 @@ impl CameraEntry {
                         .to_owned(),
                 ))
             }
+            (CameraSource::Http(address), None)
+                if !is_port_possible(address.trim_start_matches("http://")) =>
+            {
+                Some((
+                    "source",
+                    format!(": source is `{source}`, which names no port up to 65535"),
+                ))
+            }
             (CameraSource::Device(path), None) if !path.is_absolute() => Some((
                 "source",
                 format!(": source is `{source}`; a device is a whole path such as /dev/video0"),
@@ -260,6 +269,11 @@ mod tests {
                 "/dev/video0",
                 "https://10.0.0.9/a.jpg",
                 "begins with http://",
+            ),
+            (
+                "/dev/video0",
+                "http://10.0.0.9:99999/",
+                "names no port up to 65535",
             ),
             ("/dev/video0", "http://me:word@10.0.0.9/", "names no user"),
             ("/dev/video0", "simulator", "say where it stands"),

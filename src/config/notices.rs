@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SecretText;
 use super::config_problem::ProblemList;
+use super::peers::is_port_possible;
 
 /// Receivers of a node's notices; none by default.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -52,12 +53,12 @@ impl NoticesEntry {
         let is_address = |url: &SecretText| {
             let rest = url.reveal().strip_prefix("http://");
             let rest = rest.or_else(|| url.reveal().strip_prefix("https://"));
-            rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
+            rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace) && is_port_possible(rest))
         };
         problems.check(
             self.webhook.as_ref().is_none_or(is_address),
             "notices.webhook",
-            || "notices.webhook is no address of the form http://HOST/PATH or https://HOST/PATH",
+            || "notices.webhook is no address of the form http://HOST/PATH or https://HOST/PATH, with a PORT up to 65535 behind HOST where one is named",
         );
         let has_program =
             |command: &Vec<String>| command.first().is_some_and(|name| !name.is_empty());
@@ -91,6 +92,8 @@ mod tests {
         for (keys, expected) in [
             ("webhook = \"ftp://x\"", "notices.webhook is no address"),
             ("webhook = \"http://\"", "notices.webhook is no address"),
+            ("webhook = \"http://host:99999/x\"", "a PORT up to 65535"),
+            ("webhook = \"https://host:http/x\"", "a PORT up to 65535"),
             ("command = []", "notices.command is empty"),
             ("on = [\"done\"]", "go nowhere"),
             ("command = [\"x\"]\non = [\"soon\"]", "soon"),

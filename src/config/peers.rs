@@ -82,7 +82,7 @@ impl PeerEntry {
 }
 
 /// Returns whether the port of an address without its scheme is at most 65535, if it names one.
-fn is_port_possible(address: &str) -> bool {
+pub(super) fn is_port_possible(address: &str) -> bool {
     let authority = address.split(['/', '?', '#']).next().unwrap_or_default();
     // The colons of an IPv6 address and of a user's password come before these.
     let host = authority.rsplit(['@', ']']).next().unwrap_or_default();
@@ -145,6 +145,9 @@ impl ZenohEntry {
         let router = &self.router;
         let files = [&self.ca, &self.cert, &self.key];
         let problem = match router.split_once('/') {
+            Some((_, address)) if !is_port_possible(address) => {
+                Some("names no PORT up to 65535")
+            }
             Some(("tls", _)) if files.iter().any(|file| file.is_none()) => {
                 Some("needs `ca`, `cert` and `key`")
             }
@@ -334,6 +337,7 @@ mod tests {
                 "needs `ca`, `cert` and `key`",
             ),
             ("router = \"10.0.0.1\"", "is not of the form"),
+            ("router = \"tcp/[::1]:99999\"", "names no PORT up to 65535"),
             ("router = \"tcp/[::1]:7447\"\nlease_ms = 10", "200 to 60000"),
         ] {
             let error = error(keys).unwrap();

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::config_problem::ProblemList;
+use super::peers::is_port_possible;
 
 /// Most tools of one node file.
 const TOOLS_MAX: usize = 32;
@@ -239,13 +240,19 @@ impl ToolEntry {
     }
 }
 
+fn is_address(url: &str) -> bool {
+    let rest = url.strip_prefix("http://");
+    let rest = rest.or_else(|| url.strip_prefix("https://"));
+    rest.is_some_and(is_port_possible)
+}
+
 impl ServerEntry {
     fn check(&self, name: &str, problems: &mut ProblemList) {
         let tool = format!("tool `{name}`");
         match (&self.url, &self.command) {
-            (Some(url), None) if !url.starts_with("http://") && !url.starts_with("https://") => {
+            (Some(url), None) if !is_address(url) => {
                 problems.add("url", format!(
-                    "{tool}: `{url}` is not an address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp"
+                    "{tool}: `{url}` is not an address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp, with a PORT up to 65535"
                 ));
             }
             (Some(_), None) => problems.check(self.args.is_empty(), "args", || {
