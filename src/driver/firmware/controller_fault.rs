@@ -175,9 +175,15 @@ const fn latch_name(mode: Mode) -> &'static str {
 
 const fn stop_reason(cause: Cause) -> &'static str {
     match cause {
-        Cause::Deadman => "it received nothing from this node for 150 ms; the machine is too busy",
-        Cause::Underrun => "its queue ran dry in motion; the machine is too busy",
-        Cause::Late => "a piece of the motion came too late; the machine is too busy",
+        Cause::Deadman => {
+            "it received nothing from this node for 150 ms; the port or the cable passes nothing on, or the machine is too busy"
+        }
+        Cause::Underrun => {
+            "its queue ran dry in motion; the port or the cable passes nothing on, or the machine is too busy"
+        }
+        Cause::Late => {
+            "a piece of the motion came too late; the machine is too busy, or the line too slow"
+        }
         Cause::Stalled => "its own loop stood still for more than 20 ms",
         Cause::Hello => "another program opened a session with it",
         Cause::Discontinuous => "the motion was not continuous",

@@ -167,6 +167,8 @@ async fn a_node_that_falls_silent_leaves_a_held_arm_that_says_why() {
         matches!(cause, Cause::Underrun | Cause::Deadman),
         "{cause:?}"
     );
+    let told = ControllerFault::Stopped(cause).to_string();
+    assert!(told.contains("the port or the cable passes nothing on"), "{told}");
     assert!(!bench.driver.is_energised());
 }
 
