@@ -141,12 +141,14 @@ impl PageDoor {
         self.identity(headers, by).await
     }
 
-    /// Returns the name under which a stop is recorded. Reads only memory.
-    fn stop_caller(&self, headers: &HeaderMap) -> String {
+    /// Returns the name under which a session's commands and stops are recorded. Reads only memory.
+    fn audit_name(&self, headers: &HeaderMap) -> String {
         let keys = self.keys(headers);
         let holder = keys.and_then(|keys| self.sessions.holder(keys, SessionUse::Page, self.now()));
-        let name = holder.as_ref().map_or("not logged in", SessionHolder::name);
-        format!("{name} (page)")
+        holder.map_or_else(
+            || "not logged in (page)".to_owned(),
+            |holder| holder.audit_name(),
+        )
     }
 
     /// Returns the identity that has logged in, if it is an operator's.
@@ -191,11 +193,6 @@ fn operator(name: String) -> VerifiedIdentity {
         role: OPERATOR.to_owned(),
         calls_per_minute: u32::MAX,
     }
-}
-
-/// Returns the name under which a session's commands are recorded.
-fn audit_name(identity: &VerifiedIdentity) -> String {
-    format!("{} (page)", identity.name)
 }
 
 type SharedDoor = State<Arc<PageDoor>>;
@@ -351,9 +348,9 @@ async fn log_in(State(door): SharedDoor, request: Request) -> Result<Response, P
     }
     let login: LoginRequest = json_of(request).await?;
     let (holder, identity) = prove(&door, login.token.trim()).await?;
+    let note = format!("{}: logged in as {}", holder.audit_name(), identity.role);
     let keys = door.sessions.open(holder, door.now());
     let keys = keys.map_err(|error| PageRefusal::Broken(error.to_string()))?;
-    let note = format!("{}: logged in as {}", audit_name(&identity), identity.role);
     door.node.audit.note("operator", note);
     let mut body = session_json(&identity);
     if let Some(body) = body.as_object_mut() {
@@ -387,11 +384,11 @@ async fn prove(
 
 async fn log_out(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
     check_command(&headers, door.scheme)?;
-    let identity = door.identity(&headers, SessionUse::Person).await?;
+    door.identity(&headers, SessionUse::Person).await?;
+    let note = format!("{}: logged out", door.audit_name(&headers));
     if let Some((cookie, secret)) = door.keys(&headers) {
         door.sessions.close(cookie, secret);
     }
-    let note = format!("{}: logged out", audit_name(&identity));
     door.node.audit.note("operator", note);
     let mut response = json_response(&json!({}));
     let cookie = door.cookie_header("", "; Max-Age=0")?;
@@ -407,10 +404,10 @@ struct SenseRequest {
 /// Senses an arm for any session that has logged in. It is a command, because cameras take pictures for it.
 async fn sense(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
     check_command(request.headers(), door.scheme)?;
-    let identity = door.identity(request.headers(), SessionUse::Person);
-    let identity = identity.await?;
+    door.identity(request.headers(), SessionUse::Person).await?;
+    let caller = door.audit_name(request.headers());
     let sense: SenseRequest = json_of(request).await?;
-    let answer = door.services.sense(audit_name(&identity), sense.arm).await;
+    let answer = door.services.sense(caller, sense.arm).await;
     let pictures = answer
         .images
         .iter()
@@ -427,18 +424,12 @@ async fn operate(State(door): SharedDoor, request: Request) -> Result<Response, 
     let arrived = door.node.stamp_arrival();
     check_command(request.headers(), door.scheme)?;
     let admitted = door.operator(request.headers()).await;
-    let admitted = admitted.and_then(|identity| {
-        door.check_new(request.headers())?;
-        Ok(identity)
-    });
-    let identity = match admitted {
-        Ok(identity) => identity,
-        Err(refusal) => return Err(hear_stop(&door, request, refusal).await),
-    };
+    if let Err(refusal) = admitted.and_then(|_| door.check_new(request.headers())) {
+        return Err(hear_stop(&door, request, refusal).await);
+    }
+    let caller = door.audit_name(request.headers());
     let body = body_of(request, door.services.verb_bytes_max()).await?;
-    let reply = door
-        .services
-        .operate(audit_name(&identity), body.to_vec(), arrived);
+    let reply = door.services.operate(caller, body.to_vec(), arrived);
     let reply = reply
         .await
         .map_err(|error| PageRefusal::Body(error.into()))?;
@@ -447,7 +438,7 @@ async fn operate(State(door): SharedDoor, request: Request) -> Result<Response, 
 
 /// Carries out the stop in a refused verb, as for any browser that shows the page; the refusal then says so.
 async fn hear_stop(door: &PageDoor, request: Request, refusal: PageRefusal) -> PageRefusal {
-    let caller = door.stop_caller(request.headers());
+    let caller = door.audit_name(request.headers());
     let Ok(body) = body_of(request, SHORT_BYTES_MAX).await else {
         return refusal;
     };
@@ -479,7 +470,7 @@ async fn stop_arms(
     emergency: bool,
 ) -> Result<Response, PageRefusal> {
     check_post(headers, door.scheme)?;
-    let stopping = door.services.stop(door.stop_caller(headers), emergency);
+    let stopping = door.services.stop(door.audit_name(headers), emergency);
     let answer = stopping.await;
     if headers.contains_key(PAGE_HEADER) {
         let body = json!({"verified": answer.verified, "words": answer.words});

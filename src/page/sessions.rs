@@ -39,10 +39,11 @@ pub(super) enum SessionHolder {
 }
 
 impl SessionHolder {
-    /// Returns the name of the holder.
-    pub(super) fn name(&self) -> &str {
+    /// Returns the name under which the holder's commands are recorded. A token may be called like a person.
+    pub(super) fn audit_name(&self) -> String {
         match self {
-            Self::Token { name, .. } | Self::Person(name) => name,
+            Self::Token { name, .. } => format!("token {name} (page)"),
+            Self::Person(name) => format!("{name} (page)"),
         }
     }
 }
@@ -185,6 +186,17 @@ mod tests {
         now: ClockInstant,
     ) -> Option<SessionHolder> {
         sessions.holder((cookie, secret), SessionUse::Person, now)
+    }
+
+    #[test]
+    fn a_token_that_is_called_like_a_person_is_recorded_as_a_token() {
+        let name = "user 0".to_owned();
+        let token = SessionHolder::Token {
+            token: "secret".to_owned(),
+            name: name.clone(),
+        };
+        assert_eq!(token.audit_name(), "token user 0 (page)");
+        assert_eq!(SessionHolder::Person(name).audit_name(), "user 0 (page)");
     }
 
     #[test]
