@@ -14,7 +14,7 @@ pub(super) async fn run(
         return operator_client::verb(&at, OperatorVerb::Jobs { id, json }).await;
     }
     let folder = state_folder::place(node, &open::file(node)?)?;
-    let reply = job_list::jobs_reply(&folder, id.as_deref(), json);
+    let reply = job_list::jobs_reply(&folder, None, id.as_deref(), json);
     match reply.done {
         true => terminal_output::line(&reply.text),
         false => terminal_output::note(&reply.text),

@@ -53,7 +53,9 @@ impl NoticesEntry {
         let is_address = |url: &SecretText| {
             let rest = url.reveal().strip_prefix("http://");
             let rest = rest.or_else(|| url.reveal().strip_prefix("https://"));
-            rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace) && is_port_possible(rest))
+            rest.is_some_and(|rest| {
+                !rest.is_empty() && !rest.contains(char::is_whitespace) && is_port_possible(rest)
+            })
         };
         problems.check(
             self.webhook.as_ref().is_none_or(is_address),

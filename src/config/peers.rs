@@ -145,9 +145,7 @@ impl ZenohEntry {
         let router = &self.router;
         let files = [&self.ca, &self.cert, &self.key];
         let problem = match router.split_once('/') {
-            Some((_, address)) if !is_port_possible(address) => {
-                Some("names no PORT up to 65535")
-            }
+            Some((_, address)) if !is_port_possible(address) => Some("names no PORT up to 65535"),
             Some(("tls", _)) if files.iter().any(|file| file.is_none()) => {
                 Some("needs `ca`, `cert` and `key`")
             }

@@ -178,7 +178,8 @@ impl JobStore {
     pub fn ended_with(&self, entry: &JobJournal) {
         let mut past = entry.past();
         if !past.is_over() {
-            let record = past.interrupted_record("its journal could not be written");
+            let record = past
+                .interrupted_record("its end is not in its journal, which could not be written");
             past.apply_record(&record);
         }
         self.settle(&past);
@@ -375,6 +376,41 @@ impl JobStore {
         number(id)?;
         let contents = journal_file::read(&self.jobs.join(id).join(JOURNAL)).ok()?;
         Some(PastJob::from_records(&contents.records))
+    }
+
+    /// Reads a job, as [`past`] does. A job whose end could not be written, as on a full disk, has ended all the same: this
+    /// process knows it, and its journal will be read so after a restart.
+    ///
+    /// # Errors
+    /// When there is no such job, or its journal was damaged.
+    pub fn past(&self, id: &str) -> Result<PastJob, JournalError> {
+        let past = read_past(self.state(), id)?;
+        Ok(self.with_unwritten_end(past))
+    }
+
+    /// Returns every job, oldest first, as [`past_jobs`] does.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn past_jobs(&self) -> std::io::Result<Vec<Result<PastJob, JournalError>>> {
+        let pasts = past_jobs(self.state())?.into_iter();
+        let ended = pasts.map(|past| Ok(self.with_unwritten_end(past?)));
+        Ok(ended.collect())
+    }
+
+    fn with_unwritten_end(&self, past: PastJob) -> PastJob {
+        let is_same = |ended: &PastJob| !past.is_over() && ended.id == past.id;
+        match self.newest(is_same) {
+            Some(ended) => PastJob {
+                strokes: past.strokes,
+                ..ended
+            },
+            None => past,
+        }
+    }
+
+    fn state(&self) -> &Path {
+        self.jobs.parent().unwrap_or(&self.jobs)
     }
 
     /// Returns the last job of this tool that an arm carried out to its end and that `matches` accepts.

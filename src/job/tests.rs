@@ -313,7 +313,18 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
             .ended("faulted", "the disk is full", "{}", None)
             .is_err()
     );
+    assert_eq!(jobs.past("job-1").unwrap().state, "moving");
     jobs.ended_with(&entry);
+    let listed = jobs.past_jobs().unwrap().remove(0).unwrap();
+    for past in [jobs.past("job-1").unwrap(), listed] {
+        assert_eq!(past.state, "faulted");
+        assert!(
+            past.message.starts_with("its end is not in its journal"),
+            "{}",
+            past.message
+        );
+        assert!(!past.strokes.is_empty());
+    }
     let is_offered = |jobs: &JobStore| {
         let past = jobs.unfinished(ARM).unwrap();
         assert_eq!(past.id, "job-1");

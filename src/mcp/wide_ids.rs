@@ -45,7 +45,8 @@ fn is_held(number: &Number) -> bool {
 
 /// Returns whether an id stands for such a number.
 pub(super) fn is_stand_in(id: &Value) -> bool {
-    id.as_str().is_some_and(|text| text.starts_with(MARK.as_str()))
+    id.as_str()
+        .is_some_and(|text| text.starts_with(MARK.as_str()))
 }
 
 /// Returns an id as its sender would compare it: a number's digits, in whatever form it is kept here.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::operator_verb::VerbReply;
 use base::calendar;
 use base::wording::{cut, millimetres, seconds};
-use job::{JournalError, PastJob};
+use job::{JobStore, JournalError, PastJob};
 use tools::job_record;
 
 /// Facts of a result that have a line of their own, each with its label.
@@ -52,15 +52,21 @@ pub fn facts(result: &Map<String, Value>) -> Vec<(&'static str, String)> {
 /// Number of jobs in a list; the newest are shown.
 const LISTED_MAX: usize = 40;
 
-/// Describes one job of a state folder, or the last ones.
-pub fn jobs_reply(state: &Path, id: Option<&str>, json: bool) -> VerbReply {
+/// Describes one job of a state folder, or the last ones. `store` is that of the node that has the folder, if this process is it.
+pub fn jobs_reply(
+    state: &Path,
+    store: Option<&JobStore>,
+    id: Option<&str>,
+    json: bool,
+) -> VerbReply {
+    let past_jobs = || store.map_or_else(|| job::past_jobs(state), JobStore::past_jobs);
     let Some(id) = id else {
-        return list_reply(state, json);
+        return list_reply(state, past_jobs(), json);
     };
-    match job::past(state, id) {
+    match store.map_or_else(|| job::past(state, id), |store| store.past(id)) {
         Ok(past) if json => VerbReply::done(pretty_json(&job_record(&past))),
         Ok(past) => {
-            let past_jobs = job::past_jobs(state).unwrap_or_default();
+            let past_jobs = past_jobs().unwrap_or_default();
             let is_pen_down = job::pens_left_down(&past_jobs).contains(&id);
             VerbReply::done(job_card(state, &past, is_pen_down))
         }
@@ -86,9 +92,13 @@ pub fn describe_unread(state: &Path, id: &str, error: &JournalError) -> String {
     }
 }
 
-fn list_reply(state: &Path, json: bool) -> VerbReply {
+fn list_reply(
+    state: &Path,
+    past_jobs: io::Result<Vec<Result<PastJob, JournalError>>>,
+    json: bool,
+) -> VerbReply {
     let folder = state.display();
-    let past_jobs = match job::past_jobs(state) {
+    let past_jobs = match past_jobs {
         Ok(past_jobs) => past_jobs,
         Err(error) if error.kind() == io::ErrorKind::NotFound && state.is_dir() => {
             return VerbReply::done(match json {

@@ -102,7 +102,9 @@ async fn carry_out(node: &Arc<Node>, verb: OperatorVerb, arrived: &ArrivalStamp)
             reply.map_or_else(VerbReply::failed, |reply| VerbReply::of_tool(&reply))
         }
         OperatorVerb::Status => status_reply(node, arrived).await,
-        OperatorVerb::Jobs { id, json } => job_list::jobs_reply(&node.state, id.as_deref(), json),
+        OperatorVerb::Jobs { id, json } => {
+            job_list::jobs_reply(&node.state, Some(&node.job_store), id.as_deref(), json)
+        }
         OperatorVerb::Describe => describe(node),
         OperatorVerb::Replay { job } => job_replay::reply(node, &job).await,
         OperatorVerb::Calibrations => measurements::calibrations_reply(node),

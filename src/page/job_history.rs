@@ -19,7 +19,7 @@ pub(super) fn jobs(node: &Node) -> Value {
         .filter_map(|seat| Some(node.job_store.unfinished(seat.key())?.id))
         .collect();
     let all = ids.iter().map(|id| {
-        let mut record = match job::past(&node.state, id) {
+        let mut record = match node.job_store.past(id) {
             Ok(past) => job_record(&past),
             Err(error) => json!({"id": id, "state": "unreadable", "message": error.to_string()}),
         };

@@ -228,7 +228,9 @@ impl ArmJob {
     pub(super) fn check_wanted(&self) -> Result<(), Refusal> {
         let arrived = self.origin.arrived.as_ref();
         match arrived.is_some_and(ArrivalStamp::is_given_up) {
-            true => Err(refusal!("its client has gone; nothing moved for it")),
+            true => Err(refusal!(
+                "the client whose call began it has gone, so it did not begin and nothing moved for it; whoever still wants it calls again"
+            )),
             false => Ok(()),
         }
     }

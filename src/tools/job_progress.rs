@@ -74,7 +74,7 @@ impl Node {
     }
 
     fn past_progress(&self, id: &str) -> Result<JobProgress, Refusal> {
-        let past = job::past(&self.state, id)?;
+        let past = self.job_store.past(id)?;
         let fraction = past.drawn.mm / past.total_mm().max(f64::MIN_POSITIVE);
         Ok(JobProgress {
             job: past.id.clone(),

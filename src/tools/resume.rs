@@ -387,7 +387,7 @@ impl Node {
     pub fn job_record(&self, id: &str) -> Option<Value> {
         let is_name =
             id.starts_with("job-") && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        let past = is_name.then(|| job::past(&self.state, id).ok())??;
+        let past = is_name.then(|| self.job_store.past(id).ok())??;
         Some(record(&past))
     }
 

@@ -239,6 +239,29 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_joined_a_call_that_was_given_up_is_told_that_it_was_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = node(folder.path());
+        let arm = Arc::clone(node.arms.first().unwrap());
+        let watch = RemoteCallWatch::unobserved();
+        let nothing = |_| async { Ok(Reply::done("done")) };
+        let first = MotionJobRequest {
+            arrived: node.stamp_arrival(),
+            ..motion_call(&arm, ActorRank::Planner)
+        };
+        let gone = first.arrived.clone();
+        let _begun = start_job(&node, &arm, first, nothing).await;
+        let joined = motion_call(&arm, ActorRank::Planner);
+        let joined = start_job(&node, &arm, joined, nothing).await;
+        node.give_up(&gone);
+        let reply = joined.wait_for_end(&node, &arm, &watch).await;
+        assert_eq!(reply.code(), Some("given_up"), "{}", reply.text);
+        let told = "the client whose call began it has gone";
+        assert!(reply.text.contains(told), "{}", reply.text);
+        assert!(reply.text.contains("calls again"), "{}", reply.text);
+    }
+
+    #[tokio::test]
     async fn a_panic_in_a_job_stops_the_arm() {
         let folder = tempfile::tempdir().unwrap();
         let node = node(folder.path());

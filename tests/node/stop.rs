@@ -438,7 +438,9 @@ fn a_node_that_ends_with_a_dead_bus_does_not_say_that_its_arm_is_energised() {
         let told = "whether it is still energised is not known: switch off its supply";
         assert!(lines.iter().any(|line| line.contains(told)), "{lines:#?}");
         assert!(
-            !lines.iter().any(|line| line.contains("arm is still energised")),
+            !lines
+                .iter()
+                .any(|line| line.contains("arm is still energised")),
             "{lines:#?}"
         );
     });
@@ -534,7 +536,11 @@ fn a_call_whose_job_is_held_is_told_who_goes_on_with_it() {
     let stopped = bench.run(&["stop"]);
     let stdout = String::from_utf8_lossy(&stopped.stdout);
     assert_eq!(stopped.status.code(), Some(0), "{stdout}");
-    for words in ["was held, pen up", "the stop ended job-1, ", "resumed after reset"] {
+    for words in [
+        "was held, pen up",
+        "the stop ended job-1, ",
+        "resumed after reset",
+    ] {
         assert!(stdout.contains(words), "{stdout}");
     }
 }
