@@ -322,7 +322,7 @@ impl TestNode {
         let state = self.bench.path(&self.state);
         let offer = self.node.offer_drawing(&drawing("dog.json")).await.unwrap();
         let notes = offer.notes.concat();
-        let jobs = |job: Option<&str>| jobs_reply(&state, job, false).text;
+        let jobs = |job: Option<&str>| jobs_reply(&state, None, job, false).text;
         let replies = [self.sensed().await, jobs(None), jobs(Some(job)), notes];
         replies.map(|reply| reply.contains(PEN))
     }
