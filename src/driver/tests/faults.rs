@@ -283,6 +283,47 @@ async fn a_servo_that_restarts_is_noticed_within_200_ms() {
     assert!(bench.sim.true_joints().distance_max(&limp) < 0.2);
 }
 
+/// The thread may be held up for longer than a servo takes to restart: the last it has read is that every servo has its torque.
+#[tokio::test]
+async fn a_supply_that_fails_and_returns_while_the_thread_is_held_up_leaves_the_arm_limp() {
+    for (name, ids) in [("so101", 1..=6), ("widowx250s", 1..=9)] {
+        let mut bench = Bench::energised(name).await;
+        let start = bench.sim.true_joints();
+        for _ in 0..50 {
+            bench.cycle(Some(bench.command(start))).await.unwrap();
+        }
+        let held_up_at = bench.clock.now();
+        for id in ids.clone() {
+            bench.sim.break_it(SimulatedFault::PowerOff(id));
+        }
+        bench
+            .sim
+            .advance(held_up_at.after(Duration::from_millis(300)));
+        for id in ids {
+            bench.sim.break_it(SimulatedFault::PowerOn(id));
+        }
+        let goes_on_at = held_up_at.after(Duration::from_millis(600));
+        bench.sim.advance(goes_on_at);
+        bench.clock.jump_to(goes_on_at);
+        let error = bench.cycle(Some(bench.command(start))).await.unwrap_err();
+        let fault = matches!(
+            error,
+            DriverError::Device {
+                fault: ServoFault::TorqueLost,
+                ..
+            }
+        );
+        assert!(fault && !bench.driver.is_energised(), "{name}: {error}");
+        for _ in 0..50 {
+            let measured = bench.cycle(None).await.unwrap();
+            let mut torque = measured.servos.iter().map(|servo| servo.torque_on);
+            assert!(torque.all(|on| on != Some(true)), "{name}");
+        }
+        let refused = bench.cycle(Some(bench.command(start))).await;
+        assert!(matches!(refused, Err(DriverError::Limp)), "{refused:?}");
+    }
+}
+
 #[tokio::test]
 async fn goals_from_before_an_unplugging_are_not_sent_again() {
     let mut bench = Bench::energised("so101").await;
