@@ -539,6 +539,33 @@ fn while_it_waits_nothing_moves_and_no_tool_confirms() {
     rig.is_drawn_once();
 }
 
+/// Without torque neither a confirmation nor a reset can go on, and each led to the other.
+#[test]
+fn a_wait_that_needs_a_reset_names_the_way_out() {
+    let mut rig = PenRig::new();
+    rig.call("stroke", STROKE);
+    assert_eq!(rig.until_awaited(), Some(1));
+    assert!(rig.verb(&["torque-off", "--yes"]).0);
+    for verb in [&["pen", "--yes"][..], &["reset"]] {
+        let (done, printed) = rig.verb(verb);
+        let has_way_out = printed
+            .contains("`steadyhand stop`, then `steadyhand enable --scene layers")
+            && printed.contains("`steadyhand reset`");
+        assert!(!done && has_way_out, "{verb:?}: {printed}");
+        assert_eq!(rig.awaited(), Some(1));
+    }
+    assert!(rig.verb(&["stop"]).0);
+    rig.enable();
+    // It stands in the scene of its drawing, whether or not it had to move to wait there.
+    let began = Instant::now();
+    while rig.jobs()[0]["tool"] != "reset" || rig.jobs()[0]["state"] != "reached" {
+        let (_, printed) = rig.verb(&["reset"]);
+        assert!(!printed.contains("which scene"), "{printed}");
+        assert!(began.elapsed() < PATIENCE, "{printed}: {:#?}", rig.jobs());
+    }
+    assert_eq!(rig.jobs()[0]["scene"], "layers");
+}
+
 /// A verb over HTTP, with a token.
 fn operate(served: &Served, token: &str, verb: &Value) -> u16 {
     let (mut stream, host) = connect(served);
