@@ -8,7 +8,7 @@ use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use base::wording::duration;
 use call::{Refusal, refusal};
-use motion::HealthAction;
+use motion::{HealthAction, MotionState};
 use permit::{ActorRank, MotionPermit, StopLatch};
 use plan::{self, Plan};
 use scene::Scene;
@@ -75,9 +75,11 @@ pub fn stays_up(seat: &AttachedArm) -> bool {
 /// Describes the torque of an arm that was not brought to rest, as far as it is known.
 #[must_use]
 pub fn torque_text(seat: &AttachedArm) -> &'static str {
-    match unread_reason(seat, &seat.motion.snapshot()) {
-        None => "the arm is still energised where it stands",
-        Some(_) => {
+    let snapshot = seat.motion.snapshot();
+    let is_read = snapshot.state != MotionState::Detached;
+    match is_read && unread_reason(seat, &snapshot).is_none() {
+        true => "the arm is still energised where it stands",
+        false => {
             "the arm does not answer, so it could not be told to let go, and whether it is still energised is not known: switch off its supply"
         }
     }
