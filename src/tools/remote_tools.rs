@@ -14,6 +14,11 @@ use config::ServerEntry;
 use fleet::{RemoteCallWatch, ToolAnswer};
 use permit::StopLatch;
 
+/// Longest words and data of an answer that are passed on, and the longest of its pictures together: more would keep the thread that
+/// writes answers, and hears stops, from its work for longer than 50 ms.
+const WORDS_BYTES_MAX: usize = 1 << 20;
+const PICTURES_BYTES_MAX: usize = 4 << 20;
+
 /// Client for the tools of other MCP servers.
 pub trait RemoteTools: Send + Sync {
     /// Calls a tool of another server. Ends within the server's time limit, with an answer or the reason for none.
@@ -70,6 +75,12 @@ pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str
         }
     };
     match answer {
+        Ok(answer) if is_too_long(&answer) => Reply::failed(format!(
+            "{tool} of {name} was carried out, and its answer is not passed on: words and data may have {} MiB, and pictures {} MiB; let it answer with less",
+            WORDS_BYTES_MAX >> 20,
+            PICTURES_BYTES_MAX >> 20
+        ))
+        .with("code", "server"),
         Ok(answer) => reply_from(answer),
         Err(error) => Reply::failed(format!("{tool} of {name}: {error}")).with("code", "server"),
     }
@@ -106,6 +117,12 @@ fn stopped_there(tool: &str, server: &str) -> Reply {
     ))
     .with("code", "stopped")
     .with("server", server)
+}
+
+fn is_too_long(answer: &ToolAnswer) -> bool {
+    let data = serde_json::to_vec(&answer.structured).map_or(0, |data| data.len());
+    let pictures = answer.images.iter().map(|(_, bytes)| bytes.len());
+    answer.text.len() + data > WORDS_BYTES_MAX || pictures.sum::<usize>() > PICTURES_BYTES_MAX
 }
 
 /// Returns the answer of another server. One whose data say that it was no success is an error, even if it is not marked as one.
@@ -146,5 +163,19 @@ mod tests {
             };
             assert_eq!(reply_from(answer).is_error, is_error);
         }
+    }
+
+    #[test]
+    fn an_answer_that_would_hold_up_a_stop_is_not_passed_on() {
+        let of = |words: usize, data: usize, picture: usize| ToolAnswer {
+            text: "a".repeat(words),
+            structured: Map::from_iter([("data".to_owned(), "a".repeat(data).into())]),
+            images: vec![("image/png".to_owned(), vec![0; picture])],
+            ..ToolAnswer::default()
+        };
+        assert!(!is_too_long(&of(1000, 1000, PICTURES_BYTES_MAX)));
+        assert!(is_too_long(&of(WORDS_BYTES_MAX, 0, 0)));
+        assert!(is_too_long(&of(0, WORDS_BYTES_MAX, 0)));
+        assert!(is_too_long(&of(0, 0, PICTURES_BYTES_MAX + 1)));
     }
 }
