@@ -513,7 +513,9 @@ fn a_text_that_looks_like_what_stands_for_such_a_number_comes_back_as_it_came() 
         pipe.send(&list(id));
         pipe.hear_line_with(&format!("\"id\":{id},"));
     }
-    let served = bench.serve(&["--config", &config]);
+    drop(pipe);
+    let state = bench.state();
+    let served = bench.serve(&["--config", &config, "--state", &state]);
     let message = support::post_text(&served, "Accept: application/json\r\n", &list(TEXT));
     assert!(message.contains(&format!("\"id\":{TEXT},")), "{message}");
 }
