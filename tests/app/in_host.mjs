@@ -205,7 +205,7 @@ const steps = {
     await planner(shown, client, "stroke", { scene: "nowhere", dry_run: true });
     await shown.frame.getByText(/nowhere/).waitFor();
     await shown.frame.getByText(/This host lets the view call no tools/).waitFor();
-    await planner(shown, client, "stroke", { dry_run: true });
+    await planner(shown, client, "stroke", { scene: "default", dry_run: true });
     await picture(shown.frame, "The plan; nothing has moved").waitFor();
     for (const name of ["Draw this", "Stop Esc", "Look again"]) assert.equal(await button(shown.frame, name).isVisible(), false, name);
     await accessible(shown.frame, "no tools");
