@@ -295,7 +295,8 @@ impl JobJournal {
         self.write(&record.with("pen", number).with("name", name))
     }
 
-    /// Records by how much a touch found the pen in the holder to be longer than in the scene.
+    /// Records by how much a touch found the pen in the holder to be longer than in the scene, and
+    /// how uncertain that is.
     ///
     /// # Errors
     /// When this is not on the disk; then the pen must not draw.
@@ -304,10 +305,12 @@ impl JobJournal {
         number: usize,
         name: &str,
         longer_mm: f64,
+        uncertainty_mm: f64,
     ) -> Result<(), JournalError> {
         let record = JournalRecord::new(RecordKind::PenMeasured);
         let record = record.with("pen", number).with("name", name);
-        self.write(&record.with("longer_mm", format!("{longer_mm:+.2}")))
+        let record = record.with("longer_mm", format!("{longer_mm:+.2}"));
+        self.write(&record.with("uncertainty_mm", uncertainty_mm))
     }
 
     /// Records that a person let it go on after a pause.

@@ -145,12 +145,7 @@ impl PastJob {
                 record.text("pen"),
                 record.text("name")
             )),
-            Some(RecordKind::PenMeasured) => self.pens_measured.push(format!(
-                "pen {} `{}` {} mm",
-                record.text("pen"),
-                record.text("name"),
-                record.text("longer_mm")
-            )),
+            Some(RecordKind::PenMeasured) => self.pens_measured.push(measured_pen_text(record)),
             Some(RecordKind::PauseEnded) => self.pauses_ended.push(record.text("asked_by")),
             Some(RecordKind::Approved) => self.approved.push(record.text("plan")),
             Some(RecordKind::Ended) => {
@@ -469,6 +464,21 @@ impl PastJob {
             millimetres((total - drawn.mm).max(0.0), 1)
         )
     }
+}
+
+/// Describes by how much a pen was measured to be longer than in the scene. Earlier journals have no
+/// uncertainty.
+fn measured_pen_text(record: &JournalRecord) -> String {
+    let uncertainty = match record.number::<f64>("uncertainty_mm") {
+        Some(uncertainty_mm) => format!(" ± {uncertainty_mm:.1}"),
+        None => String::new(),
+    };
+    format!(
+        "pen {} `{}` {}{uncertainty} mm",
+        record.text("pen"),
+        record.text("name"),
+        record.text("longer_mm")
+    )
 }
 
 fn angles(text: &str) -> Vec<f64> {

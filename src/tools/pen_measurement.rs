@@ -16,6 +16,10 @@ const CHANGE_MM_MAX: f64 = 4.0;
 /// Largest difference between the two touches.
 const SPREAD_MM_MAX: f64 = 0.5;
 
+/// How far a length may be from the truth: a touch is noticed after it began, so that a pen is rather
+/// longer than it was measured.
+const UNCERTAINTY_MM: f64 = 0.5;
+
 /// Step by which a pen is lengthened to compute how much nearer its tip comes to the sheet.
 const STEP_MM: f64 = 1.0;
 
@@ -33,7 +37,9 @@ impl JobContext {
         // A pen that could not be measured is requested again, so that a person puts it in anew.
         let longer_mm = measured.inspect_err(|_| self.arm.take_pen(scene, None))?;
         let name = scene.pen(part.pen).map_or("", |pen| pen.name.as_str());
-        let kept = self.entry.pen_measured(part.pen + 1, name, longer_mm);
+        let kept = self
+            .entry
+            .pen_measured(part.pen + 1, name, longer_mm, UNCERTAINTY_MM);
         kept.map_err(|error| JobError::Journal(error.to_string()))?;
         self.arm.keep_pen_measurement(longer_mm);
         Ok(())
