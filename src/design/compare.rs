@@ -15,13 +15,18 @@ const SAMPLES_MAX: f64 = 400_000.0;
 
 /// Distances between two drawings of lines, in both directions.
 ///
-/// All values are 0 if both drawings are empty; distances are infinite if one is.
+/// All values are 0 if both drawings are empty; distances are infinite if one is, but those of ink
+/// that there is not are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct InkDeviation {
     /// 95th percentile of all samples, of ink and design together.
     pub p95_mm: f64,
     /// Distance of the farthest sample.
     pub max_mm: f64,
+    /// 95th percentile of the samples of the ink alone.
+    pub off_p95_mm: f64,
+    /// Distance of the farthest ink from the design.
+    pub off_max_mm: f64,
     /// The mean over all samples.
     pub mean_mm: f64,
     /// Length of design with no ink within [`MISSING_MM`].
@@ -33,16 +38,32 @@ pub struct InkDeviation {
 }
 
 impl InkDeviation {
-    /// Describes the largest distance of the ink, or the absence of anything to compare with.
+    /// Describes the largest distance of the ink and what has none, or the absence of anything to
+    /// compare with.
     #[must_use]
     pub fn describe(&self) -> String {
         match self.max_mm.is_finite() {
             true => format!(
-                "the ink is at most {:.2} mm (95 %: {:.2} mm) from the strokes",
-                self.max_mm, self.p95_mm
+                "the ink is at most {:.2} mm (95 %: {:.2} mm) from the strokes{}",
+                self.off_max_mm,
+                self.off_p95_mm,
+                self.missing_text("the strokes")
             ),
             false => "there is no ink to compare with the strokes".to_owned(),
         }
+    }
+
+    /// Describes how much of `what` has no ink; empty if all has.
+    #[must_use]
+    pub fn missing_text(&self, what: &str) -> String {
+        // Less would be written as 0.
+        if self.missing_mm < 0.05 {
+            return String::new();
+        }
+        format!(
+            ", and {:.1} mm of {what} have no ink within {MISSING_MM:.0} mm",
+            self.missing_mm
+        )
     }
 }
 
@@ -57,19 +78,29 @@ pub fn deviation_mm(design: &[Vec<Point>], ink: &[Vec<Point>]) -> InkDeviation {
     let from_design = distances(&design, &ink);
     let missing_count = from_design.iter().filter(|mm| **mm > MISSING_MM).count();
     let missing_fraction = fraction(missing_count, from_design.len());
+    let (off_p95_mm, off_max_mm) = p95_and_max(&mut all_mm);
     all_mm.extend(from_design);
-    all_mm.sort_by(f64::total_cmp);
+    let (p95_mm, max_mm) = p95_and_max(&mut all_mm);
     let count = all_mm.len();
-    let rank = (count * 95).div_ceil(100).saturating_sub(1);
     let sum: f64 = all_mm.iter().sum();
     InkDeviation {
-        p95_mm: all_mm.get(rank).copied().unwrap_or(0.0),
-        max_mm: all_mm.last().copied().unwrap_or(0.0),
+        p95_mm,
+        max_mm,
+        off_p95_mm,
+        off_max_mm,
         mean_mm: if count == 0 { 0.0 } else { sum / as_f64(count) },
         missing_mm: missing_fraction * design.length_mm(),
         ink_mm: ink.length_mm(),
         design_mm: design.length_mm(),
     }
+}
+
+/// Sorts samples, and returns their 95th percentile and the largest; 0 for none.
+fn p95_and_max(all_mm: &mut [f64]) -> (f64, f64) {
+    all_mm.sort_by(f64::total_cmp);
+    let rank = (all_mm.len() * 95).div_ceil(100).saturating_sub(1);
+    let at = |rank: usize| all_mm.get(rank).copied().unwrap_or(0.0);
+    (at(rank), at(all_mm.len().saturating_sub(1)))
 }
 
 fn fraction(part: usize, total: usize) -> f64 {
@@ -126,8 +157,15 @@ mod tests {
         let less = deviation_mm(&full, &half);
         assert!((less.max_mm - 50.0).abs() < 1e-9);
         assert!((less.missing_mm - 49.0).abs() < 0.2, "{}", less.missing_mm);
+        assert!(less.off_max_mm < 1e-9 && less.off_p95_mm < 1e-9);
+        assert_eq!(
+            less.missing_text("the design"),
+            ", and 49.0 mm of the design have no ink within 1 mm"
+        );
         let more = deviation_mm(&half, &full);
         assert!((more.max_mm - 50.0).abs() < 1e-9 && more.missing_mm == 0.0);
+        assert!((more.off_max_mm - 50.0).abs() < 1e-9 && more.off_p95_mm > 44.0);
+        assert_eq!(more.missing_text("the design"), "");
     }
 
     #[test]

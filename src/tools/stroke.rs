@@ -315,13 +315,17 @@ pub(super) async fn draw(
     if !is_continued {
         ctx.arm.place_sheet(&scene);
     }
+    let workcell = ctx.arm.workcell.as_ref();
+    let earlier_lines = workcell.map_or(0, |workcell| workcell.ink().len());
     let done = ctx.run_drawing(&scene, permit, &plan).await?;
     ctx.job.update(|card| card.done = card.of);
-    let design = match &drawing.rest {
-        Some(rest) if !is_continued => &rest.strokes,
-        _ => &scene.strokes,
-    };
-    let reply = drawn_reply(&ctx, &scene, &plan, &done, design);
+    let reply = drawn_reply(
+        &ctx,
+        &scene,
+        &plan,
+        &done,
+        (&planned.strokes, earlier_lines),
+    );
     let Some(rest) = drawing.rest else {
         return Ok(reply);
     };
@@ -349,15 +353,18 @@ fn refuse_changed_plan(
     reply.boxed()
 }
 
+/// Describes what was drawn. The ink is compared with these strokes, without the lines that were on
+/// the sheet before, which are of another job.
 fn drawn_reply(
     ctx: &JobContext,
     scene: &Scene,
     plan: &Plan,
     done: &CompletedMotion,
-    design: &[SheetStroke],
+    (strokes, earlier_lines): (&[SheetStroke], usize),
 ) -> Reply {
     let ink = ctx.arm.workcell.as_ref().map(|workcell| workcell.ink());
-    let deviation = ink.as_ref().map(|ink| deviation(design, ink));
+    let own_ink = |ink: &Vec<_>| deviation(strokes, ink.get(earlier_lines..).unwrap_or_default());
+    let deviation = ink.as_ref().map(own_ink);
     let planned = pictures::plan(scene, plan);
     let inked = ink.as_ref().and_then(|ink| pictures::ink(scene, ink));
     let pictures = [
@@ -369,8 +376,9 @@ fn drawn_reply(
     add_facts(&mut reply, plan);
     add_stretch(&mut reply, scene, plan);
     if let Some(deviation) = deviation.as_ref().filter(|found| found.max_mm.is_finite()) {
-        reply.set("deviation_mm_max", rounded(deviation.max_mm));
-        reply.set("deviation_mm_p95", rounded(deviation.p95_mm));
+        reply.set("deviation_mm_max", rounded(deviation.off_max_mm));
+        reply.set("deviation_mm_p95", rounded(deviation.off_p95_mm));
+        reply.set("missing_mm", rounded(deviation.missing_mm));
     }
     reply.set("arm_time_s", rounded(done.arm_time_s));
     reply.set("joint_error_deg", rounded(done.off_rad.to_degrees()));
@@ -393,8 +401,9 @@ fn message(plan: &Plan, done: &CompletedMotion, deviation: Option<&InkDeviation>
     let ink = match deviation {
         Some(ink) if !ink.max_mm.is_finite() => "no ink came onto the paper",
         Some(ink) => &format!(
-            "the ink is at most {} from the design",
-            millimetres(ink.max_mm, 2)
+            "the ink is at most {} from the design{}",
+            millimetres(ink.off_max_mm, 2),
+            ink.missing_text("the design")
         ),
         None => "what is on the paper was not measured",
     };

@@ -208,8 +208,13 @@ fn a_stopped_drawing_on_a_canvas_is_gone_on_with() {
         assert_eq!(stopped["job"]["state"], "stopped", "{text}");
     });
     call_tool(&served, "reset", &json!({}));
+    let (text, aligned) = call_tool(&served, "align", &json!({"scene": "canvas"}));
+    assert_eq!(aligned["success"], true, "{text}");
     let (text, rest) = call_tool(&served, "stroke", &json!({"resume": true}));
     assert_eq!(rest["success"], true, "{text}");
+    // The cross that was drawn in between is not ink of the drawing.
+    let off_mm = rest["deviation_mm_max"].as_f64().unwrap();
+    assert!(off_mm < 0.6 && rest["missing_mm"] == 0.0, "{rest:#}");
     assert_eq!(rest["understood"]["scene"], "canvas");
     assert!(
         text.contains("the drawing is complete: 6 of 6 strokes"),
