@@ -141,12 +141,20 @@ pub enum ExecutionError {
     )]
     Expired,
     /// A joint does not follow.
-    #[error("{joint} stayed {behind_deg} degrees behind its goal for {ms} ms: something blocks it, or its servo gave up", ms = following_error::STALL_TIME.as_millis())]
+    #[error("{joint} stayed {behind_deg} degrees behind its goal for {ms} ms: something blocks it, its servo gave up, or its reading is stuck", ms = following_error::STALL_TIME.as_millis())]
     Stalled {
         /// The joint.
         joint: String,
         /// Distance behind the goal, rounded to whole degrees.
         behind_deg: u32,
+    },
+    /// A joint's reading stands still while its goal moves.
+    #[error("{joint} reads the same although its goal moved over {goal_deg} degrees and then for {ms} ms: something blocks it, its servo gave up, or its reading is stuck", ms = following_error::STALL_TIME.as_millis())]
+    Unmoved {
+        /// The joint.
+        joint: String,
+        /// Range of its goal since the reading last changed, rounded to whole degrees.
+        goal_deg: u32,
     },
     /// No reading for too long.
     #[error("no valid reading from the arm for {0} ms; {limit} ms is the limit", limit = following_error::AGE_MAX.as_millis())]
@@ -209,6 +217,9 @@ impl Execution {
     ) -> Result<ExecutionStep, ExecutionError> {
         let ahead_rad = self.braked_rad();
         let period = self.checked.trajectory.period;
+        if !self.is_stopped {
+            self.monitor.check_moved(&self.goal_rad, measured, period);
+        }
         let waits = self
             .monitor
             .update(&self.goal_rad, &ahead_rad, measured, now, period);
@@ -516,7 +527,10 @@ impl Execution {
         let is_read = arm_rad.len() == self.goal_rad.len() && arm_rad.is_finite();
         let can_go_back = matches!(
             (error, &self.phase),
-            (ExecutionError::Stalled { .. }, ExecutionPhase::Path)
+            (
+                ExecutionError::Stalled { .. } | ExecutionError::Unmoved { .. },
+                ExecutionPhase::Path
+            )
         ) && self.request != MotionGoal::Halt
             && is_read;
         self.request = if can_go_back {

@@ -1,11 +1,12 @@
-//! Detects an arm that does not follow: the maximum following error (leash), stalls, and missing
-//! readings.
+//! Detects an arm that does not follow: the maximum following error (leash), stalls, readings that
+//! stand still, and missing readings.
 
 use std::time::Duration;
 
 use super::TorqueLimit;
 use super::check::exceeds;
 use super::execute::ExecutionError;
+use super::unmoved_joint::{UNMOVED_RAD, UnmovedJoint};
 use arm::ArmModel;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 
@@ -57,6 +58,7 @@ struct MonitoredJoint {
     /// The servos that turn it.
     servos: Vec<u8>,
     pushed_ticks: u32,
+    unmoved: UnmovedJoint,
 }
 
 impl FollowingErrorMonitor {
@@ -71,6 +73,7 @@ impl FollowingErrorMonitor {
                 .map(|(_, servo)| servo.id)
                 .collect(),
             pushed_ticks: 0,
+            unmoved: UnmovedJoint::new(arm, joint),
         });
         Self {
             joints: joints.collect(),
@@ -152,11 +155,49 @@ impl FollowingErrorMonitor {
     }
 
     fn record_stall(&mut self, joint: usize, behind_rad: f64) {
-        let name = self.joints.get(joint).map(|joint| joint.name.clone());
         self.record_error(ExecutionError::Stalled {
-            joint: name.unwrap_or_else(|| "a joint that was not read".to_owned()),
+            joint: self.name(joint),
             behind_deg: rounded_degrees(behind_rad),
         });
+    }
+
+    fn name(&self, joint: usize) -> String {
+        let name = self.joints.get(joint).map(|joint| joint.name.clone());
+        name.unwrap_or_else(|| "a joint that was not read".to_owned())
+    }
+
+    /// Records an error for the first joint whose reading stands still while its goal moves: not for
+    /// a motion that a stop ends anyway.
+    pub(super) fn check_moved(
+        &mut self,
+        goal_rad: &JointVector,
+        measured: &ArmMeasurement,
+        period: Duration,
+    ) {
+        if self.is_reported {
+            return;
+        }
+        let mut unmoved = None;
+        let readings = goal_rad
+            .iter()
+            .zip(measured.position_rad.iter())
+            .enumerate();
+        for (joint, (index, (goal, reading))) in self.joints.iter_mut().zip(readings) {
+            let (range_rad, ticks) = joint.unmoved.update(*goal, *reading);
+            if exceeds(period * ticks, STALL_TIME) {
+                unmoved = unmoved.or(Some((index, range_rad, (goal - reading).abs())));
+            }
+        }
+        match unmoved {
+            Some((joint, _, lag_rad)) if exceeds(lag_rad, UNMOVED_RAD) => {
+                self.record_stall(joint, lag_rad);
+            }
+            Some((joint, goal_range_rad, _)) => self.record_error(ExecutionError::Unmoved {
+                joint: self.name(joint),
+                goal_deg: rounded_degrees(goal_range_rad),
+            }),
+            None => {}
+        }
     }
 
     /// Returns the first joint at the end of its leash, and its lag.
@@ -417,6 +458,110 @@ mod tests {
             error.contains("shoulder_lift") && error.contains("3 degrees"),
             "{error}"
         );
+    }
+
+    /// Returns the first tick with an error, and the error, for a second joint with these goals and
+    /// readings in degrees, one a tick.
+    fn first_error(
+        arm: &ArmModel,
+        ticks: impl Iterator<Item = (f64, f64)>,
+    ) -> Option<(usize, ExecutionError)> {
+        let mut monitor = FollowingErrorMonitor::new(arm, TorqueLimit::Work);
+        let now = ClockInstant::ZERO;
+        ticks
+            .enumerate()
+            .find_map(|(tick, (goal_deg, reading_deg))| {
+                let zeros = JointVector::zeros(arm.dof());
+                let goal = zeros.map(|joint, _| {
+                    if joint == 1 {
+                        goal_deg.to_radians()
+                    } else {
+                        0.0
+                    }
+                });
+                let measured = reading(-reading_deg.to_radians(), (2, 0.0), now);
+                monitor.check_moved(&goal, &measured, PERIOD);
+                Some((tick + 1, monitor.take_error()?))
+            })
+    }
+
+    #[test]
+    fn a_joint_whose_reading_stands_still_while_its_goal_moves_is_an_error() {
+        // The first goal begins the range; then two goals take turns.
+        let steps = |[even, odd]: [f64; 2], reading_deg: fn(usize) -> f64| {
+            let goal_deg = move |tick: usize| match tick {
+                0 => 0.0,
+                _ if tick.is_multiple_of(2) => even,
+                _ => odd,
+            };
+            let ticks = (0..99).map(move |tick| (goal_deg(tick), reading_deg(tick)));
+            first_error(arm(), ticks)
+        };
+        let stalled = |behind_deg| ExecutionError::Stalled {
+            joint: "shoulder_lift".to_owned(),
+            behind_deg,
+        };
+        let still = |_| 0.0;
+        assert_eq!(
+            steps([2.1, 2.1], still),
+            Some((1 + STALL_TICKS, stalled(2)))
+        );
+        assert_eq!(
+            steps([-2.1, -2.1], still),
+            Some((1 + STALL_TICKS, stalled(2)))
+        );
+        assert_eq!(steps([1.9, 1.9], still), None);
+        // Around its reading a goal is never far ahead.
+        let unmoved = ExecutionError::Unmoved {
+            joint: "shoulder_lift".to_owned(),
+            goal_deg: 2,
+        };
+        assert_eq!(steps([1.1, -1.1], still), Some((2 + STALL_TICKS, unmoved)));
+        assert_eq!(steps([0.9, -0.9], still), None);
+        // It is not reported twice.
+        let mut monitor = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
+        ticks_to_stall(&mut monitor, 1.0, (2, 0.0)).unwrap();
+        monitor.take_error().unwrap();
+        let far = JointVector::zeros(arm().dof()).map(|_, _| 0.1);
+        for goal in [JointVector::zeros(arm().dof()), far]
+            .iter()
+            .cycle()
+            .take(99)
+        {
+            monitor.check_moved(goal, &reading(0.0, (2, 0.0), ClockInstant::ZERO), PERIOD);
+        }
+        assert!(!monitor.has_error());
+        // Noise of up to three counts is no movement; more is.
+        let noise = |tick: usize| if tick.is_multiple_of(2) { 0.0 } else { 0.25 };
+        assert!(steps([2.1, 2.1], noise).is_some());
+        let moves = |tick: usize| if tick.is_multiple_of(20) { 0.0 } else { 0.28 };
+        assert_eq!(steps([2.1, 2.1], moves), None);
+    }
+
+    #[test]
+    fn three_counts_of_a_coarse_encoder_are_no_movement() {
+        let mut file = arm().file.clone();
+        for joint in &mut file.joints {
+            for servo in &mut joint.servos {
+                servo.ticks_per_turn = 1024;
+            }
+        }
+        let coarse = ArmModel::new(file).unwrap();
+        let ticks = |noise_deg: f64| {
+            let goals = (0..99).map(|tick| if tick == 0 { 0.0 } else { 2.1 });
+            let reading_deg = move |tick: usize| {
+                if tick.is_multiple_of(2) {
+                    0.0
+                } else {
+                    noise_deg
+                }
+            };
+            goals
+                .enumerate()
+                .map(move |(tick, goal)| (goal, reading_deg(tick)))
+        };
+        assert!(first_error(&coarse, ticks(1.0)).is_some());
+        assert_eq!(first_error(&coarse, ticks(1.1)), None);
     }
 
     #[test]

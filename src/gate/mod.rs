@@ -88,6 +88,7 @@ mod leading_goals;
 mod stop_proof;
 #[cfg(test)]
 mod tests;
+mod unmoved_joint;
 
 use std::fmt;
 use std::sync::Arc;

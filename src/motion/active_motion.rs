@@ -3,6 +3,7 @@
 use tokio::sync::oneshot;
 
 use super::contact_detection::{ContactDetector, ContactVerdict, ProbeReading};
+use super::drawing_deviation::DeviationMonitor;
 use super::snapshot_publisher::ReplyCallback;
 use super::{MotionOutcome, MotionRelease, VisitKind, VisitReading};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
@@ -21,6 +22,7 @@ pub(super) struct ActiveMotion {
     visits: Vec<VisitReading>,
     dwelling: Option<(usize, JointVector)>,
     contact: ContactDetector,
+    deviation: DeviationMonitor,
     reached: usize,
     /// Time at which all frames had been sent.
     pub(super) sent_all_at: Option<ClockInstant>,
@@ -39,6 +41,7 @@ impl ActiveMotion {
         Self {
             span: tracing::info_span!("motion", job = release.job()),
             contact: ContactDetector::new(&execution.scene().arm),
+            deviation: DeviationMonitor::new(execution.scene().arm.dof()),
             execution,
             release,
             done,
@@ -74,6 +77,7 @@ impl ActiveMotion {
     /// Tracks the arm along its path: a sample that was sent is not drawn yet, and may never be.
     pub(super) fn note_reached(&mut self, measured: &ArmMeasurement) {
         self.reached = self.execution.nearest(self.reached, &measured.position_rad);
+        self.deviation.note(&self.execution, measured);
     }
 
     pub(super) fn furthest(&self) -> usize {
@@ -138,10 +142,16 @@ impl ActiveMotion {
         }
     }
 
-    pub(super) fn reached(mut self, off_rad: f64) -> ReplyCallback {
+    /// Ends a motion at its end. A joint may be `tolerance_rad` from its goal there.
+    pub(super) fn reached(mut self, off_rad: f64, tolerance_rad: f64) -> ReplyCallback {
         self.end_dwell();
         let visits = std::mem::take(&mut self.visits);
-        self.end(MotionOutcome::Reached { visits, off_rad })
+        let deviation = self.deviation.greatest(&self.execution, tolerance_rad);
+        self.end(MotionOutcome::Reached {
+            visits,
+            off_rad,
+            deviation,
+        })
     }
 
     /// Ends the motion, even if its caller no longer waits. The journal learns first how far the motion

@@ -141,7 +141,7 @@ impl ArmThread {
             None => MotionState::Holding,
         };
         if let Some(job) = self.job.take() {
-            self.replies.push(job.reached(off_rad));
+            self.replies.push(job.reached(off_rad, self.reached_rad));
         }
     }
 

@@ -8,6 +8,7 @@ mod active_motion;
 mod active_stop;
 mod bus_health;
 mod contact_detection;
+mod drawing_deviation;
 mod finish;
 mod frame_timestamps;
 mod held_pose;
@@ -49,6 +50,7 @@ pub use servo_health::{HealthAction, ServoHealth};
 use snapshot_publisher::SnapshotPublisher;
 use stop_signal::StopSignal;
 
+pub use drawing_deviation::DrawingDeviation;
 pub use motion_error::MotionError;
 pub use motion_release::MotionRelease;
 pub use tick_queue::{MotionTick, TickQueue};
@@ -203,6 +205,8 @@ pub enum MotionOutcome {
         visits: Vec<VisitReading>,
         /// The largest distance of a joint from its last goal.
         off_rad: f64,
+        /// How far the joints were from their goals while the tip drew; `None` if it drew nothing.
+        deviation: Option<DrawingDeviation>,
     },
     /// A stop ended it.
     Stopped(StopReport),

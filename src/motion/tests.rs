@@ -8,11 +8,12 @@
 mod ends;
 mod interleave;
 mod probes;
+mod unmoved;
 
 use super::*;
 use link::memory::MemoryLink;
 use permit::{MotionPermit, StopLatch};
-use plan::{self, SilentObserver, Trajectory};
+use plan::{self, SilentObserver, SpanKind, Trajectory};
 use scene::{Scene, SceneLibrary};
 use sim::{ArmSimulator, SimulatedFault};
 
@@ -315,7 +316,6 @@ impl Bench {
 }
 
 fn draws(snapshot: &Snapshot) -> bool {
-    use plan::SpanKind;
     snapshot
         .progress
         .is_some_and(|at| at.doing == SpanKind::Draw && at.item == Some(0))

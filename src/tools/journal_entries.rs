@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::motion_job::JobError;
 use super::reply::Reply;
 use super::{AttachedArm, Node, job_scene};
 use args::ReceivedArguments;
-use job::{AcceptedJob, JobJournal, JournalDrawing, TipPlace, UnrecordedError};
+use job::{AcceptedJob, JobJournal, JournalDrawing, JournalOutcome, TipPlace, UnrecordedError};
 
 /// Reason why a job does not begin: nothing moves that is not recorded.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +92,21 @@ pub(super) async fn end(
     });
     if ended.await.is_err() {
         tracing::error!("the journal's thread failed");
+    }
+}
+
+/// Refuses to report a motion whose journal could not be written, during the motion or, where it came
+/// to its end, at that end.
+pub(super) fn check_journalled(
+    journalled: JournalOutcome,
+    is_reached: bool,
+) -> Result<(), JobError> {
+    match (journalled.failure, journalled.end_failure) {
+        (Some(reason), _) | (_, Some(reason)) if is_reached => {
+            Err(JobError::EndNotJournalled(reason))
+        }
+        (Some(reason), _) => Err(JobError::Journal(reason)),
+        (None, _) => Ok(()),
     }
 }
 

@@ -26,7 +26,9 @@ use base::units::{ArmMeasurement, JointVector};
 use base::wording::{millimetres, seconds};
 use call::{ArrivalStamp, Refusal, refusal};
 use job::{AcceptedJob, BYTES, InkProgress, JobJournal, JournalWriter, PastJob};
-use motion::{MotionOutcome, MotionState, Snapshot, StopCounter, StopReport, VisitReading};
+use motion::{
+    DrawingDeviation, MotionOutcome, MotionState, Snapshot, StopCounter, StopReport, VisitReading,
+};
 use permit::{ActorRank, MotionPermit, PermitError, StopLatch};
 use plan::{Plan, PlanError};
 use scene::Scene;
@@ -98,6 +100,7 @@ impl From<Box<Reply>> for JobError {
 pub(super) struct CompletedMotion {
     pub(super) visits: Vec<VisitReading>,
     pub(super) off_rad: f64,
+    pub(super) deviation: Option<DrawingDeviation>,
     pub(super) arm_time_s: f64,
 }
 
@@ -258,19 +261,18 @@ impl JobContext {
         let arm_time_s = motion.clock().now().seconds_since(started_at);
         let drawn = self.entry.past().drawn;
         let is_reached = matches!(outcome, Ok(MotionOutcome::Reached { .. }));
-        match (journalled.failure, journalled.end_failure) {
-            (Some(reason), _) | (_, Some(reason)) if is_reached => {
-                return Err(JobError::EndNotJournalled(reason));
-            }
-            (Some(reason), _) => return Err(JobError::Journal(reason)),
-            (None, _) => {}
-        }
+        journal_entries::check_journalled(journalled, is_reached)?;
         match outcome {
-            Ok(MotionOutcome::Reached { visits, off_rad }) => {
+            Ok(MotionOutcome::Reached {
+                visits,
+                off_rad,
+                deviation,
+            }) => {
                 self.job.update(|card| card.ends_motion(plan));
                 Ok(CompletedMotion {
                     visits,
                     off_rad,
+                    deviation,
                     arm_time_s,
                 })
             }

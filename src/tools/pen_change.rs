@@ -16,6 +16,7 @@ use base::lock::MutexExt;
 use base::wording::duration;
 use call::{Refusal, refusal};
 use job::DrawingPart;
+use motion::DrawingDeviation;
 use plan::{AttendedPart, Plan};
 use scene::{DrawingPause, Order, Scene, ScenePen};
 
@@ -242,6 +243,7 @@ impl JobContext {
         let mut total = CompletedMotion {
             visits: Vec::new(),
             off_rad: 0.0,
+            deviation: None,
             arm_time_s: 0.0,
         };
         let mut part = DrawingPart::default();
@@ -263,6 +265,11 @@ impl JobContext {
             let (done, strokes) = self.draw_part(scene, next, plan.strokes.len()).await?;
             total.arm_time_s += done.arm_time_s;
             total.off_rad = done.off_rad;
+            let parts = [total.deviation.take(), done.deviation];
+            total.deviation = parts
+                .into_iter()
+                .flatten()
+                .reduce(DrawingDeviation::or_greater);
             part.earlier.extend(strokes);
         }
         Ok(total)

@@ -16,6 +16,7 @@ use base::lock::MutexExt;
 use base::wording::{count, millimetres, seconds};
 use call::Refusal;
 use design::compare::{InkDeviation, deviation_mm};
+use motion::DrawingDeviation;
 use plan::{self, Plan};
 use scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
 
@@ -167,6 +168,9 @@ struct RememberedPreview {
     revision: Revision,
     words: String,
 }
+
+/// Fraction of its tolerance from which the joint that deviated most is named: two encoder counts.
+const NAMED_FROM: f64 = 0.2;
 
 /// Most previews that are remembered.
 const PREVIEWS_MAX: usize = 64;
@@ -382,6 +386,9 @@ fn drawn_reply(
     }
     reply.set("arm_time_s", rounded(done.arm_time_s));
     reply.set("joint_error_deg", rounded(done.off_rad.to_degrees()));
+    if let Some(measured) = &done.deviation {
+        add_measured(&mut reply, measured);
+    }
     let basis = calibration_check::uncalibrated_basis(&ctx.node, &ctx.arm, scene);
     reply.set_some("calibration", basis);
     reply.set_some("pens_measured", ctx.entry.past().pens_measured);
@@ -407,7 +414,41 @@ fn message(plan: &Plan, done: &CompletedMotion, deviation: Option<&InkDeviation>
         ),
         None => "what is on the paper was not measured",
     };
-    format!("{line}; {ink}")
+    let joints = done.deviation.as_ref().map(measured_text);
+    format!("{line}; {ink}{}", joints.unwrap_or_default())
+}
+
+/// Adds how far the measured joints were from the commanded ones while the pen drew.
+fn add_measured(reply: &mut Reply, measured: &DrawingDeviation) {
+    let degrees = |rad: f64| rounded(rad.to_degrees());
+    reply.set("joint_deviation_deg_max", degrees(measured.joint_rad));
+    reply.set_some("joint_deviation_joint", named_joint(measured));
+    reply.set("joint_tolerance_deg", degrees(measured.tolerance_rad));
+    reply.set("tip_deviation_mm_max", rounded(measured.tip_mm));
+}
+
+/// Describes how far the measured joints were from the commanded ones while the pen drew.
+fn measured_text(measured: &DrawingDeviation) -> String {
+    let off = format!("{:.2}°", measured.joint_rad.to_degrees());
+    let allowed = format!("{:.1}°", measured.tolerance_rad.to_degrees());
+    let tip = millimetres(measured.tip_mm, 1);
+    if measured.joint_rad > measured.tolerance_rad {
+        return format!(
+            "; {} did not follow: it was measured {off} off while the pen drew ({allowed} is allowed), the tip {tip} off",
+            measured.joint
+        );
+    }
+    let joint = named_joint(measured).map(|joint| format!("{joint}; "));
+    format!(
+        "; while the pen drew, the joints were measured at most {off} off ({}{allowed} is allowed), the tip {tip}",
+        joint.unwrap_or_default()
+    )
+}
+
+/// Returns the joint that deviated most, unless all were as near as their encoders round.
+fn named_joint(measured: &DrawingDeviation) -> Option<&str> {
+    let is_rounding = measured.joint_rad < NAMED_FROM * measured.tolerance_rad;
+    (!is_rounding).then_some(measured.joint.as_str())
 }
 
 fn add_facts(reply: &mut Reply, plan: &Plan) {

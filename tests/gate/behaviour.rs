@@ -641,27 +641,35 @@ fn a_joint_that_never_follows_ends_the_motion() {
     let (scene, trajectory) = default_plan();
     let mut ended = 0;
     for joint in 0..scene.arm.dof() {
-        let leash = scene.arm.limits.velocity_rad_s[joint] * LEASH_S;
         let goes = trajectory
             .samples
             .iter()
             .map(|q| (q[joint] - scene.rest_rad[joint]).abs())
             .fold(0.0, f64::max);
         let run = blocked(joint, 0);
-        if goes <= leash {
+        // Nothing is known of a joint that is to move by less.
+        if goes.to_degrees() <= 2.0 {
             assert_eq!(run.broken, None);
             continue;
         }
         ended += 1;
-        let Some(ExecutionError::Stalled { joint: named, .. }) = run.broken else {
-            panic!("joint {joint}: {:?}", run.broken);
-        };
-        assert_eq!(named, scene.arm.joint_name(joint));
+        let named = unfollowing_joint(run.broken.as_ref());
+        assert_eq!(named, Some(scene.arm.joint_name(joint)), "{:?}", run.broken);
         let waited = run.now.since(ClockInstant::ZERO).as_millis() / trajectory.period.as_millis();
         let waited = usize::try_from(waited).unwrap() - run.goals.len();
         assert!(waited < HOLDS_MAX, "{waited} ticks waited");
     }
-    assert!(ended >= 2, "only {ended} joints go far");
+    assert!(ended >= 4, "only {ended} joints go far");
+}
+
+/// Returns the joint that an error says does not follow.
+fn unfollowing_joint(error: Option<&ExecutionError>) -> Option<String> {
+    match error? {
+        ExecutionError::Stalled { joint, .. } | ExecutionError::Unmoved { joint, .. } => {
+            Some(joint.clone())
+        }
+        _ => None,
+    }
 }
 
 #[test]
@@ -932,12 +940,12 @@ proptest! {
     fn a_joint_that_gives_up_is_left_within_the_leash(at in any::<Index>(), joint in 0_usize..5) {
         let (scene, trajectory) = default_plan();
         let run = blocked(joint, at.index(trajectory.samples.len()));
-        match run.broken {
+        match &run.broken {
             None => prop_assert_eq!(run.goals.len(), trajectory.samples.len()),
-            Some(ExecutionError::Stalled { joint: named, .. }) => {
-                prop_assert_eq!(named, scene.arm.joint_name(joint));
+            broken => {
+                let named = unfollowing_joint(broken.as_ref());
+                prop_assert_eq!(named, Some(scene.arm.joint_name(joint)), "{:?}", broken);
             }
-            Some(other) => prop_assert!(false, "{other:?}"),
         }
     }
 

@@ -161,7 +161,7 @@ async fn a_probe_is_stopped_and_lifted_like_any_motion() {
         let (scene, tip_m) = (Arc::clone(&bench.scene), bench.scene.pen(0).unwrap().tip_m);
         let is_low = move |snapshot: &Snapshot| {
             let doing = snapshot.progress.map(|at| at.doing);
-            doing == Some(plan::SpanKind::Probe)
+            doing == Some(SpanKind::Probe)
                 && snapshot.measured.as_ref().is_some_and(|measured| {
                     let tip = scene.arm.chain.point(&measured.position_rad, &tip_m);
                     scene.surface.project(&tip).height_mm < below_mm + 1.0
