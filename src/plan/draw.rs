@@ -357,10 +357,7 @@ impl DrawingPlanner<'_> {
             (self.builder.travel_limits(), self.builder.draw_limits(pen));
         let (lift_mm, contact_mm) = (heights.lift_mm, -press_mm);
         if use_best_posture || !self.try_hop_to(item, stroke, *first)? {
-            self.go_above(item, stroke, *first, use_best_posture)?;
-            let lower = [vec![CartesianSegment::rise(*first, lift_mm, contact_mm)]];
-            self.builder
-                .follow(label(SpanKind::Lower), &lower, travel_limits)?;
+            self.lower_to(item, stroke, *first, use_best_posture)?;
         }
         let tilt_rad = self
             .builder
@@ -379,8 +376,27 @@ impl DrawingPlanner<'_> {
         Ok(SurfaceFit { tilt_rad, stretch })
     }
 
-    /// Hops from the end of the previous stroke, in place of the lift there. Returns `false` and
-    /// changes nothing if the pen is another, ink is due, or no hop is clear.
+    /// Goes above a stroke's beginning, and down to it.
+    fn lower_to(
+        &mut self,
+        item: usize,
+        stroke: &SheetStroke,
+        to_mm: Point,
+        use_best_posture: bool,
+    ) -> Result<(), PathError> {
+        self.go_above(item, stroke, to_mm, use_best_posture)?;
+        let scene = self.builder.scene;
+        let press_mm = scene.press_mm(self.builder.ik(stroke.pen)?.pen);
+        let lower = CartesianSegment::rise(to_mm, scene.heights.lift_mm, -press_mm);
+        let label = SpanLabel::new(SpanKind::Lower, Some(item), stroke.pen);
+        let limits = self.builder.travel_limits();
+        self.builder.follow(label, &[vec![lower]], limits)?;
+        Ok(())
+    }
+
+    /// Hops from the end of the previous stroke, in place of the lift there; where joints slow a hop
+    /// much, goes up, across and down. Returns `false` and changes nothing if the pen is another, ink
+    /// is due, or no hop is clear.
     fn try_hop_to(
         &mut self,
         item: usize,
@@ -395,6 +411,14 @@ impl DrawingPlanner<'_> {
         let Some(hop) = self.clear_hop(&previous, to_mm) else {
             return Ok(false);
         };
+        if hop.is_slow() {
+            let since_dip_mm = self.since_dip_mm.clone();
+            let is_lowered = self.lower_to(item, stroke, to_mm, false).is_ok();
+            if is_lowered && self.builder.samples_since(&previous.down).len() < hop.joints.len() {
+                return Ok(true);
+            }
+            self.since_dip_mm = since_dip_mm;
+        }
         self.builder.restore(&previous.down);
         self.builder.append_hop(previous.label, item, &hop)?;
         self.since_dip_mm[pen] += length_mm;

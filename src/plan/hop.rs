@@ -29,6 +29,8 @@ const LOOKS: u32 = 24;
 const ROUNDS: usize = 12;
 /// A hop that the joints slow by more than this is planned again with a slower crossing.
 const SLOWED_MUCH: f64 = 1.1;
+/// A hop that the joints slow by more than this is compared with going up, across and down.
+const SLOWED_TOO_MUCH: f64 = 2.0;
 /// Fraction of each tip limit used in timing, because differences of samples are rounded.
 const USED: f64 = 0.999;
 /// Shorter crossings count as none.
@@ -51,6 +53,13 @@ pub(super) struct PlannedHop {
     pub(super) clear: Range<usize>,
     /// Factor by which the joints' limits slow it.
     slowed_by: f64,
+}
+
+impl PlannedHop {
+    /// Returns whether up, across and down may take less time: a single place slows all of a hop.
+    pub(super) fn is_slow(&self) -> bool {
+        self.slowed_by > SLOWED_TOO_MUCH
+    }
 }
 
 /// The ends of a hop on the sheet, and the joints at the first.
@@ -147,6 +156,10 @@ impl<'a> HopPlanner<'a> {
         let slow_crossing = crossing(hop.slowed_by)?;
         let slower_hop = self.fastest_hop(ik, ends, &slow_crossing, &is_clear);
         let shorter = slower_hop.filter(|other| other.joints.len() < hop.joints.len());
+        let shorter = shorter.map(|other| PlannedHop {
+            slowed_by: other.slowed_by * hop.slowed_by,
+            ..other
+        });
         shorter.or(Some(hop))
     }
 

@@ -58,12 +58,27 @@ const JUMP_RATIO: f64 = 2.0;
 /// them.
 const USED: f64 = 0.97;
 const USED_RAMP: f64 = 0.999;
-/// Number of stations slowed on each side of a sample that violates a limit.
+/// Rounds of slowing where a joint turns abruptly, in between.
+const ROUNDS_KINKS: usize = 24;
+/// A ramp that takes this many times as long as without the joints' limits is slowed by one place.
+const SLOWED_MUCH: usize = 2;
+/// Number of stations eased on each side of a sample that violates a limit.
 const AROUND: usize = 4;
+/// Least fraction of the limits that is left.
+const EASE_LEAST: f64 = 0.02;
+const EASE_LEAST_AT_KINKS: f64 = 0.2;
 /// Most samples of one path: an hour.
 const SAMPLES_MAX: usize = 360_000;
 /// Inverse kinematics leaves this much noise in differences.
 pub(super) const NOISE: f64 = 1e-6;
+
+/// What a path is slowed by, at each waypoint.
+struct PathSlowing {
+    /// Fraction of the limits that is used.
+    ease: Vec<f64>,
+    /// Largest squared speed.
+    x_max: Vec<f64>,
+}
 
 /// A solved path that is to be timed.
 #[derive(Clone, Copy)]
@@ -80,22 +95,38 @@ impl PacedPath<'_> {
     pub(super) fn samples(&self) -> Result<Vec<JointVector>, RefusalCause> {
         match self.tip_limits.manner {
             PacingMode::Soonest => self.time_optimal(),
-            PacingMode::Ramp => self.single_profile(),
+            PacingMode::Ramp => self.ramped(),
         }
     }
 
+    /// Returns the path with one ramp up and one down. Where a single place slows all of that much, it
+    /// is paced place by place instead.
+    fn ramped(&self) -> Result<Vec<JointVector>, RefusalCause> {
+        let (samples, unslowed) = self.single_profile()?;
+        if samples.len() < unslowed * SLOWED_MUCH {
+            return Ok(samples);
+        }
+        let paced = self.time_optimal().ok();
+        let shorter = paced.filter(|paced| paced.len() < samples.len());
+        Ok(shorter.unwrap_or(samples))
+    }
+
     fn time_optimal(&self) -> Result<Vec<JointVector>, RefusalCause> {
-        let mut ease = vec![USED; self.waypoints.len()];
+        let mut slowing = PathSlowing::none(self.waypoints.len());
         let mut stretch = 1.0;
         let mut worst = f64::INFINITY;
         for round in 0..ROUNDS_LOCAL + ROUNDS_WHOLE {
-            let timing = WaypointTiming::new(self, &ease, stretch)?;
-            let positions = (0..timing.samples + 1).map(|n| timing.position_of_sample(n));
-            let timed = self.sample(positions)?;
+            if round == ROUNDS_LOCAL
+                && let Some(samples) = self.slowed_at_kinks()
+            {
+                return Ok(samples);
+            }
+            let timing = WaypointTiming::new(self, &slowing, stretch)?;
+            let timed = self.sample_timing(&timing)?;
             let before = std::mem::take(&mut worst);
             for (waypoint, ratio) in timed.limit_violations(self.ik, self.tip_limits) {
                 worst = f64::max(worst, ratio);
-                slow_around(&mut ease, waypoint, ratio);
+                slowing.ease_around(waypoint, ratio, EASE_LEAST);
             }
             if worst <= 1.0 + NOISE {
                 return Ok(timed.joints.into_iter().skip(1).collect());
@@ -110,7 +141,31 @@ impl PacedPath<'_> {
         Err(RefusalCause::TooFast { ratio: worst })
     }
 
-    fn single_profile(&self) -> Result<Vec<JointVector>, RefusalCause> {
+    /// Slows a path to any speed where its joints turn abruptly, and only there: a joint comes to its
+    /// limit, or the arm is stretched. `None` if that is not enough.
+    fn slowed_at_kinks(&self) -> Option<Vec<JointVector>> {
+        let mut slowing = PathSlowing::none(self.waypoints.len());
+        for _ in 0..ROUNDS_KINKS {
+            let timing = WaypointTiming::new(self, &slowing, 1.0).ok()?;
+            let timed = self.sample_timing(&timing).ok()?;
+            let violations = timed.limit_violations(self.ik, self.tip_limits);
+            if violations.iter().all(|(_, ratio)| *ratio <= 1.0 + NOISE) {
+                return Some(timed.joints.into_iter().skip(1).collect());
+            }
+            for (waypoint, ratio) in violations {
+                slowing.ease_around(waypoint, ratio, EASE_LEAST_AT_KINKS);
+                slowing.slow_at(waypoint, ratio, &timing.speed_m_s);
+            }
+        }
+        None
+    }
+
+    fn sample_timing(&self, timing: &WaypointTiming) -> Result<TimedPath, RefusalCause> {
+        self.sample((0..timing.samples + 1).map(|n| timing.position_of_sample(n)))
+    }
+
+    /// Returns the samples, and how many there would be if no joint slowed them.
+    fn single_profile(&self) -> Result<(Vec<JointVector>, usize), RefusalCause> {
         let length = self.waypoints.last().map_or(0.0, |waypoint| waypoint.s_m);
         let mut limits = ProfileLimits {
             speed: self.tip_limits.speed_m_s * USED_RAMP,
@@ -118,19 +173,21 @@ impl PacedPath<'_> {
             jerk: self.tip_limits.jerk_m_s3,
         };
         let mut worst = f64::INFINITY;
+        let mut unslowed = None;
         for _ in 0..ROUNDS_LOCAL + ROUNDS_WHOLE {
             let ramp =
                 ScalarProfile::new(length, limits).ok_or(RefusalCause::TooFast { ratio: worst })?;
             let periods = (ramp.duration_s() / PERIOD_S).ceil().max(1.0);
             let samples = to_count(periods);
             RefusalCause::refuse_longer(samples, SAMPLES_MAX)?;
+            let unslowed = *unslowed.get_or_insert(samples);
             let rate = ramp.duration_s() / periods;
             let position = |n| position_at(self.waypoints, ramp.at(n as f64 * rate));
             let timed = self.sample((0..samples + 1).map(position))?;
             let before = worst;
             worst = timed.worst_ratio(self.ik, self.tip_limits);
             if worst <= 1.0 + NOISE {
-                return Ok(timed.joints.into_iter().skip(1).collect());
+                return Ok((timed.joints.into_iter().skip(1).collect(), unslowed));
             }
             if worst > JUMP_RATIO && worst >= before {
                 break;
@@ -201,13 +258,32 @@ fn position_at(waypoints: &[PathWaypoint], s_m: f64) -> (usize, f64) {
     (waypoint, fraction)
 }
 
-fn slow_around(ease: &mut [f64], waypoint: usize, ratio: f64) {
-    if ratio <= 1.0 + NOISE {
-        return;
+impl PathSlowing {
+    fn none(waypoints: usize) -> Self {
+        Self {
+            ease: vec![USED; waypoints],
+            x_max: vec![f64::INFINITY; waypoints],
+        }
     }
-    let first = waypoint.saturating_sub(AROUND);
-    for ease in ease.iter_mut().skip(first).take(2 * AROUND + 1) {
-        *ease = f64::max(*ease / f64::min(ratio * 1.01, 1.5), 0.02);
+
+    /// Lowers the limits around a waypoint.
+    fn ease_around(&mut self, waypoint: usize, ratio: f64, least: f64) {
+        if ratio <= 1.0 + NOISE {
+            return;
+        }
+        let first = waypoint.saturating_sub(AROUND);
+        for ease in self.ease.iter_mut().skip(first).take(2 * AROUND + 1) {
+            *ease = f64::max(*ease / f64::min(ratio * 1.01, 1.5), least);
+        }
+    }
+
+    /// Lowers the speed at a waypoint and the two beside it below the present one.
+    fn slow_at(&mut self, waypoint: usize, ratio: f64, speed_m_s: &[f64]) {
+        let first = waypoint.saturating_sub(1);
+        let all = self.x_max.iter_mut().zip(speed_m_s);
+        for (x_max, speed) in all.skip(first).take(3) {
+            *x_max = f64::min(*x_max, speed * speed / f64::min(ratio * 1.01, 4.0));
+        }
     }
 }
 
@@ -221,8 +297,12 @@ struct WaypointTiming {
 }
 
 impl WaypointTiming {
-    fn new(paced_path: &PacedPath<'_>, ease: &[f64], stretch: f64) -> Result<Self, RefusalCause> {
-        let limits = path_limits(paced_path, ease);
+    fn new(
+        paced_path: &PacedPath<'_>,
+        slowing: &PathSlowing,
+        stretch: f64,
+    ) -> Result<Self, RefusalCause> {
+        let limits = path_limits(paced_path, slowing);
         let speeds_squared = velocity_profile::pace(&limits).into_iter();
         let speed_m_s: Vec<f64> = speeds_squared.map(f64::sqrt).collect();
         let mut time_s = Vec::with_capacity(paced_path.waypoints.len());
@@ -263,7 +343,7 @@ impl WaypointTiming {
 }
 
 /// Returns the limits at each waypoint.
-fn path_limits(paced_path: &PacedPath<'_>, ease: &[f64]) -> PathLimits {
+fn path_limits(paced_path: &PacedPath<'_>, slowing: &PathSlowing) -> PathLimits {
     let PacedPath {
         ik,
         waypoints,
@@ -280,7 +360,8 @@ fn path_limits(paced_path: &PacedPath<'_>, ease: &[f64]) -> PathLimits {
     limits.x_max.reserve(waypoints.len());
     limits.rows.reserve(waypoints.len() * limits.stride);
     let end_m = waypoints.last().map_or(0.0, |waypoint| waypoint.s_m);
-    for ((index, waypoint), ease) in waypoints.iter().enumerate().zip(ease) {
+    let slowing = slowing.ease.iter().zip(&slowing.x_max);
+    for ((index, waypoint), (ease, slowed)) in waypoints.iter().enumerate().zip(slowing) {
         let derivatives = PathDerivatives::at(waypoints, index);
         let from_rest =
             speed_squared_from_rest(waypoint.s_m.min(end_m - waypoint.s_m), tip_limits.jerk_m_s3);
@@ -297,7 +378,7 @@ fn path_limits(paced_path: &PacedPath<'_>, ease: &[f64]) -> PathLimits {
         limits.rows.push(LinearLimit { a: 1.0, b, c });
         limits.rows.push(LinearLimit { a: 1.0, b: -b, c });
         let x_max = x_max * ease * condition_factor(waypoint.condition);
-        limits.x_max.push(x_max.min(from_rest));
+        limits.x_max.push(x_max.min(from_rest).min(*slowed));
     }
     limits
 }

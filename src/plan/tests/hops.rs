@@ -119,6 +119,40 @@ fn a_short_hop_is_low_and_a_long_one_as_high_as_it_can_be_at_no_cost() {
     assert!(peaks_mm[2] > 6.0, "{peaks_mm:?}");
 }
 
+/// The wrist comes to the end of its range over this sheet.
+fn sheet_at_a_joint_limit() -> Scene {
+    let mut scene = so101();
+    scene.surface = sheet(
+        [0.008_786, -0.260_457, 0.037_75],
+        [0.710_086, -0.693_6, -0.121_235],
+        [0.691_82, 0.719_303, -0.063_159],
+    );
+    scene.pens[0].cone_rad = 10_f64.to_radians();
+    scene
+}
+
+/// A tip that stood on the sheet meanwhile would leave a blot.
+#[test]
+fn a_joint_that_comes_to_its_limit_slows_no_more_of_a_hop_than_that_place() {
+    let scene = sheet_at_a_joint_limit();
+    let dots = [
+        [48.87, 40.1],
+        [94.71, 12.57],
+        [55.39, 13.56],
+        [85.02, 35.22],
+    ];
+    let plan = planned(&scene, &dots.map(|[x, y]| stroke(&[[x, y], [x + 0.1, y]])));
+    check(&scene, &scene.rest_rad, &plan.trajectory);
+    assert!(plan.report.margin_least_deg < 0.01);
+    assert!(plan.report.pen_up_s < 8.0, "{} s", plan.report.pen_up_s);
+    assert_eq!(hops(&plan).len(), 3);
+    for (pen, samples) in hops(&plan) {
+        let heights = heights_mm(&scene, &plan, pen, samples).into_iter();
+        let pressed = heights.filter(|(height_mm, _)| *height_mm <= 0.0).count();
+        assert!(pressed < 40, "pressed for {pressed} samples");
+    }
+}
+
 /// Two lines with a wall between them, 5 mm high.
 fn lines_beside_a_wall() -> (Scene, Vec<SheetStroke>, KeepOut) {
     let mut scene = so101();

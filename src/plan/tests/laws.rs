@@ -506,6 +506,34 @@ fn travels_go_over_the_highest_of_what_is_between() {
     }
 }
 
+/// The arm is stretched, and the wrist comes to the end of its range, in four places of this line.
+#[test]
+fn a_line_is_slow_only_where_a_joint_turns_abruptly() {
+    let mut scene = so101();
+    scene.surface = sheet(
+        [-0.030_379, -0.353_161, 0.034_23],
+        [0.658_221, 0.736_208, -0.157_3],
+        [-0.724_821, 0.676_207, 0.131_828],
+    );
+    scene.pens[0].cone_rad = 10_f64.to_radians();
+    let corners = [
+        [0.0, 0.0],
+        [54.66, 0.0],
+        [54.66, 44.89],
+        [0.0, 44.89],
+        [0.0, 0.0],
+    ];
+    let plan = plan_from_rest(&scene, &[stroke(&corners)], Order::AsDrawn);
+    check(&scene, &scene.rest_rad, &plan.trajectory);
+    let drawn_s = plan.report.strokes[0].duration_s;
+    assert!(drawn_s < 25.0, "{drawn_s} s");
+    assert!(
+        plan.report.at_speed_share > 0.6,
+        "{}",
+        plan.report.at_speed_share
+    );
+}
+
 #[test]
 fn the_report_says_how_much_runs_at_the_requested_speed_and_what_limits_it() {
     let mut scene = so101();
