@@ -7,12 +7,8 @@ use super::TorqueLimit;
 use super::check::exceeds;
 use super::execute::ExecutionError;
 use super::unmoved_joint::{UNMOVED_RAD, UnmovedJoint};
-use arm::ArmModel;
+use arm::{ArmModel, LEASH_S};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
-
-/// The goal is never further ahead of the measured joint than this much time at full speed, so
-/// that an arm that loses its host moves no further than that.
-const LEASH: Duration = Duration::from_millis(150);
 
 /// Largest plausible distance of a joint from its goal, as a multiple of its leash.
 const PLAUSIBLE_LEASHES: f64 = 1.25;
@@ -54,6 +50,8 @@ pub(super) struct FollowingErrorMonitor {
 #[derive(Debug)]
 struct MonitoredJoint {
     name: String,
+    /// The goal is never further ahead of the joint than this, so that an arm that loses its host
+    /// moves no further.
     leash_rad: f64,
     /// The servos that turn it.
     servos: Vec<u8>,
@@ -66,7 +64,7 @@ impl FollowingErrorMonitor {
         let joints = arm.limits.velocity_rad_s.iter().enumerate();
         let joints = joints.map(|(joint, fastest)| MonitoredJoint {
             name: arm.joint_name(joint),
-            leash_rad: fastest * LEASH.as_secs_f64(),
+            leash_rad: fastest * LEASH_S,
             servos: arm
                 .servos()
                 .filter(|(index, _)| *index == joint)

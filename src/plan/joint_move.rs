@@ -50,8 +50,8 @@ pub(super) fn plan_joint_move(
 /// Returns the limits of the whole move, its length being 1.
 fn move_limits(arm: &ArmModel, from: &JointVector, to: &JointVector) -> ProfileLimits {
     let joint_limits = &arm.limits;
-    let limits = joint_limits
-        .velocity_rad_s
+    let cruise_rad_s = joint_limits.cruise_rad_s();
+    let limits = cruise_rad_s
         .iter()
         .zip(joint_limits.acceleration_rad_s2.iter());
     let (mut speed, mut acceleration) = (1.0 / PERIOD_S, 1.0 / PERIOD_S / PERIOD_S);

@@ -102,7 +102,7 @@ fn joint_ratio(arm: &ArmModel, [z, a, b, c]: &[&JointVector; 4]) -> f64 {
         let ratios = values.zip(limits, |value, limit| value.abs() / limit);
         ratios.iter().copied().fold(0.0, f64::max)
     };
-    let speed = largest(&now, &limits.velocity_rad_s);
+    let speed = largest(&now, &limits.cruise_rad_s());
     (speed * speed)
         .max(largest(&change, &limits.acceleration_rad_s2))
         .max(largest(&jerk, &limits.jerk_rad_s3))

@@ -110,7 +110,8 @@ fn rise_s(scene: &Scene, pen: usize, limits: TipLimits) -> f64 {
 fn joints_s(scene: &Scene, from: &JointVector, to: &JointVector) -> f64 {
     let limits = &scene.arm.limits;
     let turns = from.zip(to, |from, to| (to - from).abs());
-    let speeds = turns.iter().zip(limits.velocity_rad_s.iter());
+    let cruise_rad_s = limits.cruise_rad_s();
+    let speeds = turns.iter().zip(cruise_rad_s.iter());
     let rises = limits
         .acceleration_rad_s2
         .iter()

@@ -232,7 +232,7 @@ fn nearest_limit(scene: &Scene, window: &[JointVector], mut largest: (f64, usize
     let speed = b.zip(c, |b, c| (c - b) / PERIOD_S);
     let before = a.zip(b, |a, b| (b - a) / PERIOD_S);
     let change = before.zip(&speed, |before, now| (now - before) / PERIOD_S);
-    let speed_ratios = speed.zip(&limits.velocity_rad_s, |v, limit| v.abs() / limit);
+    let speed_ratios = speed.zip(&limits.cruise_rad_s(), |v, limit| v.abs() / limit);
     let acceleration_ratios = change.zip(&limits.acceleration_rad_s2, |a, limit| a.abs() / limit);
     let ratios = speed_ratios.zip(&acceleration_ratios, f64::max);
     for (joint, ratio) in ratios.iter().enumerate() {

@@ -352,6 +352,7 @@ fn path_limits(paced_path: &PacedPath<'_>, slowing: &PathSlowing) -> PathLimits 
     } = *paced_path;
     let joints = ik.arm.dof();
     let joint_limits = &ik.arm.limits;
+    let cruise_rad_s = joint_limits.cruise_rad_s();
     let mut limits = PathLimits {
         s: waypoints.iter().map(|waypoint| waypoint.s_m).collect(),
         stride: joints + 2,
@@ -369,7 +370,7 @@ fn path_limits(paced_path: &PacedPath<'_>, slowing: &PathSlowing) -> PathLimits 
         let mut x_max = tip_limits.speed_m_s.powi(2).min(bend_limit);
         for joint in 0..joints {
             let (a, b) = (derivatives.first[joint], derivatives.second[joint]);
-            x_max = x_max.min((joint_limits.velocity_rad_s[joint] / a.abs().max(1e-9)).powi(2));
+            x_max = x_max.min((cruise_rad_s[joint] / a.abs().max(1e-9)).powi(2));
             let c = joint_limits.acceleration_rad_s2[joint] * ease;
             limits.rows.push(LinearLimit { a, b, c });
         }

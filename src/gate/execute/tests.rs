@@ -93,6 +93,103 @@ fn the_braked_goal_is_ahead_only_while_going_forward() {
     }
 }
 
+/// A servo on its way to a goal, which it brakes for with its largest acceleration.
+struct FollowingJoint {
+    at_rad: f64,
+    speed_rad_s: f64,
+}
+
+impl FollowingJoint {
+    fn follow(&mut self, goal_rad: f64, acceleration_rad_s2: f64, seconds: f64) {
+        const STEPS: u32 = 10;
+        let step_s = seconds / f64::from(STEPS);
+        for _ in 0..STEPS {
+            let error_rad = goal_rad - self.at_rad;
+            let braking = (2.0 * acceleration_rad_s2 * error_rad.abs()).sqrt();
+            let demand = braking.min(error_rad.abs() / 0.02).copysign(error_rad);
+            let change = acceleration_rad_s2 * step_s;
+            self.speed_rad_s += (demand - self.speed_rad_s).clamp(-change, change);
+            self.at_rad += self.speed_rad_s * step_s;
+        }
+    }
+}
+
+/// Swings one joint through most of its range, as fast as the tip may be. Returns its greatest planned
+/// share of its speed limit, and the number of samples and of ticks; `None` where something is in the
+/// way.
+fn swing(scene: &Arc<Scene>, joint: usize) -> Option<(f64, usize, usize)> {
+    let limits = &scene.arm.limits;
+    let pose = |end: &JointVector, inside_rad: f64| {
+        let angle = end.get(joint).unwrap() + inside_rad;
+        scene
+            .ready_rad
+            .map(|of, q| if of == joint { angle } else { q })
+    };
+    let (from, to) = (pose(&limits.lower_rad, 0.1), pose(&limits.upper_rad, -0.1));
+    let plan = plan::go_to(scene, &from, &[to], &plan::SilentObserver);
+    let trajectory = plan.ok()?.trajectory;
+    let period_s = trajectory.period.as_secs_f64();
+    let steps = trajectory.samples.windows(2).map(|pair| match pair {
+        [a, b] => a.distance_max(b) / period_s,
+        _ => 0.0,
+    });
+    let fastest_share = steps.fold(0.0, f64::max) / limits.velocity_rad_s.get(joint).unwrap();
+    let mut joints: Vec<_> = (trajectory.samples.first().unwrap().iter())
+        .map(|q| FollowingJoint {
+            at_rad: *q,
+            speed_rad_s: 0.0,
+        })
+        .collect();
+    let read = |joints: &[FollowingJoint]| {
+        JointVector::from_slice(&joints.iter().map(|joint| joint.at_rad).collect::<Vec<_>>())
+    };
+    let mut execution = begin(scene, &trajectory);
+    let (mut now, mut ticks) = (ClockInstant::ZERO, 0);
+    let mut measured = reading(read(&joints), now);
+    loop {
+        now = now.after(trajectory.period);
+        match execution.next(&measured, now).unwrap() {
+            ExecutionStep::Finished => {
+                return Some((fastest_share, trajectory.samples.len(), ticks));
+            }
+            ExecutionStep::Go(_) | ExecutionStep::Hold => ticks += 1,
+        }
+        assert!(ticks < 10_000);
+        // The next tick knows of what was read before this one's goal was followed.
+        measured = reading(read(&joints), now);
+        let goals = execution
+            .goal_rad()
+            .iter()
+            .zip(limits.acceleration_rad_s2.iter());
+        for (joint, (goal, hardest)) in joints.iter_mut().zip(goals) {
+            joint.follow(*goal, *hardest, period_s);
+        }
+    }
+}
+
+#[test]
+fn a_goal_never_waits_for_a_joint_that_follows() {
+    for name in ["default", "two_pens", "bottle"] {
+        let scene = SceneLibrary::new(None).scene(name, None).unwrap();
+        let mut scene = Scene::clone(&scene);
+        scene.limits.travel_mm_s = 250.0;
+        let scene = Arc::new(scene);
+        let mut fastest_share = 0.0_f64;
+        for joint in 0..scene.arm.dof() {
+            let Some((share, samples, ticks)) = swing(&scene, joint) else {
+                continue;
+            };
+            fastest_share = fastest_share.max(share);
+            assert_eq!(
+                ticks,
+                samples - 1,
+                "{name}, joint {joint}, {share} of its speed"
+            );
+        }
+        assert!(fastest_share > 0.5, "{name}: {fastest_share}");
+    }
+}
+
 #[test]
 fn a_move_back_brakes_in_time_for_its_end() {
     let until = sample_in_stroke() as f64;

@@ -260,7 +260,7 @@ fn bound_s(scene: &Scene, plan: &Plan, samples: std::ops::Range<usize>, rises: f
     };
     let joints_s = (0..scene.arm.dof()).map(|joint| {
         let limits = [
-            &limits.velocity_rad_s,
+            &limits.cruise_rad_s(),
             &limits.acceleration_rad_s2,
             &limits.jerk_rad_s3,
         ];
