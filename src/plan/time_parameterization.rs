@@ -60,6 +60,10 @@ const USED: f64 = 0.97;
 const USED_RAMP: f64 = 0.999;
 /// Rounds of slowing where a joint turns abruptly, in between.
 const ROUNDS_KINKS: usize = 24;
+/// Number of times that the path is halved there, so that only hundredths of a millimetre are slow.
+const HALVINGS: usize = 5;
+/// The joints turn abruptly where the tip has to be slower than this fraction of its speed.
+const KINK_SHARE: f64 = 0.25;
 /// A ramp that takes this many times as long as without the joints' limits is slowed by one place.
 const SLOWED_MUCH: usize = 2;
 /// Number of stations eased on each side of a sample that violates a limit.
@@ -106,7 +110,7 @@ impl PacedPath<'_> {
         if samples.len() < unslowed * SLOWED_MUCH {
             return Ok(samples);
         }
-        let paced = self.time_optimal().ok();
+        let paced = self.slowed_at_kinks().or_else(|| self.time_optimal().ok());
         let shorter = paced.filter(|paced| paced.len() < samples.len());
         Ok(shorter.unwrap_or(samples))
     }
@@ -144,10 +148,20 @@ impl PacedPath<'_> {
     /// Slows a path to any speed where its joints turn abruptly, and only there: a joint comes to its
     /// limit, or the arm is stretched. `None` if that is not enough.
     fn slowed_at_kinks(&self) -> Option<Vec<JointVector>> {
-        let mut slowing = PathSlowing::none(self.waypoints.len());
+        let waypoints = self.refined_at_kinks().ok()?;
+        let paced_path = PacedPath {
+            waypoints: &waypoints,
+            ..*self
+        };
+        let mut slowing = PathSlowing::none(waypoints.len());
+        for (index, x_max) in slowing.x_max.iter_mut().enumerate() {
+            if paced_path.is_kink(index) {
+                *x_max = (paced_path.kink_m_s(index) / 2.0).powi(2);
+            }
+        }
         for _ in 0..ROUNDS_KINKS {
-            let timing = WaypointTiming::new(self, &slowing, 1.0).ok()?;
-            let timed = self.sample_timing(&timing).ok()?;
+            let timing = WaypointTiming::new(&paced_path, &slowing, 1.0).ok()?;
+            let timed = paced_path.sample_timing(&timing).ok()?;
             let violations = timed.limit_violations(self.ik, self.tip_limits);
             if violations.iter().all(|(_, ratio)| *ratio <= 1.0 + NOISE) {
                 return Some(timed.joints.into_iter().skip(1).collect());
@@ -158,6 +172,67 @@ impl PacedPath<'_> {
             }
         }
         None
+    }
+
+    /// Returns the waypoints, with more of them where the joints turn abruptly.
+    fn refined_at_kinks(&self) -> Result<Vec<PathWaypoint>, RefusalCause> {
+        let mut waypoints = self.waypoints.to_vec();
+        for _ in 0..HALVINGS {
+            let coarse = PacedPath {
+                waypoints: &waypoints,
+                ..*self
+            };
+            let mut finer = Vec::with_capacity(2 * waypoints.len());
+            for (index, pair) in waypoints.windows(2).enumerate() {
+                finer.push(pair[0]);
+                if coarse.is_kink(index) || coarse.is_kink(index + 1) {
+                    finer.push(self.midpoint(&pair[0], &pair[1])?);
+                }
+            }
+            finer.extend(waypoints.last());
+            waypoints = finer;
+        }
+        Ok(waypoints)
+    }
+
+    /// Returns whether the joints turn so abruptly at a waypoint that the tip has to be slow.
+    fn is_kink(&self, index: usize) -> bool {
+        self.kink_m_s(index) < KINK_SHARE * self.tip_limits.speed_m_s
+    }
+
+    /// Returns the speed of the tip at which the joints' turn at a waypoint takes all of a joint's jerk.
+    fn kink_m_s(&self, index: usize) -> f64 {
+        let Some([a, b, c]) = index
+            .checked_sub(1)
+            .and_then(|first| self.waypoints.get(first..first + 3))
+        else {
+            return f64::INFINITY;
+        };
+        let slope = |from: &PathWaypoint, to: &PathWaypoint| {
+            let length_m = (to.s_m - from.s_m).max(1e-12);
+            to.q.zip(&from.q, |to, from| (to - from) / length_m)
+        };
+        let turn = slope(b, c).zip(&slope(a, b), |after, before| (after - before).abs());
+        let jerk_rad_s3 = &self.ik.arm.limits.jerk_rad_s3;
+        let speeds = turn.zip(jerk_rad_s3, |turn, jerk| jerk * PERIOD_S * PERIOD_S / turn);
+        speeds.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    fn midpoint(
+        &self,
+        from: &PathWaypoint,
+        to: &PathWaypoint,
+    ) -> Result<PathWaypoint, RefusalCause> {
+        let (q, point_m) = self.between(from, to, 0.5)?;
+        let from_t = if from.piece == to.piece { from.t } else { 0.0 };
+        Ok(PathWaypoint {
+            t: f64::midpoint(from_t, to.t),
+            s_m: f64::midpoint(from.s_m, to.s_m),
+            point_m,
+            q,
+            condition: self.ik.arm.chain.condition(&q, &self.ik.tip),
+            ..*to
+        })
     }
 
     fn sample_timing(&self, timing: &WaypointTiming) -> Result<TimedPath, RefusalCause> {

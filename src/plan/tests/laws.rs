@@ -526,7 +526,7 @@ fn a_line_is_slow_only_where_a_joint_turns_abruptly() {
     let plan = plan_from_rest(&scene, &[stroke(&corners)], Order::AsDrawn);
     check(&scene, &scene.rest_rad, &plan.trajectory);
     let drawn_s = plan.report.strokes[0].duration_s;
-    assert!(drawn_s < 25.0, "{drawn_s} s");
+    assert!(drawn_s < 12.0, "{drawn_s} s");
     assert!(
         plan.report.at_speed_share > 0.6,
         "{}",
