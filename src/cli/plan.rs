@@ -286,6 +286,7 @@ impl DesignReport {
                 self.add_figures(&plan.report);
                 self.set("plan_hash", plan.hash.clone());
                 self.lines.extend(figure_lines(&plan.report));
+                self.add_limit_note(&plan.report);
                 if !is_flat {
                     self.set("stretch_max", rounded(plan.report.stretch_max));
                     self.lines.push(plan.report.stretch_text());
@@ -302,6 +303,17 @@ impl DesignReport {
             self.lines.push(format!("refused: {}", group.words()));
         }
         Ok(())
+    }
+
+    /// Adds a note where a joint comes to the end of its range.
+    fn add_limit_note(&mut self, report: &PlanReport) {
+        let Some(note) = report.limit_note() else {
+            return;
+        };
+        self.lines.push(format!("note: {note}"));
+        if let Some(Value::Array(notes)) = self.facts.get_mut("notes") {
+            notes.push(note.into());
+        }
     }
 
     /// Adds the figures of a plan that are facts of the result.

@@ -64,6 +64,18 @@ impl PlanReport {
         }
     }
 
+    /// Names the joint that comes to the end of its range, where the tip slows down, and what helps;
+    /// `None` if none does.
+    #[must_use]
+    pub fn limit_note(&self) -> Option<String> {
+        let joint = Some(&self.margin_least_joint).filter(|joint| !joint.is_empty())?;
+        (self.margin_least_deg < AT_LIMIT_DEG).then(|| {
+            format!(
+                "{joint} comes to the end of its range, where the tip slows down: move or turn the sheet, or tilt the pen otherwise in its holder"
+            )
+        })
+    }
+
     /// Returns the number of strokes, in words.
     #[must_use]
     pub fn strokes_text(&self) -> String {
@@ -98,6 +110,9 @@ pub struct StrokeReport {
 
 /// Speeds down to this fraction of the requested one count as the requested speed.
 const AT_SPEED: f64 = 0.95;
+
+/// A joint this near to the end of its range is at it.
+const AT_LIMIT_DEG: f64 = 0.01;
 
 /// Finishes the plan of a motion that leaves no ink.
 pub(super) fn without_ink(builder: TrajectoryBuilder<'_>) -> Result<Plan, PlanError> {

@@ -81,6 +81,7 @@ fn plan_parts(scene: &Scene, plan: &Plan) -> Vec<String> {
         report.margin_least_joint,
         tenth(report.margin_least_deg)
     ));
+    parts.extend(report.limit_note());
     parts
 }
 

@@ -557,6 +557,7 @@ fn the_report_says_how_much_runs_at_the_requested_speed_and_what_limits_it() {
             report.limiting_joint
         );
         assert!((0.0..=1.001).contains(&report.limiting_ratio));
+        assert_eq!(report.limit_note(), None);
     }
 }
 
