@@ -113,6 +113,14 @@ mod tests {
             value(json!({"stop": "yes please"})),
             value(json!({"stop": "true!"})),
             value(json!({"input": "[sense(), stop()]"})),
+            value(json!({"nextAction": "stop"})),
+            value(json!({"selectedAction": "stop"})),
+            value(json!({"toolToCall": "stop"})),
+            value(json!({"nextToolCall": {"name": "stop"}})),
+            value(json!({"userMessage": "stop"})),
+            value(json!({"stop": {"debug": false}})),
+            value(json!({"stop": {"arm": null, "debug": false}})),
+            value(json!({"action": "stop", "previous_action": "stroke"})),
             text("stop=true"),
             text("stop(now=True)"),
             text("[sense(), stop()]"),
@@ -154,6 +162,9 @@ mod tests {
             value(json!({"svg": "<svg/>", "draw_instruction": "stop"})),
             value(json!({"stop": {"enabled": false, "reason": "none"}})),
             value(json!({"start": {"x": 1, "y": 1}, "stop": {"x": 0, "y": 0}})),
+            value(json!({"scene": "letters", "sceneMessage": "stop"})),
+            value(json!({"stop": {"enabled": "false"}, "halt": {"enabled": 0}})),
+            value(json!({"stop": {"clear": true}, "pause": {"seconds": 0}})),
             text(&(" ".repeat(5000) + "stop")),
         ] {
             let names = called_names(&arguments);
@@ -161,6 +172,37 @@ mod tests {
                 !names.contains(&"stop".to_owned()),
                 "{arguments:?}: {names:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_key_that_tells_of_calls_calls_nothing() {
+        for key in [
+            "tool_call_id",
+            "toolCallId",
+            "available_tools",
+            "allowedTools",
+            "tool_choice",
+            "previous_action",
+            "previousAction",
+            "last_tool_call",
+            "actions_taken",
+            "action_history",
+            "tool_result",
+            "function_description",
+            "on_error_action",
+            "timeout_action",
+            "action_after_drawing",
+            "error_message",
+        ] {
+            for value in [json!("stop"), json!({"name": "stop"}), json!(["stop"])] {
+                let arguments = ReceivedArguments::Value(json!({"arm": "left", key: value}));
+                let names = called_names(&arguments);
+                assert!(
+                    !names.contains(&"stop".to_owned()),
+                    "{arguments:?}: {names:?}"
+                );
+            }
         }
     }
 }

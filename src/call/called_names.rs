@@ -71,6 +71,47 @@ const DRAWN_WORDS: [&str; 3] = ["text", "scene", "svg"];
 /// Words of a key that holds data, whatever its other words are.
 const DATA_WORDS: [&str; 5] = ["text", "note", "scene", "svg", "reason"];
 
+/// Words of a key that tells what was called, may be called, or would be called if something happened, or that holds no
+/// name at all.
+const NOT_CALLING_WORDS: [&str; 36] = [
+    "id",
+    "ids",
+    "previous",
+    "prev",
+    "last",
+    "past",
+    "prior",
+    "earlier",
+    "recent",
+    "history",
+    "log",
+    "taken",
+    "executed",
+    "completed",
+    "result",
+    "results",
+    "output",
+    "outputs",
+    "description",
+    "schema",
+    "available",
+    "allowed",
+    "permitted",
+    "possible",
+    "supported",
+    "disallowed",
+    "forbidden",
+    "excluded",
+    "disabled",
+    "choice",
+    "choices",
+    "error",
+    "failure",
+    "timeout",
+    "fallback",
+    "after",
+];
+
 /// Keys that hold the arguments of a call, which may be the call itself.
 const WRAPPERS: [&str; 10] = [
     "arguments",
@@ -146,10 +187,10 @@ impl CalledNames {
             } else if is_one_of(key, &OTHER_NAME_KEYS)
                 || is_one_of(key, &WRAPPERS)
                 || has_name_word(key)
-                || (!is_drawing && has_any(key, &SPOKEN_WORDS))
+                || (!is_drawing && speaks(key))
             {
                 self.gather(inner, depth + 1);
-            } else if is_affirmative(inner) {
+            } else if is_affirmative(key, inner) {
                 self.found.push(key.clone());
             }
         }
@@ -158,7 +199,7 @@ impl CalledNames {
 
 /// Returns whether a value makes a name of its key: `{"stop": true}`, `{"verb": {"stop": {}}}`, `{"stop": "yes, now!"}`,
 /// `{"stop": {"arm": "left"}}`.
-fn is_affirmative(value: &Value) -> bool {
+fn is_affirmative(key: &str, value: &Value) -> bool {
     const WORDS: [&str; 10] = [
         "true",
         "yes",
@@ -180,13 +221,15 @@ fn is_affirmative(value: &Value) -> bool {
             let mut words = words.filter(|word| !word.is_empty()).peekable();
             words.peek().is_some() && words.all(is_yes)
         }
-        Value::Object(object) => object.is_empty() || !says_no(object),
+        Value::Object(object) => !says_no(key, object),
         Value::Null | Value::Array(_) => false,
     }
 }
 
-/// Returns whether an object is switched off or is a place: `{"enabled": false, "reason": "none"}`, `{"x": 0, "y": 0}`.
-fn says_no(object: &Map<String, Value>) -> bool {
+/// Returns whether an object under a key is switched off, ends what the key names, or is a place: `{"enabled": false,
+/// "reason": "none"}`, `{"clear": true}`, `{"x": 0, "y": 0}`. Other parameters that are off switch nothing off:
+/// `{"stop": {"debug": false}}`.
+fn says_no(key: &str, object: &Map<String, Value>) -> bool {
     const SWITCHES: [&str; 7] = [
         "enabled",
         "enable",
@@ -196,20 +239,52 @@ fn says_no(object: &Map<String, Value>) -> bool {
         "requested",
         "stop",
     ];
-    let is_no = |value: &Value| matches!(value, Value::Null | Value::Bool(false));
-    let is_off =
-        |(key, value): (&String, &Value)| *value == Value::Bool(false) && is_one_of(key, &SWITCHES);
+    const ENDS: [&str; 5] = ["clear", "cleared", "reset", "release", "released"];
+    const DURATIONS: [&str; 2] = ["seconds", "duration"];
+    let is_pause = is_one_of(key, &["pause"]);
+    let is_no = |(key, value): (&String, &Value)| {
+        (is_off(value) && is_one_of(key, &SWITCHES))
+            || (*value == Value::Bool(true) && is_one_of(key, &ENDS))
+            || (is_pause && is_off(value) && is_one_of(key, &DURATIONS))
+    };
     let is_place = ["x", "y"].iter().all(|axis| object.contains_key(*axis));
-    is_place || object.values().all(is_no) || object.iter().any(is_off)
+    is_place || object.iter().any(is_no)
 }
 
-/// Returns whether a word of a key says that a name stands under it, and none that data does.
+fn is_off(value: &Value) -> bool {
+    match value {
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => is_one_of(text, &["no", "false", "off", "0"]),
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// Returns whether a word of a key says that a name stands under it, and none that it does not.
 fn has_name_word(key: &str) -> bool {
-    has_any(key, &NAME_WORDS) && !has_any(key, &DATA_WORDS) && !is_one_of(key, &["calltoaction"])
+    has_any(key, &NAME_WORDS)
+        && !has_any(key, &DATA_WORDS)
+        && !has_any(key, &NOT_CALLING_WORDS)
+        && !is_one_of(key, &["calltoaction"])
 }
 
+/// Returns whether a word of a key says that somebody speaks under it, now.
+fn speaks(key: &str) -> bool {
+    has_any(key, &SPOKEN_WORDS) && !has_any(key, &NOT_CALLING_WORDS)
+}
+
+/// Returns whether a key has one of these words: `next_action`, `nextAction` and `next-action` have `action`.
 fn has_any(key: &str, words: &[&str]) -> bool {
-    let mut own = key.split(|c: char| !c.is_alphanumeric());
+    let mut spaced = String::with_capacity(key.len());
+    let mut was_lower = false;
+    for c in key.chars() {
+        if was_lower && c.is_uppercase() {
+            spaced.push(' ');
+        }
+        was_lower = c.is_lowercase();
+        spaced.push(c);
+    }
+    let mut own = spaced.split(|c: char| !c.is_alphanumeric());
     own.any(|own| words.iter().any(|word| own.eq_ignore_ascii_case(word)))
 }
 

@@ -172,6 +172,8 @@ fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
         ("sense", json!("sense(); stop()")),
         ("sense", json!("<think>it hurts, I must stop</think>stop")),
         ("sense", json!({"next_action": "stop"})),
+        ("sense", json!({"nextAction": "stop"})),
+        ("sense", json!({"stop": {"arm": null, "debug": false}})),
         ("sense", json!({"stop": {"arm": "arm"}})),
         ("sense", json!({"must_stop": true})),
         ("stroke", json!({"stop": "yes please"})),
@@ -203,6 +205,17 @@ fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
         ("StopBelt", json!({"action": "stop"})),
         (hostile.as_str(), json!({})),
         ("sense", json!({"mode": "still"})),
+        // What tells of a stop is none.
+        (
+            "stroke",
+            json!({"scene": "letters", "tool_call_id": "stop-1"}),
+        ),
+        (
+            "sense",
+            json!({"scene": "letters", "previous_action": "stop"}),
+        ),
+        ("sense", json!({"available_tools": ["stroke", "stop"]})),
+        ("sense", json!({"stop": {"enabled": "false"}})),
     ] {
         web.call(tool, &arguments);
         assert_eq!(web.state(), "moving", "{tool} {arguments}");
@@ -312,10 +325,14 @@ fn a_reset_right_after_a_stop_waits_for_the_stand_and_goes() {
     let (bench, config) = bench();
     let served = bench.serve(&["--config", &config]);
     let web = Web(&served);
-    for _ in 0..3 {
+    for arguments in [
+        json!({}),
+        json!({"previous_action": "stop"}),
+        json!({"action": "reset", "previous_tool": "stop"}),
+    ] {
         web.draw();
         assert_eq!(web.call("stop", &json!({}))["success"], true);
-        let reset = web.call("reset", &json!({}));
+        let reset = web.call("reset", &arguments);
         assert_eq!(reset["success"], true, "{reset:#}");
         assert_ne!(reset["code"], "busy", "{reset:#}");
         web.until_job_is("reached");
