@@ -3,15 +3,18 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::Parser as _;
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser as _};
 
 use super::command::Cli;
 use super::given_options::quoted_for_shell;
-use catalogue::says_stop;
+use catalogue::{says_stop, words_of};
 
-/// Parts of a word that asks for an emergency stop.
+/// Beginnings of words for an emergency stop.
 const EMERGENCY: [&str; 2] = ["emergency", "estop"];
+
+/// Beginnings of words that end a stop, as letters alone: `clear-stop`.
+const ENDS: [&str; 5] = ["clear", "reset", "end", "release", "resume"];
 
 /// Beginnings of words that deny a stop, as letters alone. `notstop` is none: a `Not-Stopp` is an emergency stop in German.
 const DENIALS: [&str; 6] = ["dont", "donot", "never", "nostop", "nohalt", "nonstop"];
@@ -36,6 +39,11 @@ pub(super) fn of(line: &[OsString]) -> Option<Result<Cli, clap::Error>> {
             continue;
         }
         let text = word.to_string_lossy().into_owned();
+        let is_stop_word = |word: &OsString| is_stop(&word.to_string_lossy());
+        // With a stop behind it the line means a stop after all.
+        if verb.is_none() && ends_stop(&text) && !after.iter().any(is_stop_word) {
+            return Some(Err(no_such_end(&text)));
+        }
         if verb.is_none() && is_stop(&text) {
             verb = Some(text);
         } else if text.trim_start_matches('-') == "fleet" {
@@ -49,7 +57,7 @@ pub(super) fn of(line: &[OsString]) -> Option<Result<Cli, clap::Error>> {
     }
     let verb = verb?;
     let not_stopped = not_stopped(&left_out);
-    if is_emergency(&verb) || left_out.iter().any(|word| is_emergency(word)) {
+    if is_emergency(&verb) || left_out.iter().any(|word| asks_for_emergency(word)) {
         command = match command {
             "stop" => "estop",
             fleet if options.iter().any(|option| option == "--emergency") => fleet,
@@ -90,6 +98,24 @@ fn is_stop(word: &str) -> bool {
     }
 }
 
+/// Returns whether a word means the end of a stop, which no command is called: `clear-stop`, `releaseTheStop`.
+fn ends_stop(word: &str) -> bool {
+    const STOPS: [&str; 4] = ["stop", "estop", "emergency", "emergencystop"];
+    let letters = letters(word);
+    ENDS.iter().any(|end| {
+        let ended = letters.strip_prefix(end);
+        ended.is_some_and(|stop| STOPS.contains(&stop.strip_prefix("the").unwrap_or(stop)))
+    })
+}
+
+/// Returns the error that tells a person who wants to end a stop how that is done.
+fn no_such_end(word: &str) -> clap::Error {
+    let message = format!(
+        "there is no command `{word}`, and nothing was stopped: `steadyhand clear` ends an emergency stop, `steadyhand reset` ends any other stop and brings the arm to rest, and `steadyhand resume` continues a held motion"
+    );
+    Cli::command().error(ErrorKind::InvalidSubcommand, message)
+}
+
 /// Returns whether a word ends as a file's name does, such as `bus-stop.svg`.
 fn is_file(word: &str) -> bool {
     let extension = Path::new(word).extension().unwrap_or_default();
@@ -103,9 +129,23 @@ pub(super) fn letters(word: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
+/// Returns whether one of a word's own words is for an emergency stop: `robot-estop`, `e-stop`; `please-stop` has none.
 fn is_emergency(word: &str) -> bool {
-    let letters = letters(word);
-    EMERGENCY.iter().any(|part| letters.contains(part))
+    let words = words_of(word);
+    let mut pairs = words.windows(2);
+    let is_one = |word: &String| EMERGENCY.iter().any(|start| word.starts_with(start));
+    letters(word) == "estop"
+        || words.iter().any(is_one)
+        || pairs.any(|pair| matches!(pair, [e, stop] if e == "e" && stop.starts_with("stop")))
+}
+
+/// Returns whether a word behind a stop asks for an emergency stop: an option that names one, or a word for one and no more, as
+/// others may be the name of something: `--scene estop_demo`.
+fn asks_for_emergency(word: &str) -> bool {
+    let name = word.split('=').next().unwrap_or_default();
+    is_emergency(name)
+        && (name.starts_with('-')
+            || ["estop", "emergency", "emergencystop"].contains(&&*letters(name)))
 }
 
 /// Says that another node was not stopped, if words that were left out may name one.
@@ -241,6 +281,58 @@ mod tests {
             "emergency",
         ] {
             assert!(stop_of(line).unwrap().0, "{line}");
+        }
+    }
+
+    #[test]
+    fn letters_of_two_words_make_no_emergency_stop() {
+        for line in [
+            "please-stop",
+            "node-stop",
+            "the-stop",
+            "stop the-stop",
+            "stop --scene estop_demo",
+            "stop --scene=estop_demo",
+        ] {
+            assert!(!stop_of(line).unwrap().0, "{line}");
+        }
+        assert!(!stop_of("--clear-stop STOP").unwrap().0);
+        for line in [
+            "robot-estop",
+            "EStop",
+            "e.s.t.o.p",
+            "stop --e-stop",
+            "stop --emergency=now",
+        ] {
+            assert!(stop_of(line).unwrap().0, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_stop_is_no_stop_and_its_commands_are_named() {
+        for line in [
+            "clear-stop",
+            "reset-stop",
+            "end-stop",
+            "release-stop",
+            "resume-stop",
+            "clear-estop",
+            "reset_the_stop now",
+            "ClearStop",
+            "release-emergency-stop",
+        ] {
+            let words = std::iter::once("steadyhand").chain(line.split(' '));
+            let words: Vec<OsString> = words.map(OsString::from).collect();
+            let error = of(&words).unwrap().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidSubcommand, "{line}");
+            let told = error.to_string();
+            for part in [
+                "nothing was stopped",
+                "`steadyhand clear`",
+                "`steadyhand reset`",
+            ] {
+                assert!(told.contains(part), "{told}");
+            }
         }
     }
 
