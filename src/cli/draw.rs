@@ -328,19 +328,17 @@ impl DrawCommand<'_> {
         let given = given_options::text(self.options);
         let at = self.at_words();
         let before = before.iter().map(|command| format!("{command}{at}"));
+        let address = given_options::addressing_text(self.options);
         let resets = self.door.own().map(|node| node.resets_at_next_start());
         Some(match (resets, keeps_jobs(self.options)) {
             (None, _) => format!(
                 "what is left: {}`steadyhand {given}{last}{at}`",
-                each_then(before, "")
+                each_then(before, &address)
             ),
-            (Some(resets), true) if !resets.is_empty() => {
-                let address = given_options::addressing_text(self.options);
-                format!(
-                    "what is left: start a node that stays, in another terminal, with `steadyhand {given}serve`, then {}`steadyhand {address}{last}`",
-                    each_then(resets.into_iter(), &address)
-                )
-            }
+            (Some(resets), true) if !resets.is_empty() => format!(
+                "what is left: start a node that stays, in another terminal, with `steadyhand {given}serve`, then {}`steadyhand {address}{last}`",
+                each_then(resets.into_iter(), &address)
+            ),
             (Some(_), true) => format!("what is left: `steadyhand {given}{last}`"),
             (Some(_), false) => "what is left cannot be resumed: this simulated arm ends with the command; --state DIR keeps its jobs".to_owned(),
         })

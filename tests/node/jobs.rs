@@ -460,7 +460,7 @@ fn of_a_drawing_that_is_complete_nothing_is_resumed() {
 fn stopped_drawing(bench: &Bench, design: &str, stop: &[&str]) -> (String, String) {
     let mut drawing = support::Running(
         bench
-            .command(&["draw", design, "--size", "60mm"])
+            .command(&["--state", &bench.state(), "draw", design, "--size", "60mm"])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -507,10 +507,10 @@ fn a_drawing_that_another_displaces_is_named_before_and_after() {
     let (house, other) = (house.display().to_string(), other.display().to_string());
     let _served = bench.serve(&["--state", &bench.state()]);
     let (left, reply) = stopped_drawing(&bench, &house, &[]);
-    assert!(
-        reply.contains("what is left: `steadyhand reset`"),
-        "{reply}"
-    );
+    // Each command means this node, whatever others run.
+    let at = format!("--state {}", bench.state());
+    let rest = format!("`steadyhand {at} reset`, then `steadyhand {at} draw --resume`");
+    assert!(reply.contains(&format!("what is left: {rest}")), "{reply}");
     assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
     let run = |args: &[&str]| {
         let output = bench.run(args);
@@ -563,10 +563,9 @@ fn a_tool_call_says_whose_drawing_it_displaces() {
     let served = bench.serve(&["--state", &bench.state()]);
     let (left, reply) = stopped_drawing(&bench, &house, &["estop"]);
     // The advised commands are the allowed ones.
-    assert!(
-        reply.contains("what is left: `steadyhand clear`, then `steadyhand reset`"),
-        "{reply}"
-    );
+    let at = format!("--state {}", bench.state());
+    let rest = format!("`steadyhand {at} clear`, then `steadyhand {at} reset`");
+    assert!(reply.contains(&format!("what is left: {rest}")), "{reply}");
     assert_eq!(bench.run(&["clear"]).status.code(), Some(0));
     assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
     let call = |arguments: &str| {
