@@ -13,12 +13,11 @@ use base::wording::millimetres;
 use calib::CalibrationStore;
 use caller::TokenStore;
 use config::{ArmEntry, ForgivenessSetting, NodeFile, SIMULATOR_PORT};
-use job::{JobStoreError, NodeIdentity};
+use job::JobStoreError;
 use link::serial::SerialLink;
 use node::{open, peers, state_folder, tls_identity};
 use plan::{self, SilentObserver};
 use scene::{Scene, SceneLibrary};
-use tools::{NodeStorage, NodeStorageError};
 
 /// Results of the checks, good and wrong.
 #[derive(Default)]
@@ -123,8 +122,9 @@ fn check_private(path: &Path) -> anyhow::Result<String> {
 }
 
 fn check_folders(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
-    match state_folder::folder(args, file) {
-        Ok(folder) => check_state(&folder, file, findings),
+    match state_folder::place(args, file) {
+        Ok(folder) if folder.exists() => check_state(&folder, findings),
+        Ok(folder) => findings.note("state", check_can_be_made(&folder)),
         Err(error) => findings.note("state", Err(error)),
     }
     if let Some(output) = args.output.as_ref().or(file.output.as_ref()) {
@@ -145,24 +145,43 @@ fn check_writable(folder: &Path) -> anyhow::Result<String> {
         })
 }
 
-/// Opens everything in a state folder as the node does that is started on it.
-fn check_state(folder: &Path, file: &NodeFile, findings: &mut CheckFindings) {
+/// Checks that the node can make its state folder at its start.
+fn check_can_be_made(folder: &Path) -> anyhow::Result<String> {
+    let parent = folder.ancestors().find(|parent| parent.exists());
+    let parent = parent.unwrap_or(folder);
+    ensure!(
+        parent.is_dir(),
+        "cannot make the state folder {}: {} is no folder",
+        folder.display(),
+        parent.display()
+    );
+    check_writable(parent)?;
+    Ok(format!("{}, made at the first start", folder.display()))
+}
+
+/// Reads everything in a state folder that a node opens when it is started on it, and changes nothing.
+fn check_state(folder: &Path, findings: &mut CheckFindings) {
     let own = check_own(folder);
     let is_own = own.is_ok();
     findings.note("state", own);
     let is_anothers =
         std::fs::metadata(folder).is_ok_and(|it| file_access::is_of_another_user(&it));
     if !is_own || is_anothers {
-        // What this user would create there, the node could not open.
+        // What this user may read there, the node may not.
         return;
     }
-    match NodeStorage::open(folder.to_owned(), file) {
-        Ok(storage) => {
-            for damaged in storage.damaged() {
+    let key = job::check_key(folder);
+    match job::check_journals(folder) {
+        Ok(damaged) => {
+            for damaged in damaged {
                 findings.note("jobs", Err(anyhow!("{damaged}")));
             }
+            // Without its key nothing can be said of the log, and a node that runs is writing it.
+            if let (true, Err(error)) = (key.is_ok(), job::check_audit(folder)) {
+                findings.note("audit log", Err(error.into()));
+            }
         }
-        Err(NodeStorageError::Jobs(JobStoreError::Held { holder, .. })) => {
+        Err(JobStoreError::Held { holder, .. }) => {
             findings.note(
                 "jobs",
                 Ok(format!("in use by process {holder}, a node that runs")),
@@ -170,7 +189,7 @@ fn check_state(folder: &Path, file: &NodeFile, findings: &mut CheckFindings) {
         }
         Err(error) => findings.note("jobs", Err(anyhow!("{error}"))),
     }
-    if let Err(error) = NodeIdentity::open(folder, &file.name) {
+    if let Err(error) = key {
         findings.note("key", Err(error.into()));
     }
     if let Err(error) = TokenStore::at(folder).list() {
@@ -185,6 +204,7 @@ fn check_state(folder: &Path, file: &NodeFile, findings: &mut CheckFindings) {
 fn check_own(folder: &Path) -> anyhow::Result<String> {
     check_writable(folder)?;
     let metadata = std::fs::metadata(folder)?;
+    ensure!(metadata.is_dir(), "{} is no folder", folder.display());
     let mode = file_access::mode(&metadata);
     ensure!(
         mode & 0o077 == 0,

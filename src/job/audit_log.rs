@@ -29,6 +29,9 @@ use base::clock::calendar_ms;
 use base::file_access::{read_exact_at, sync_folder, with_mode};
 use base::lock::MutexExt;
 
+/// Name of the log in its node's state folder.
+pub(super) const FILE: &str = "audit.log";
+
 const MAGIC: &str = "steadyhand audit 1";
 
 /// Number of records that can wait to be written.
@@ -135,7 +138,7 @@ impl AuditLog {
     /// When the key cannot be used or the log cannot be written.
     pub fn open(state: &Path) -> io::Result<Self> {
         let key = node_key::key(&state.join(node_key::FILE))?;
-        let path = state.join("audit.log");
+        let path = state.join(FILE);
         let was_closed = was_closed(&path);
         let chain = AuditChain::open(&path, key)?;
         let (queue, waiting) = sync_channel(QUEUE);
@@ -452,6 +455,22 @@ fn end_of_lines(file: &File) -> io::Result<u64> {
     let tail = tail_before(file, length)?.into_iter().rev();
     let partial = tail.take_while(|byte| *byte != b'\n').count();
     Ok(length - u64::try_from(partial).unwrap_or(0))
+}
+
+/// Returns whether the node with this key, or without one yet, adds to a log as it is; it replaces any other.
+pub(super) fn can_be_continued(
+    path: &Path,
+    file: &File,
+    key: Option<&SigningKey>,
+) -> io::Result<bool> {
+    let found = tail_before(file, file.metadata()?.len())?;
+    let Some(key) = key else {
+        return Ok(found.is_empty());
+    };
+    let last = last_line(file, end_of_lines(file)?)?;
+    let header = header(key, &previous_hash(path)?.unwrap_or_default());
+    let is_torn_header = header.as_bytes().starts_with(&found);
+    Ok(is_torn_header || chain_position(&last, &key.verifying_key()).is_some())
 }
 
 /// Returns a file's first line.

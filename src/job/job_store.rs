@@ -20,7 +20,7 @@ use base::file_lock::lock_within;
 use base::lock::MutexExt;
 
 /// The file in a state folder that its node locks.
-const LOCK: &str = "lock";
+pub(super) const LOCK: &str = "lock";
 
 /// Limits for keeping jobs that have ended.
 #[derive(Clone, Copy, Debug)]
@@ -637,7 +637,7 @@ pub fn pens_left_down(pasts: &[Result<PastJob, JournalError>]) -> Vec<&str> {
         .collect()
 }
 
-fn id(number: u64) -> String {
+pub(super) fn id(number: u64) -> String {
     format!("job-{number}")
 }
 
@@ -648,7 +648,7 @@ fn number(id: &str) -> Option<u64> {
     digits.parse().ok().filter(|_| is_number)
 }
 
-fn numbers(jobs: &Path) -> std::io::Result<Vec<u64>> {
+pub(super) fn numbers(jobs: &Path) -> std::io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in std::fs::read_dir(jobs)? {
         let name = entry?.file_name();
@@ -683,10 +683,19 @@ fn recover(path: &Path) -> Result<Option<PastJob>, JournalError> {
     Ok(Some(past))
 }
 
-fn file(path: &Path, error: std::io::Error) -> JobStoreError {
+pub(super) fn file(path: &Path, error: std::io::Error) -> JobStoreError {
     JobStoreError::File {
         path: path.to_owned(),
         error,
+    }
+}
+
+/// Returns the error about a lock that another process has, which has written its id into the file.
+pub(super) fn held(path: &Path) -> JobStoreError {
+    let holder = std::fs::read_to_string(path).unwrap_or_default();
+    JobStoreError::Held {
+        path: path.to_owned(),
+        holder: holder.trim().to_owned(),
     }
 }
 
@@ -699,11 +708,7 @@ fn lock(path: &Path) -> Result<File, JobStoreError> {
     // A process that checks whether a node has locked the journals holds the lock for a moment.
     let is_ours = lock_within(&lock, Duration::from_millis(50)).unwrap_or(false);
     if !is_ours {
-        let holder = std::fs::read_to_string(path).unwrap_or_default();
-        return Err(JobStoreError::Held {
-            path: path.to_owned(),
-            holder: holder.trim().to_owned(),
-        });
+        return Err(held(path));
     }
     lock.set_len(0)
         .and_then(|()| writeln!(lock, "{}", std::process::id()))

@@ -20,6 +20,7 @@ mod node_identity;
 mod node_key;
 mod old_tickets;
 mod past_job;
+mod state_check;
 #[cfg(test)]
 mod tests;
 
@@ -37,6 +38,7 @@ pub use node_identity::{NodeIdentity, identity_challenge, is_proven};
 pub use node_key::{has_signed, sign};
 pub use old_tickets::OldTicket;
 pub use past_job::{ArmKey, PastJob};
+pub use state_check::{check_audit, check_journals, check_key};
 
 /// The folder of journals in a node's state folder.
 const JOBS: &str = "jobs";

@@ -53,6 +53,14 @@ pub(super) fn random() -> io::Result<[u8; 32]> {
 /// # Errors
 /// When it cannot be read or created, is not a key, or others can read it.
 pub(super) fn key(path: &Path) -> io::Result<SigningKey> {
+    stored(path)?.map_or_else(|| create(path), Ok)
+}
+
+/// Reads a node's key; `None` if it has none yet.
+///
+/// # Errors
+/// When it cannot be read, is not a key, or others can read it.
+pub(super) fn stored(path: &Path) -> io::Result<Option<SigningKey>> {
     match std::fs::read_to_string(path) {
         Ok(text) => {
             let mode = mode(&std::fs::metadata(path)?);
@@ -68,9 +76,9 @@ pub(super) fn key(path: &Path) -> io::Result<SigningKey> {
                     path.display()
                 ))
             })?;
-            Ok(SigningKey::from_bytes(&seed))
+            Ok(Some(SigningKey::from_bytes(&seed)))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => create(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }

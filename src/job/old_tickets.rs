@@ -43,21 +43,12 @@ impl OldTickets {
         sync_folder(folder)?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        let mut tickets = Self {
+        let (bytes, by_ticket) = parse(&text)?;
+        Ok(Self {
             file,
-            bytes: 0,
-            by_ticket: BTreeMap::new(),
-        };
-        for line in text.split_inclusive('\n') {
-            let Some(line) = line.strip_suffix('\n') else {
-                break;
-            };
-            let ticket = OldTicket::read(line)
-                .ok_or_else(|| io::Error::other(format!("{line:?} tells of no drawing")))?;
-            tickets.bytes += line.len() as u64 + 1;
-            tickets.by_ticket.insert(ticket.ticket.clone(), ticket);
-        }
-        Ok(tickets)
+            bytes,
+            by_ticket,
+        })
     }
 
     /// Remembers a drawing; it is on the disk afterwards.
@@ -87,6 +78,29 @@ impl OldTickets {
     pub(super) fn has(&self, ticket: &str) -> bool {
         self.by_ticket.contains_key(ticket)
     }
+}
+
+/// Checks the file in a folder, if it is there, without changing anything.
+pub(super) fn check(folder: &Path) -> io::Result<()> {
+    match std::fs::read_to_string(folder.join(FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        text => parse(&text?).map(drop),
+    }
+}
+
+/// Returns the number of bytes in complete lines, and their drawings.
+fn parse(text: &str) -> io::Result<(u64, BTreeMap<String, OldTicket>)> {
+    let (mut bytes, mut by_ticket) = (0, BTreeMap::new());
+    for line in text.split_inclusive('\n') {
+        let Some(line) = line.strip_suffix('\n') else {
+            break;
+        };
+        let ticket = OldTicket::read(line)
+            .ok_or_else(|| io::Error::other(format!("{line:?} tells of no drawing")))?;
+        bytes += line.len() as u64 + 1;
+        by_ticket.insert(ticket.ticket.clone(), ticket);
+    }
+    Ok((bytes, by_ticket))
 }
 
 impl OldTicket {

@@ -174,12 +174,6 @@ pub enum NodeStorageError {
 }
 
 impl NodeStorage {
-    /// Returns an error for each journal that cannot be trusted, with what to do.
-    #[must_use]
-    pub fn damaged(&self) -> &[String] {
-        self.job_store.damaged()
-    }
-
     /// The folder.
     #[must_use]
     pub fn folder(&self) -> &std::path::Path {

@@ -6,9 +6,11 @@
 )]
 
 use crate::support;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::mpsc::Receiver;
 
@@ -200,13 +202,35 @@ fn checked(bench: &Bench, file: &str, mode: u32) -> (bool, String) {
     (output.status.success(), text)
 }
 
+/// Returns the files below a folder with their bytes, and the folders in it.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(contents(&path));
+        }
+        found.insert(path.clone(), std::fs::read(&path).unwrap_or_default());
+    }
+    found
+}
+
 #[test]
 fn what_keeps_a_node_from_using_its_state_is_found_before_it_is_started() {
     let bench = Bench::new();
     let state = bench.path("s");
     let check = || checked(&bench, "", 0o640);
     let (good, message) = check();
+    assert!(
+        good && message.contains("made at the first start"),
+        "{message}"
+    );
+    assert!(!state.exists(), "a check makes nothing");
+    drop(bench.serve(&["--state", &state.display().to_string()]));
+    let before = contents(&state);
+    let (good, message) = check();
     assert!(good, "{message}");
+    assert_eq!(contents(&state), before, "a check changes nothing");
     let spoil = |path: &str, says: &[&str]| {
         let path = state.join(path);
         let (good, message) = check();
@@ -216,9 +240,18 @@ fn what_keeps_a_node_from_using_its_state_is_found_before_it_is_started() {
             assert!(message.contains(part), "{part}: {message}");
         }
     };
-    std::fs::write(state.join("node.key"), "").unwrap();
+    let [key, log] = ["node.key", "audit.log"].map(|file| state.join(file));
+    let kept = std::fs::read(&key).unwrap();
+    std::fs::write(&key, "").unwrap();
     spoil("node.key", &["wrong  key: ", "64 hexadecimal digits"]);
-    std::fs::remove_file(state.join("node.key")).unwrap();
+    std::fs::write(&key, kept).unwrap();
+    // A node that starts on this log moves it away and begins another.
+    let kept = std::fs::read_to_string(&log).unwrap();
+    let damaged = format!("{} and more\n", kept.trim_end());
+    std::fs::write(&log, &damaged).unwrap();
+    spoil("audit.log", &["wrong  audit log: ", "audit verify"]);
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), damaged);
+    std::fs::write(&log, kept).unwrap();
     std::fs::remove_file(state.join("lock")).unwrap();
     std::fs::create_dir(state.join("lock")).unwrap();
     spoil("lock", &["wrong  jobs: "]);
