@@ -115,6 +115,7 @@ mod tests {
             value(json!({"input": "[sense(), stop()]"})),
             value(json!({"nextAction": "stop"})),
             value(json!({"selectedAction": "stop"})),
+            value(json!({"action_choice": "stop"})),
             value(json!({"toolToCall": "stop"})),
             value(json!({"nextToolCall": {"name": "stop"}})),
             value(json!({"userMessage": "stop"})),

@@ -73,7 +73,7 @@ const DATA_WORDS: [&str; 5] = ["text", "note", "scene", "svg", "reason"];
 
 /// Words of a key that tells what was called, may be called, or would be called if something happened, or that holds no
 /// name at all.
-const NOT_CALLING_WORDS: [&str; 36] = [
+const NOT_CALLING_WORDS: [&str; 35] = [
     "id",
     "ids",
     "previous",
@@ -103,7 +103,6 @@ const NOT_CALLING_WORDS: [&str; 36] = [
     "forbidden",
     "excluded",
     "disabled",
-    "choice",
     "choices",
     "error",
     "failure",
@@ -265,7 +264,7 @@ fn has_name_word(key: &str) -> bool {
     has_any(key, &NAME_WORDS)
         && !has_any(key, &DATA_WORDS)
         && !has_any(key, &NOT_CALLING_WORDS)
-        && !is_one_of(key, &["calltoaction"])
+        && !is_one_of(key, &["calltoaction", "toolchoice"])
 }
 
 /// Returns whether a word of a key says that somebody speaks under it, now.

@@ -326,7 +326,7 @@ impl DrawCommand<'_> {
         let next: Vec<&str> = strings("next_commands").collect();
         let (last, before) = next.split_last()?;
         let given = given_options::text(self.options);
-        let at = self.at_words();
+        let at = self.args.at.text();
         let before = before.iter().map(|command| format!("{command}{at}"));
         let address = given_options::addressing_text(self.options);
         let resets = self.door.own().map(|node| node.resets_at_next_start());
@@ -342,26 +342,6 @@ impl DrawCommand<'_> {
             (Some(_), true) => format!("what is left: `steadyhand {given}{last}`"),
             (Some(_), false) => "what is left cannot be resumed: this simulated arm ends with the command; --state DIR keeps its jobs".to_owned(),
         })
-    }
-
-    /// Returns the options that address a running node, as text after a command.
-    fn at_words(&self) -> String {
-        let AtArgs {
-            socket,
-            node,
-            token_file,
-        } = &self.args.at;
-        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-        let options = [
-            ("--socket", path(socket)),
-            ("--node", node.clone()),
-            ("--token-file", path(token_file)),
-        ];
-        let options = options.into_iter().filter_map(|(option, value)| {
-            let value = quoted_for_shell(&value?);
-            Some(format!(" {option} {value}"))
-        });
-        options.collect()
     }
 }
 

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::NodeOptions;
 use super::choice::{Choice, choice};
+use super::given_options::quoted_for_shell;
 use node::log::LogFormat;
 
 /// Options of a node in this process.
@@ -110,6 +111,26 @@ impl AtArgs {
     /// Returns whether a node is named.
     pub(super) const fn is_named(&self) -> bool {
         self.socket.is_some() || self.node.is_some()
+    }
+
+    /// Returns the options that address the node, as text after a command.
+    pub(super) fn text(&self) -> String {
+        let Self {
+            socket,
+            node,
+            token_file,
+        } = self;
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let options = [
+            ("--socket", path(socket)),
+            ("--node", node.clone()),
+            ("--token-file", path(token_file)),
+        ];
+        let options = options.into_iter().filter_map(|(option, value)| {
+            let value = quoted_for_shell(&value?);
+            Some(format!(" {option} {value}"))
+        });
+        options.collect()
     }
 
     /// Addresses the node at a control socket.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 
 use super::questions::{self, FULL_YES};
-use super::{AtArgs, ExitStatus, NodeOptions, terminal_output, which_node};
+use super::{AtArgs, ExitStatus, NodeOptions, given_options, terminal_output, which_node};
 use base::signals::{SignalKind, SignalListener};
 use base::wording::duration;
 use mcp::http_client;
@@ -38,8 +38,9 @@ pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<Verb
     let reply = tokio::time::timeout(REPORTED_WITHIN, asking).await;
     reply.unwrap_or_else(|_| {
         bail!(
-            "the node has not answered for {}: its process hangs, and so may its arm; `steadyhand stop` asks it to stop and says whether it did",
-            duration(REPORTED_WITHIN)
+            "the node has not answered for {}: its process hangs, and so may its arm; `steadyhand stop{}` asks it to stop and says whether it did",
+            duration(REPORTED_WITHIN),
+            at.text()
         )
     })
 }
@@ -213,7 +214,10 @@ pub(super) async fn enable(
 /// Ends an emergency stop. This takes a node, because without one nothing could move anyway.
 pub(super) async fn clear(options: &NodeOptions, at: &AtArgs) -> anyhow::Result<ExitStatus> {
     let cleared = which_node::verb(options, at, OperatorVerb::Clear).await;
-    cleared.context("an emergency stop that is latched is ended by the node: start it, then say `steadyhand clear`; it starts latched, and nothing moves before")
+    cleared.with_context(|| {
+        let address = given_options::addressing_text(options);
+        format!("an emergency stop that is latched is ended by the node: start it, then say `steadyhand {address}clear{}`; it starts latched, and nothing moves before", at.text())
+    })
 }
 
 /// Takes torque off, after asking, because the arm drops.
