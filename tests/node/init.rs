@@ -226,7 +226,8 @@ fn what_keeps_a_node_from_using_its_state_is_found_before_it_is_started() {
         "{message}"
     );
     assert!(!state.exists(), "a check makes nothing");
-    drop(bench.serve(&["--state", &state.display().to_string()]));
+    let (code, reset) = bench.call(&["reset", "--state", &state.display().to_string()]);
+    assert_eq!(code, 0, "{reset:#}");
     let before = contents(&state);
     let (good, message) = check();
     assert!(good, "{message}");
