@@ -62,7 +62,11 @@ fn names_in_text(text: &str) -> Vec<String> {
 }
 
 fn names_in_loose_text(text: &str) -> Vec<String> {
-    let mut names = vec![text.to_owned()];
+    // `robot: stop` is a name as a whole, `text: stop` is none.
+    let is_name = !text
+        .split_once(": ")
+        .is_some_and(|(key, _)| !key.contains(char::is_whitespace) && call::holds_no_name(key));
+    let mut names = Vec::from_iter(is_name.then(|| text.to_owned()));
     for reading in candidates::of_text(text) {
         names.extend(reading.tool);
         if let node @ ParsedValue::Map(_) = reading.node {
@@ -204,6 +208,15 @@ mod tests {
                     "{arguments:?}: {names:?}"
                 );
             }
+        }
+        let names = |text: &str| called_names(&ReceivedArguments::Text(text.to_owned()));
+        for key in ["previous_action", "toolCallId", "text", "scene", "reason"] {
+            let text = format!("{key}: stop");
+            let found = names(&text);
+            assert!(!found.contains(&text), "{text}: {found:?}");
+        }
+        for text in ["robot: stop", "output: stop", "please note: stop"] {
+            assert!(names(text).contains(&text.to_owned()), "{text}");
         }
     }
 }

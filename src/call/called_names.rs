@@ -261,10 +261,14 @@ fn is_off(value: &Value) -> bool {
 
 /// Returns whether a word of a key says that a name stands under it, and none that it does not.
 fn has_name_word(key: &str) -> bool {
-    has_any(key, &NAME_WORDS)
-        && !has_any(key, &DATA_WORDS)
-        && !has_any(key, &NOT_CALLING_WORDS)
-        && !is_one_of(key, &["calltoaction", "toolchoice"])
+    has_any(key, &NAME_WORDS) && !holds_no_name(key)
+}
+
+/// Returns whether a key holds data, or tells of calls: what stands under it calls nothing.
+#[must_use]
+pub fn holds_no_name(key: &str) -> bool {
+    let tells = has_any(key, &NAME_WORDS) && has_any(key, &NOT_CALLING_WORDS);
+    tells || has_any(key, &DATA_WORDS) || is_one_of(key, &["calltoaction", "toolchoice"])
 }
 
 /// Returns whether a word of a key says that somebody speaks under it, now.

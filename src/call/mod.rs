@@ -16,7 +16,7 @@ use serde_json::Value;
 pub use answer::ToolAnswer;
 pub use arrival_stamp::{ArrivalStamp, StopCounts};
 pub use called_names::{
-    announced_names, called_names, called_names_in_unreadable, names_in_arguments,
+    announced_names, called_names, called_names_in_unreadable, holds_no_name, names_in_arguments,
 };
 pub use plain_letter::{is_invisible, plain_letter};
 pub use queue_tag::{QueueTag, read_ticket};

@@ -216,6 +216,8 @@ fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
         ),
         ("sense", json!({"available_tools": ["stroke", "stop"]})),
         ("sense", json!({"stop": {"enabled": "false"}})),
+        ("sense", json!("previous_action: stop")),
+        ("stroke", json!("scene: stop")),
     ] {
         web.call(tool, &arguments);
         assert_eq!(web.state(), "moving", "{tool} {arguments}");
