@@ -222,6 +222,37 @@ fn an_instruction_under_any_key_is_not_left_out() {
     ]);
 }
 
+/// A wish is an instruction whosever it is.
+#[test]
+fn an_instruction_is_not_left_out_because_its_key_says_whose_it_is() {
+    for key in [
+        "user_request",
+        "user_instruction",
+        "user_message",
+        "userPreferences",
+        "agent_instruction",
+        "customer_wish",
+        "client_requirements",
+        "step_details",
+        "plan_details",
+        "title_request",
+        "instructions_by_user",
+        "reduced_by",
+        "by",
+        "Benutzerwunsch",
+    ] {
+        for words in [
+            "mirrored, at half the size",
+            "draw it twice, mirrored",
+            "upside down, please",
+            "just the left half",
+        ] {
+            let call = json!({"scene": "letters", key: words}).to_string();
+            none_draws(&[call]);
+        }
+    }
+}
+
 #[test]
 fn words_that_only_sound_like_an_instruction_are_left_out() {
     for (key, value) in [
@@ -241,6 +272,33 @@ fn words_that_only_sound_like_an_instruction_are_left_out() {
         ("selected_scene", json!("default")),
         ("writing", json!(true)),
         ("selected_tool", json!("stroke")),
+        ("begründung", json!("Der Nutzer will es schnell")),
+        ("Grund", json!("schnell")),
+        ("kommentar", json!("auf der linken Seite, langsam")),
+        ("raison", json!("lentement")),
+        ("motivo", json!("lo pidió despacio")),
+        ("причина", json!("пользователь просил быстро")),
+        ("理由", json!("ユーザーがゆっくりと言った")),
+        ("原因", json!("用户要慢一点")),
+        ("이유", json!("천천히")),
+        ("request_reason", json!("the user wants it quickly")),
+        ("reason_for_request", json!("the user wants it quickly")),
+        ("requested_by", json!("Anna Small")),
+        ("created_by", json!("Ms. Quick")),
+        ("for_whom", json!("Anna Small")),
+        ("person", json!("Anna Small")),
+        ("user_name", json!("Anna Small")),
+        ("project", json!("Small World")),
+        ("branch", json!("feature/quick-fix")),
+        ("provider", json!("deep-infra")),
+        ("url", json!("https://example.com/left/right")),
+        ("message", json!("All right, drawing now")),
+        ("message", json!("That's right.")),
+        ("message", json!("You are right")),
+        ("message", json!("Right, drawing the letters")),
+        ("message", json!("Everything looks right")),
+        ("message", json!("Everything is right, the user says")),
+        ("message", json!("Drawing at last")),
     ] {
         all_draw(&[json!({"scene": "letters", key: value}).to_string()]);
     }
@@ -252,6 +310,14 @@ fn words_that_only_sound_like_an_instruction_are_left_out() {
         ("message", "only the first two"),
         ("message", "slightly left"),
         ("message", "write HELLO"),
+        ("message", "right"),
+        ("message", "right, please"),
+        ("message", "the head is right"),
+        ("message", "it is right of the edge"),
+        ("message", "all right of the edge"),
+        ("message", "letters all right"),
+        ("message", "last"),
+        ("message", "at last point"),
         ("message", "on the second sheet"),
         ("selected", "A"),
         ("selected_line", "A"),

@@ -41,7 +41,7 @@ impl CallReader<'_> {
                     names.any(|name| FoldedText::new(name).words().any(|part| part == word))
                 };
                 !vocabulary().is_remark(&FoldedText::new(key))
-                    && vocabulary().instructs(&FoldedText::new(text), is_named)
+                    && vocabulary().instructs(text, is_named)
             }
             node => node.any_inside(|key, inner| self.instructs(key, inner)),
         }

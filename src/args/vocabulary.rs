@@ -25,9 +25,18 @@ pub(super) struct ReaderVocabulary {
     when_keys: Vec<String>,
     /// Words of keys for something physical: how far, how fast, how often, with what.
     physical: Vec<String>,
-    /// Physical words that only name a thing, and so ask for nothing in a value; and keys whose texts explain or identify.
+    /// Physical words that only name a thing, and so ask for nothing in a value.
     objects: Vec<String>,
+    /// Words of keys whose texts explain or identify, in English and in other languages; and last words of keys whose texts
+    /// ask for something all the same: `title_request`.
     remarks: Vec<String>,
+    remarks_abroad: WordTable,
+    wishes: Vec<String>,
+    /// Words of keys that say whose something is, and those that may stand beside them: `for_whom`, `user_role`; and what
+    /// somebody does in a key with `by`: `requested_by`.
+    whose: Vec<String>,
+    whose_fillers: Vec<String>,
+    doers: Vec<String>,
     /// Physical words that say in a longer key what was chosen, and ask for nothing: `selected_scene`.
     choices: Vec<String>,
     /// Physical words in other languages.
@@ -131,6 +140,11 @@ impl ReaderVocabulary {
             physical: list("physical"),
             objects: list("objects"),
             remarks: list("remarks"),
+            remarks_abroad: table("remarks_abroad"),
+            wishes: list("wishes"),
+            whose: list("whose"),
+            whose_fillers: list("whose_fillers"),
+            doers: list("doers"),
             choices: list("choices"),
             physical_abroad: table("physical_abroad"),
             counters: list("counters"),
@@ -370,20 +384,29 @@ impl ReaderVocabulary {
 
     /// Returns whether a text says how, how much or where to draw: `slowly`, `the left half`. `is_named` tells which words
     /// are only the name of something that is used.
-    pub(super) fn instructs(&self, text: &FoldedText, is_named: impl Fn(&str) -> bool) -> bool {
+    pub(super) fn instructs(&self, text: &str, is_named: impl Fn(&str) -> bool) -> bool {
+        if self.physical_abroad.is_in(&FoldedText::new(text)) {
+            return true;
+        }
         let is_manner = |word: &str| holds(&self.physical, word) && !holds(&self.objects, word);
-        let words: Vec<&str> = text.words().collect();
+        let clauses: Vec<FoldedText> = text.split(CLAUSE_ENDS).map(FoldedText::new).collect();
+        let with_comma = |clause| FoldedText::words(clause).chain([","]);
+        let words: Vec<&str> = clauses.iter().flat_map(with_comma).collect();
         let instructs = |(at, word): (usize, &&str)| {
             is_manner(word) && !is_named(word) && !self.is_idle(&words, at)
         };
-        words.iter().enumerate().any(instructs) || self.physical_abroad.is_in(text)
+        words.iter().enumerate().any(instructs)
     }
 
-    /// Returns whether a physical word has another meaning among its neighbours: `on the sheet`, `first try`, `right now`.
+    /// Returns whether a physical word has another meaning among its neighbours: `on the sheet`, `first try`, `at last`.
     fn is_idle(&self, words: &[&str], at: usize) -> bool {
-        let before = at.checked_sub(1).and_then(|at| words.get(at)).copied();
-        let after = words.get(at + 1).copied();
-        let is_physical = |word: &&str| holds(&self.physical, word);
+        let is_word = |word: &&&str| **word != ",";
+        let (earlier, later) = words.split_at_checked(at).unwrap_or_default();
+        let later = later.get(1..).unwrap_or_default();
+        let before = earlier.iter().rfind(is_word).copied();
+        let mut near = later.iter().filter(is_word).take(2).copied().peekable();
+        let after = near.peek().copied();
+        let is_physical = |word: &str| holds(&self.physical, word);
         match words.get(at).copied().unwrap_or_default() {
             "sheet" => matches!(before, Some("the" | "a" | "this" | "my" | "your" | "paper")),
             "write" | "writing" => {
@@ -393,12 +416,12 @@ impl ReaderVocabulary {
                 )
             }
             "first" | "last" => {
-                let mut near = words.iter().skip(at + 1).take(2);
                 let is_chosen = matches!(before, Some("the" | "only" | "just"));
-                !is_chosen && after.is_some() && !near.any(is_physical)
+                let is_idiom = after.is_some() || before == Some("at");
+                !is_chosen && is_idiom && !near.any(is_physical)
             }
             "left" => matches!(before, Some("i" | "we" | "you" | "they" | "was" | "were")),
-            "right" => matches!(after, Some("now" | "away")),
+            "right" => is_idle_right(earlier, later),
             _ => false,
         }
     }
@@ -416,9 +439,17 @@ impl ReaderVocabulary {
         !self.physical_abroad.is_in(key) && physical.all(is_choice)
     }
 
-    /// Returns whether the text under a key explains the call or says whose it is: `reason`, `title`, `user`.
+    /// Returns whether the text under a key explains the call or says whose it is: `reason`, `title`, `user`, `requested_by`;
+    /// not so a wish, whosever it is: `user_request`, `step_details`.
     pub(super) fn is_remark(&self, key: &FoldedText) -> bool {
-        has_word(key, &self.remarks)
+        let explains = has_word(key, &self.remarks) || self.remarks_abroad.is_in(key);
+        // The subject of `reason_for_request` is the reason.
+        let subject = key
+            .words()
+            .take_while(|word| !matches!(*word, "for" | "of"));
+        let is_wish = subject.last().is_some_and(|word| holds(&self.wishes, word));
+        let is_done_by = key.words().last() == Some("by") && has_word(key, &self.doers);
+        (explains && !is_wish) || is_done_by || is_made_of(key, &[&self.whose], &self.whose_fillers)
     }
 
     /// Returns whether a key consists of a counter's words only: `step_number`, `current_step`.
@@ -438,6 +469,38 @@ impl ReaderVocabulary {
         meanings.any(|(known, words)| known == name && words.contains(&letters))
     }
 }
+
+/// Marks that end a clause.
+const CLAUSE_ENDS: [char; 7] = [',', ';', '.', ':', '!', '?', '\n'];
+
+/// Returns whether `right`, between these words, is no side: `right now`, `all right`, `you are right`, `Right, drawing`.
+fn is_idle_right(earlier: &[&str], later: &[&str]) -> bool {
+    let (earlier, is_all) = match earlier {
+        [earlier @ .., "all"] => (earlier, true),
+        earlier => (earlier, false),
+    };
+    let ends_clause = matches!(later, [",", ..]);
+    match earlier {
+        _ if matches!(later, ["now" | "away", ..]) => true,
+        [] => {
+            let mut next = later.iter().filter(|word| **word != ",");
+            let goes_on = next.next().is_some_and(|word| CONTINUATIONS.contains(word));
+            goes_on || (is_all && ends_clause)
+        }
+        [.., "looks" | "seems" | "thats" | "its" | "youre"]
+        | [
+            ..,
+            "it" | "that" | "this" | "everything" | "you" | "we" | "they" | "user",
+            "is" | "are" | "was",
+        ] => ends_clause,
+        _ => false,
+    }
+}
+
+/// Words by which a text goes on after "right" or "all right".
+const CONTINUATIONS: [&str; 11] = [
+    "i", "ill", "we", "well", "lets", "so", "now", "then", "here", "drawing", "starting",
+];
 
 /// Returns whether a text has no other words than `words` and `fillers`, and at least one of `words`.
 fn is_made_of(text: &FoldedText, words: &[&[String]], fillers: &[String]) -> bool {
