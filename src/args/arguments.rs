@@ -84,7 +84,7 @@ impl<'a> CallReader<'a> {
             return self.refuse_unread(issue, text, &candidate.node);
         }
         if let Some(tool) = &candidate.tool {
-            self.check_tool_name("name", tool, &ParsedValue::Text(tool.clone()));
+            self.check_called_name(tool);
         }
         self.judge_empty_call(&candidate, text);
         self.note_empty_word(&candidate.node, text);

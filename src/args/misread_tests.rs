@@ -123,6 +123,53 @@ fn a_request_for_help_draws_nothing() {
     ]);
 }
 
+/// The namespace of a call's tag is judged as that of a tool's name.
+#[test]
+fn a_namespace_that_asks_for_something_else_draws_nothing() {
+    for namespace in [
+        "help", "explain", "example", "template", "slowly", "twice", "reset", "align", "later",
+    ] {
+        none_draws(&[
+            format!("{namespace}.stroke(scene=\"letters\")"),
+            json!({"name": format!("{namespace}.stroke"), "arguments": {"scene": "letters"}})
+                .to_string(),
+            format!(
+                "<{namespace}:invoke name=\"stroke\"><parameter name=\"scene\">letters</parameter></{namespace}:invoke>"
+            ),
+            format!(
+                "<{namespace}:tool_call><invoke name=\"stroke\"><parameter name=\"scene\">letters</parameter></invoke></{namespace}:tool_call>"
+            ),
+            format!("<{namespace}:tool_call>{{\"scene\":\"letters\"}}</{namespace}:tool_call>"),
+            format!(
+                "<{namespace}:tool_call>{{\"name\":\"stroke\",\"arguments\":{{\"scene\":\"letters\"}}}}</{namespace}:tool_call>"
+            ),
+        ]);
+    }
+    for namespace in ["minimax", "antml", "functions", "ns_1"] {
+        all_draw(&[
+            format!(
+                "<{namespace}:invoke name=\"stroke\"><parameter name=\"scene\">letters</parameter></{namespace}:invoke>"
+            ),
+            format!("<{namespace}:tool_call>{{\"scene\":\"letters\"}}</{namespace}:tool_call>"),
+        ]);
+    }
+}
+
+#[test]
+fn a_call_of_a_denial_draws_in_no_profile() {
+    for word in ["not", "never", "dont", "later", "tomorrow", "nicht"] {
+        never_draws(&[
+            format!("[{word}]\nscene = \"letters\""),
+            format!("{word}(scene=\"letters\")"),
+            format!("{word}.stroke(scene=\"letters\")"),
+            format!("<{word}><scene>letters</scene></{word}>"),
+            format!("<{word} scene=\"letters\"/>"),
+            json!({"arguments": format!("{word}(scene=\"letters\")")}).to_string(),
+        ]);
+    }
+    all_draw(&["[stroke]\nscene = \"letters\""]);
+}
+
 #[test]
 fn a_motion_that_is_denied_in_any_words_is_made_in_no_profile() {
     never_draws(&[

@@ -79,27 +79,36 @@ fn split_namespace(name: &str) -> Option<(&str, &str)> {
 /// Returns whether a namespace only says where the tool is, as `robot` does; `dry_run`, `slow`, `help`, `stop` and the names of
 /// other tools say more.
 fn is_namespace<S: AsRef<str>>(namespace: &str, tool: &str, candidates: &[S]) -> bool {
-    let (vocab, folded) = (vocabulary(), FoldedText::new(namespace));
     let is_another = |part: &str| {
         let part = fold(part);
         part != tool && candidates.iter().any(|name| fold(name.as_ref()) == part)
     };
+    says_where(namespace) && !parts(namespace).any(is_another)
+}
+
+fn parts(namespace: &str) -> impl Iterator<Item = &str> {
+    let parts = namespace.split("::");
+    let parts = parts.flat_map(|part| part.split(['.', '/', ':']));
+    parts.flat_map(|part| part.split("__"))
+}
+
+/// Returns whether a namespace names a place, and neither asks nor denies anything nor names a tool of this program.
+pub(super) fn says_where(namespace: &str) -> bool {
+    let (vocab, folded) = (vocabulary(), FoldedText::new(namespace));
     let is_identifier = |part: &str| {
         let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
         part.starts_with(char::is_alphanumeric) && part.chars().all(is_inside)
     };
-    let says_where = |part: &str| {
+    let is_place = |part: &str| {
         let folded = FoldedText::new(part);
         let says_how = vocab.is_dissent(&folded) || vocab.says_how(&folded);
-        is_identifier(part) && !is_another(part) && !says_how
+        let is_other = vocab.asks_otherwise(&folded) || vocab.is_other_tool(part);
+        is_identifier(part) && !says_how && !is_other
     };
     let asks = vocab.dry_run.is_in_key(&folded)
         || vocab.negations.is_in(&folded)
         || vocab.conditions.is_in(&folded);
-    let parts = namespace
-        .split("::")
-        .flat_map(|part| part.split(['.', '/', ':']));
-    !asks && parts.flat_map(|part| part.split("__")).all(says_where)
+    !asks && parts(namespace).all(is_place)
 }
 
 /// Finds the candidate that `received` names: exactly, or else uniquely after normalising. Never by similarity.

@@ -236,12 +236,13 @@ impl<'a> PackagingScanner<'a> {
         };
         let inside = inside.trim_start_matches('/').trim_end_matches('/').trim();
         let (name, attribute) = inside.split_once(['=', ' ']).unwrap_or((inside, ""));
-        let name = name.rsplit(':').next().unwrap_or(name);
+        let (namespace, name) = name.rsplit_once(':').unwrap_or(("", name));
         let called = attribute.trim().trim_start_matches("name=");
         let called = called.trim_matches(['"', '\'']);
         self.rest = rest;
         let is_named = tagged_text::is_wrapper(name) || may_be_tool(name, self.tools);
-        is_named && (called.is_empty() || may_be_tool(called, self.tools))
+        let is_placed = namespace.is_empty() || name::says_where(namespace);
+        is_named && is_placed && (called.is_empty() || may_be_tool(called, self.tools))
     }
 
     /// Consumes a token between marks: `<|im_end|>`, `[ARGS]`.

@@ -145,9 +145,11 @@ impl<'a> TagReader<'a> {
         let end = inside.find(ends_name).unwrap_or(inside.len());
         let (name, rest) = inside.split_at_checked(end)?;
         let local = local_name(name);
-        // What stands before it may be a request: `<dry_run:tool_call>`.
-        let namespace = name.strip_suffix(local).unwrap_or_default();
-        self.read.forms.skip(namespace, SkippedPlace::Remark);
+        if local != name {
+            // What stands before it may be a request: `<dry_run:tool_call>`.
+            let tag = format!("<{name}>");
+            self.read.forms.skip(&tag, SkippedPlace::Around);
+        }
         let name = local;
         let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
         let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')

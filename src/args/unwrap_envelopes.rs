@@ -14,6 +14,7 @@ use super::{
     unknown_keys::is_doubt,
     vocabulary::vocabulary,
     withheld::{is_none, may_forbid},
+    word_table::FoldedText,
 };
 
 impl CallReader<'_> {
@@ -65,7 +66,7 @@ impl CallReader<'_> {
         self.note_form(FormRepair::TextInText);
         self.note_forms(&candidate.forms);
         if let Some(tool) = &candidate.tool {
-            self.check_tool_name("name", tool, &ParsedValue::Text(tool.clone()));
+            self.check_called_name(tool);
         }
         self.judge_empty_call(&candidate, text);
         let is_prose = candidate.is_loose && !self.knows_a_key(&candidate.node);
@@ -222,6 +223,19 @@ impl CallReader<'_> {
         let end = tool.rfind(['.', '/', ':']).unwrap_or(0);
         let namespace = tool.get(..end).unwrap_or_default();
         self.withholds("name", &ParsedValue::Text(namespace.to_owned()))
+    }
+
+    /// Checks the name that a text calls. One that denies or postpones is no tool's: `[not]`, `later(scene="koi")`.
+    pub(super) fn check_called_name(&mut self, tool: &str) {
+        let (vocab, folded) = (vocabulary(), FoldedText::new(tool));
+        let is_denial = vocab.negations.is_in(&folded) || vocab.conditions.is_in(&folded);
+        let resolution = name::resolve(tool, &self.shape.tool_names);
+        let is_other = matches!(resolution, NameResolution::Unknown { .. });
+        if is_denial && is_other && self.judges_unknown_keys() {
+            self.withhold("name", parsed_value::shown(tool), ReaderRule::ForeignKey);
+        } else {
+            self.check_tool_name("name", tool, &ParsedValue::Text(tool.to_owned()));
+        }
     }
 
     /// Checks a tool name at a path beside or instead of the arguments: the tool's own name is form, another name is another call.

@@ -55,7 +55,8 @@ impl CallReader<'_> {
         }
     }
 
-    fn withhold(&mut self, path: &str, received: String, still_rule: ReaderRule) {
+    /// Keeps a request not to move.
+    pub(super) fn withhold(&mut self, path: &str, received: String, still_rule: ReaderRule) {
         let reason = "this asks for a dry run or for no motion, but is not a parameter";
         let mut params = self.shape.params.iter();
         let expected = match params.find(|param| param.cautious.is_some()) {
