@@ -308,6 +308,12 @@ pub(super) fn names_calls(key: &str) -> bool {
     is_one_of(key, &CALLS)
 }
 
+/// Returns whether a name is that of a stop or of another tool of this program: `cancel`, `align`.
+pub(super) fn names_stop(name: &str) -> bool {
+    let vocab = vocabulary();
+    vocab.names_dissent(&FoldedText::new(name)) || vocab.is_other_tool(name)
+}
+
 pub(super) fn is_tool_name(key: &str) -> bool {
     is_one_of(key, &TOOL_NAMES)
 }

@@ -61,8 +61,7 @@ fn a_tool_that_is_called_by_a_key_is_another_call() {
         r#"{"stroke":{"stop":{}}}"#,
         r#"{"align":{},"stroke":{"scene":"letters"}}"#,
         r#"{"scene":"letters","stop":{}}"#,
-        r#"{"scene":"letters","stop":[]}"#,
-        r#"{"scene":"letters","stop":""}"#,
+        r#"{"scene":"letters","stop":[{}]}"#,
         r#"{"scene":"letters","align":{}}"#,
         r#"{"scene":"letters","align":[{}]}"#,
         r#"{"scene":"letters","align":{"debug":true}}"#,
@@ -79,6 +78,36 @@ fn a_tool_that_is_called_by_a_key_is_another_call() {
         r#"{"ctx":{}}"#,
         r#"{"scene":"letters","stop":null}"#,
     ]);
+}
+
+/// They are usual defaults of language models' own parameters. In a tag, a name alone is a call.
+#[test]
+fn an_empty_stop_beside_a_scene_was_not_sent() {
+    for key in [
+        "stop",
+        "cancel",
+        "pause",
+        "abort",
+        "estop",
+        "emergency_stop",
+    ] {
+        for value in [json!(""), json!([]), json!(" "), json!(null)] {
+            let call = json!({"scene": "letters", key: value}).to_string();
+            all_draw(&[&call]);
+            lenient_draws(&[&call]);
+        }
+        for value in [json!({}), json!([{}]), json!(true)] {
+            never_draws(&[json!({"scene": "letters", key: value}).to_string()]);
+        }
+        none_draws(&[json!({key: ""}).to_string(), json!({key: []}).to_string()]);
+        never_draws(&[
+            format!("<scene>letters</scene><{key}></{key}>"),
+            format!("<stroke><scene>letters</scene><{key}></{key}></stroke>"),
+            format!("<stroke><scene>letters</scene><{key}/></stroke>"),
+        ]);
+    }
+    let refusal = moves(ForgivenessProfile::Lenient, r#"{"name":"stop"}"#).unwrap_err();
+    assert_eq!(refusal.complaints[0].received, "stop", "{refusal}");
 }
 
 /// Beside data, no key is left out.

@@ -83,17 +83,13 @@ pub(super) fn is_empty_name(node: &ParsedValue) -> bool {
     node.is_empty() && !matches!(node, ParsedValue::Map(_) | ParsedValue::List(_))
 }
 
-/// Returns whether a key is the name of another tool of this program, with arguments of its own: `{"align": {}}`. A null
-/// was not sent.
+/// Returns whether a key is the name of another tool of this program, with arguments of its own: `{"align": {}}`. Null, an
+/// empty text and an empty list were not sent: `"stop": []` is a usual default of language models.
 pub(super) fn is_other_call(key: &str, node: &ParsedValue) -> bool {
     let has_arguments = match node {
         ParsedValue::Map(_) => true,
-        ParsedValue::List(_) => holds_nothing(node),
-        // An empty text was not sent, but a stop.
-        node => {
-            node.as_text().is_some_and(|text| text.trim().is_empty())
-                && vocabulary().names_dissent(&FoldedText::new(key))
-        }
+        ParsedValue::List(items) => !items.is_empty() && holds_nothing(node),
+        _ => false,
     };
     has_arguments && !heuristics::is_harmless(key) && vocabulary().is_other_tool(key)
 }

@@ -1,7 +1,7 @@
 //! Judges the text of a call that is not an argument: known packaging is skipped, other words count.
 
 use super::{
-    name, tagged_text,
+    heuristics, name, tagged_text,
     vocabulary::{ReaderVocabulary, vocabulary},
     word_table::FoldedText,
 };
@@ -56,7 +56,7 @@ impl SkippedText {
         }
     }
 
-    /// Returns the name of another tool if the text is a call of it without arguments: `<reset/>`, `call:align`.
+    /// Returns the name of a stop or another tool if the text is a call of it without arguments: `<reset/>`, `call:align`.
     pub(super) fn called_name(&self) -> Option<&str> {
         let text = self.text.trim().trim_end_matches(':');
         let inside = text
@@ -67,7 +67,7 @@ impl SkippedText {
             .iter()
             .find_map(|mark| name.strip_prefix(mark))
             .unwrap_or(name);
-        (name.len() < text.len() && vocabulary().is_other_tool(name)).then_some(name)
+        (name.len() < text.len() && heuristics::names_stop(name)).then_some(name)
     }
 
     /// Returns whether this is a lone exclamation mark, which programs read as "not".

@@ -2,6 +2,7 @@
 
 use super::{
     form_repair::FormRepair,
+    heuristics,
     limits::PAIRS_MAX,
     parsed_value::{Pair, ParsedValue},
     quote::QuoteMatching,
@@ -265,7 +266,11 @@ impl<'a> TagReader<'a> {
         if tag.has_children || (is_wrapper && tag.parameter.is_none()) {
             return (tag.has_children || value.trim().is_empty()).then_some(());
         }
-        let node = if let Some(inner) = value.trim().strip_prefix("<![CDATA[") {
+        let is_call = || tag.parameter.is_none() && heuristics::names_stop(tag.name);
+        let node = if value.trim().is_empty() && is_call() {
+            // `<stop></stop>` is a call as `<stop/>` is.
+            ParsedValue::Map(Vec::new())
+        } else if let Some(inner) = value.trim().strip_prefix("<![CDATA[") {
             ParsedValue::Text(inner.strip_suffix("]]>")?.to_owned())
         } else if value.trim() == value && value.contains('\n') && value.contains(':') {
             return None;

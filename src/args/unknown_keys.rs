@@ -126,8 +126,12 @@ impl CallReader<'_> {
             self.note_ignored(&shown, node, "ignored_key", reason);
         } else if node.is_empty() && !(self.judges_unknown_keys() && self.has_meaning(key, node)) {
             self.note_ignored(&shown, node, "ignored_key", "empty; ignored");
-            // `{"get_weather": {}}` may be a call.
-            let may_be_call = matches!(node, ParsedValue::Map(_)) && !heuristics::is_packaging(key);
+            // `{"get_weather": {}}` may be a call, and `{"stop": ""}` one of a stop.
+            let may_be_call = match node {
+                ParsedValue::Map(_) => !heuristics::is_packaging(key),
+                ParsedValue::Null => false,
+                _ => vocabulary().names_dissent(&FoldedText::new(key)),
+            };
             return may_be_call && self.judges_unknown_keys();
         } else if !self.judges_unknown_keys() {
             self.note_ignored(&shown, node, "unknown_key", "no such parameter; ignored");

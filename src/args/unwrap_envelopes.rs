@@ -13,7 +13,7 @@ use super::{
     unbracketed,
     unknown_keys::is_doubt,
     vocabulary::vocabulary,
-    withheld::{is_none, may_forbid},
+    withheld::{asks_not_to_move, is_none, may_forbid},
     word_table::FoldedText,
 };
 
@@ -212,12 +212,17 @@ impl CallReader<'_> {
     }
 
     /// Withholds the call if the tool's name asks for a dry run, or names a tool for stopping, testing or the like.
-    fn withhold_by_name(&mut self, tool: &str, resolution: &NameResolution) -> bool {
+    fn withhold_by_name(&mut self, path: &str, tool: &str, resolution: &NameResolution) -> bool {
         let is_other = matches!(resolution, NameResolution::Unknown { .. });
         if is_other {
             // The name is judged as a request and as a mode, but not as an answer to itself: `stop` does not say "no" to `stop`.
             let word = ParsedValue::Text(tool.to_owned());
-            return self.withholds(tool, &ParsedValue::Flag) || self.withholds("name", &word);
+            let asks = self.judges_unknown_keys()
+                && (asks_not_to_move(tool, &ParsedValue::Flag) || asks_not_to_move("name", &word));
+            if asks {
+                self.withhold(path, parsed_value::shown(tool), ReaderRule::Meaningless);
+            }
+            return asks;
         }
         // The name itself is the tool's own, whatever its words mean.
         let end = tool.rfind(['.', '/', ':']).unwrap_or(0);
@@ -229,8 +234,9 @@ impl CallReader<'_> {
     pub(super) fn check_called_name(&mut self, tool: &str) {
         let (vocab, folded) = (vocabulary(), FoldedText::new(tool));
         let is_denial = vocab.negations.is_in(&folded) || vocab.conditions.is_in(&folded);
-        let resolution = name::resolve(tool, &self.shape.tool_names);
-        let is_other = matches!(resolution, NameResolution::Unknown { .. });
+        let ours = &self.shape.tool_names;
+        let is_unknown = matches!(name::resolve(tool, ours), NameResolution::Unknown { .. });
+        let is_other = is_unknown && !ours.is_empty();
         if is_denial && is_other && self.judges_unknown_keys() {
             self.withhold("name", parsed_value::shown(tool), ReaderRule::ForeignKey);
         } else {
@@ -247,7 +253,7 @@ impl CallReader<'_> {
         let resolution = name::resolve(tool, ours);
         let is_exact = matches!(resolution, NameResolution::Resolved { exact: true, .. });
         // The namespace before the tool's own name counts too, as in `dry_run.stroke`.
-        if !is_exact && self.withhold_by_name(tool, &resolution) {
+        if !is_exact && self.withhold_by_name(path, tool, &resolution) {
             return;
         }
         let is_ours = !matches!(resolution, NameResolution::Unknown { .. });
