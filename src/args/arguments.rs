@@ -3,17 +3,20 @@
 use super::{
     candidates::{CandidateReading, TextFlaw},
     form_repair::{FormRepair, FormRepairs},
-    indented,
+    heuristics, indented,
     limits::{COST_MAX, SHOWN_CHARS_MAX, UNWRAP_MAX},
     outcome::{ArgumentIssue, ArgumentReading, ArgumentRefusal, ArgumentRepair},
     parsed_value::{self, ParsedValue},
     quote,
     rules::{ReaderPolicy, ReaderRule},
-    shape::ArgumentShape,
-    value_coercion::{ValueCoercer, dropped},
+    shape::{ArgumentShape, ParameterShape, ValueKind},
+    value_coercion::{ValueCoercer, ValueSite, dropped},
+    vocabulary::vocabulary,
     withheld::WithheldRequest,
+    word_table::FoldedText,
 };
 use serde_json::{Map, Value};
+use std::ops::Range;
 
 /// A candidate reading with its verdict.
 pub(super) struct JudgedCandidate {
@@ -106,18 +109,23 @@ impl<'a> CallReader<'a> {
     }
 
     /// Returns the issue for a text that is flawed as a whole. Defaults never replace an object or a parameter that was
-    /// passed over.
+    /// passed over, nor what a sentence asks for.
     pub(super) fn flaw_without_default(&self, flaw: TextFlaw, text: &str) -> ArgumentIssue {
-        let is_passed_over = flaw == TextFlaw::NoArguments
-            && (text.contains(['{', '｛'])
-                || self.assigns_parameter(text)
-                || self.mentions_argument(text)
-                || indented::read(text).is_some());
-        flaw_issue(if is_passed_over {
-            TextFlaw::Garbled
-        } else {
-            flaw
-        })
+        if flaw != TextFlaw::NoArguments {
+            return flaw_issue(flaw);
+        }
+        let is_passed_over = text.contains(['{', '｛'])
+            || self.assigns_parameter(text)
+            || self.gives_argument(text)
+            || indented::read(text).is_some();
+        if is_passed_over {
+            return flaw_issue(TextFlaw::Garbled);
+        }
+        if self.asks_in_words(text) {
+            let reason = "this asks in words for something that only arguments can say";
+            return whole_text(ReaderRule::Contradiction, "no_arguments", reason);
+        }
+        flaw_issue(TextFlaw::NoArguments)
     }
 
     /// Returns whether a text gives a parameter a value anywhere: `scene=`, `"scene":`, `<scene>`, `name=\"scene\"`.
@@ -134,13 +142,65 @@ impl<'a> CallReader<'a> {
             })
     }
 
-    /// Returns whether a text holds a parameter's name with a word behind it: `scene is letters`, `| scene | letters |`.
-    fn mentions_argument(&self, text: &str) -> bool {
-        let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-        let words = text.split(|c| !is_inside(c));
-        let mut words = words.filter(|word| word.contains(char::is_alphanumeric));
-        let is_argument = |word: &str| self.is_param(word.trim_matches('-'));
-        self.policy.guards_motion() && words.any(is_argument) && words.next().is_some()
+    /// Returns whether a text gives a parameter a value without brackets: `scene is letters`, `| scene | letters |`. In a
+    /// sentence, a parameter's name may be an ordinary word: `draw the scene now`.
+    fn gives_argument(&self, text: &str) -> bool {
+        const LINKS: [&str; 5] = ["is", "as", "to", "named", "called"];
+        let words = words_in(text);
+        let gives = |(at, (range, name)): (usize, &(Range<usize>, &str))| {
+            let Some(param) = self.param_named(name) else {
+                return false;
+            };
+            let rest = words.get(at + 1..).unwrap_or_default();
+            let Some((next, word)) = rest.first() else {
+                return false;
+            };
+            let value = rest.get(1).filter(|_| LINKS.contains(word));
+            let value = value.map_or(*word, |(_, value)| *value);
+            let before = text.get(..range.start).unwrap_or_default().trim_end();
+            let between = text.get(range.end..next.start).unwrap_or_default();
+            before.ends_with(['|', '('])
+                || before.ends_with("--")
+                || between.contains(['|', '<', '>', '='])
+                || self.may_hold(param, value)
+        };
+        self.policy.guards_motion() && words.iter().enumerate().any(gives)
+    }
+
+    /// Returns whether a word of a sentence may be a parameter's value. Any word is a text: only one with a digit counts.
+    fn may_hold(&self, param: &ParameterShape, word: &str) -> bool {
+        let node = ParsedValue::Word(word.to_owned());
+        match param.kind {
+            ValueKind::Text => word.contains(|c: char| c.is_ascii_digit()),
+            ValueKind::Verbatim { .. } => false,
+            _ => ValueCoercer::new(self.policy)
+                .value(ValueSite::of_parameter(param, &node))
+                .is_ok(),
+        }
+    }
+
+    /// Returns whether a sentence asks for something other than the defaults: `resume it please`, `draw the text "Hi"`,
+    /// `draw the koi`, `draw the scene slowly`.
+    fn asks_in_words(&self, text: &str) -> bool {
+        let words = words_in(text);
+        let names = |name: &str| !name.eq_ignore_ascii_case("default") && self.is_other_name(name);
+        let named = words.iter().map(|(_, word)| self.param_named(word));
+        let named: Vec<&ParameterShape> = named.flatten().collect();
+        let asks = |param: &&ParameterShape| {
+            !matches!(param.kind, ValueKind::Name { .. } | ValueKind::Text)
+                && !heuristics::is_harmless(&param.name)
+        };
+        // `lift the pen` is what `reset` does.
+        let action = FoldedText::new(&self.shape.default_action);
+        let is_done = |word: &str| action.words().any(|done| done.starts_with(word));
+        let instructs = || {
+            let node = ParsedValue::Text(text.to_owned());
+            vocabulary().instructs(text, is_done) || heuristics::holds_size("", &node)
+        };
+        self.policy.guards_motion()
+            && (words.iter().any(|(_, word)| names(word))
+                || named.iter().any(asks)
+                || (!named.is_empty() && instructs()))
     }
 
     /// Adds the issue with a text or value in which no arguments can be read, and searches it for requests not to move.
@@ -219,6 +279,22 @@ impl<'a> CallReader<'a> {
             .repairs
             .push(dropped(path, node, complaint.code, issue.rule, reason));
     }
+}
+
+/// Returns the words of a text, as parameters are written with `_` and `-`, and where they stand.
+fn words_in(text: &str) -> Vec<(Range<usize>, &str)> {
+    let is_outside = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-');
+    let words = text
+        .split_inclusive(is_outside)
+        .scan(0, |end, piece: &str| {
+            let start = *end + piece.len() - piece.trim_start_matches('-').len();
+            *end += piece.len();
+            let word = piece.trim_end_matches(is_outside).trim_matches('-');
+            Some((start..start + word.len(), word))
+        });
+    words
+        .filter(|(_, word)| word.contains(char::is_alphanumeric))
+        .collect()
 }
 
 pub(super) fn whole_text(rule: ReaderRule, code: &'static str, reason: &str) -> ArgumentIssue {

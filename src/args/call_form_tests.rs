@@ -5,7 +5,11 @@
     reason = "a failing test may panic"
 )]
 
-use super::tests::{check, guarded};
+use super::{
+    ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ReceivedArguments, ToolEffect,
+    ValueKind, read,
+    tests::{check, guarded},
+};
 use serde_json::{Value, json};
 
 #[test]
@@ -80,6 +84,74 @@ fn the_default_is_not_drawn_in_place_of_a_value_that_is_seen() {
         "call:align{}",
     ] {
         check(&[(text, "!!rr")]);
+    }
+}
+
+/// A parameter's name may be an ordinary word; what a sentence asks for is not replaced by the default.
+#[test]
+fn an_ordinary_sentence_is_no_argument() {
+    let tool = |params: Vec<ParameterShape>, action: &str| {
+        ArgumentShape::new(params)
+            .with_known_names(["koi", "default", "left", "right"])
+            .with_default_action(action)
+            .with_tool_names(["stroke"])
+    };
+    let flag = |name| ParameterShape::new(name, ValueKind::Bool).default(false);
+    let scene = ValueKind::name(["default", "koi"]);
+    let scene = ParameterShape::new("scene", scene).default("default");
+    let arm = ParameterShape::new("arm", ValueKind::name(["left", "right"]));
+    let text = ParameterShape::new("text", ValueKind::Verbatim { bytes_max: 100 });
+    let plan = ParameterShape::new("plan", ValueKind::Text);
+    let params = vec![
+        scene,
+        arm.clone(),
+        text,
+        plan,
+        flag("resume"),
+        flag("debug"),
+    ];
+    let stroke = tool(params, "draws the default scene");
+    let reset = tool(vec![arm, flag("debug")], "lifts the pen and goes to rest");
+    let code = |shape: &ArgumentShape, text: &str| {
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Lenient);
+        let refused = read(shape, &policy, ReceivedArguments::Text(text.into())).err();
+        refused.map(|refused| refused.complaints[0].code)
+    };
+    for text in [
+        "draw the scene now",
+        "the plan is to draw",
+        "debug please",
+        "draw, and show me the plan when done",
+    ] {
+        assert_eq!(code(&stroke, text), None, "{text}");
+    }
+    for text in [
+        "reset the arm please",
+        "Lift the pen and bring the arm home now",
+        "bring the arm home by default",
+    ] {
+        assert_eq!(code(&reset, text), None, "{text}");
+    }
+    for text in [
+        "draw the text on the paper",
+        "resume it please",
+        "draw the scene at half size",
+        "draw the scene 50 mm wide",
+        "draw the scene slowly",
+        "draw the koi please",
+    ] {
+        assert_eq!(code(&stroke, text), Some("no_arguments"), "{text}");
+    }
+    assert_eq!(code(&reset, "reset the left arm"), Some("no_arguments"));
+    for text in [
+        "draw the scene koi",
+        "scene named koi",
+        "debug on",
+        "plan 3f9a",
+        "the arm | left",
+        "--scene foo --",
+    ] {
+        assert_eq!(code(&stroke, text), Some("garbled"), "{text}");
     }
 }
 

@@ -58,6 +58,11 @@ impl CallReader<'_> {
         find(&self.shape.params, key).is_some()
     }
 
+    /// Returns the parameter that a key means.
+    pub(super) fn param_named(&self, key: &str) -> Option<&ParameterShape> {
+        find(&self.shape.params, key).and_then(|at| self.shape.params.get(at))
+    }
+
     /// Returns whether pairs without a known key are not arguments, or hold arguments where none are expected. Their
     /// requests still count then.
     fn has_lost_arguments(&mut self, pairs: &[Pair], flaw: Option<ArgumentIssue>) -> bool {

@@ -241,7 +241,8 @@ impl CallReader<'_> {
             || node.any_inside(|key, inner| self.names_other(key, inner))
     }
 
-    fn is_other_name(&self, text: &str) -> bool {
+    /// Returns whether a text is a known name that the arguments do not use.
+    pub(super) fn is_other_name(&self, text: &str) -> bool {
         let normalised: String = text.nfkc().collect();
         let folded = name::fold(normalised.trim_matches(['"', '\'', '`']));
         let is_same = |name: &str| name::fold(name) == folded;
