@@ -256,9 +256,10 @@ pub(super) fn is_wrapper(key: &str) -> bool {
     is_one_of(key, &WRAPPERS)
 }
 
-/// Returns whether a key names a place for arguments or nothing, so that an empty object under it is no call.
+/// Returns whether a key names a place for arguments or nothing, so that an empty object under it is no call: `options`,
+/// `additional_kwargs`, but not `align_args`.
 pub(super) fn is_packaging(key: &str) -> bool {
-    const PLACES: [&str; 8] = [
+    const PLACES: [&str; 12] = [
         "",
         "options",
         "config",
@@ -267,8 +268,17 @@ pub(super) fn is_packaging(key: &str) -> bool {
         "query",
         "extra",
         "additionalproperties",
+        "request",
+        "values",
+        "state",
+        "session",
     ];
-    is_wrapper(key) || is_one_of(key, &PLACES)
+    const ENDS: [&str; 5] = ["args", "kwargs", "arguments", "params", "parameters"];
+    let words = words(key);
+    let holds_arguments = words.split_last().is_some_and(|(last, rest)| {
+        ENDS.contains(&last.as_str()) && !vocabulary().is_other_tool(&rest.join("_"))
+    });
+    is_wrapper(key) || is_one_of(key, &PLACES) || holds_arguments
 }
 
 /// Returns whether a key is an envelope whose value can be opened.

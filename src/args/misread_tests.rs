@@ -123,6 +123,10 @@ fn a_call_of_nothing_is_heard_beside_data() {
         let runs = |call| read(&shape, &policy, ReceivedArguments::Value(call)).is_ok();
         assert!(runs(json!({"text": "Hi"})));
         assert!(!runs(json!({"text": "Hi", "name": null})));
+        assert!(!runs(json!({"text": "Hi", "tool_calls": []})));
+        assert!(runs(json!({"text": "Hi", "tool_calls": null})));
+        assert!(runs(json!({"text": "Hi", "function_call": null})));
+        assert!(!runs(json!({"tool_calls": null})));
         assert!(!runs(json!({"text": "Hi", "stop": {}})));
     }
 }
@@ -438,7 +442,22 @@ fn an_empty_place_for_arguments_is_no_call() {
         r#"{"additional_properties":{}}"#,
         r#"{"":{}}"#,
         r#"{"data":{}}"#,
+        r#"{"additional_kwargs":{}}"#,
+        r#"{"extra_args":{}}"#,
+        r#"{"stroke_args":{}}"#,
+        r#"{"strokeArguments":{}}"#,
+        r#"{"query_params":{}}"#,
+        r#"{"request":{}}"#,
+        r#"{"state":{}}"#,
+        r#"{"session":{}}"#,
+        r#"{"values":{}}"#,
         r#"{"scene":"letters","status":""}"#,
+    ]);
+    none_draws(&[
+        r#"{"align_args":{}}"#,
+        r#"{"robot_reset_params":{}}"#,
+        r#"{"stop_args":{}}"#,
+        r#"{"get_weather":{}}"#,
     ]);
     let call = r#"{"scene":"letters","status":{}}"#;
     let refusal = moves(ForgivenessProfile::Guarded, call).unwrap_err();

@@ -58,11 +58,16 @@ impl CallReader<'_> {
 
     /// Withholds the act if the only request is that nothing be called: `{"tool_calls": []}`, `{"name": null}`.
     fn judge_no_call(&mut self, pairs: &[&Pair]) {
+        // Beside data, a null of a chat's own form was not sent: `"tool_calls": null`.
+        let is_unsent = |key: &str, node: &ParsedValue| {
+            !self.given.is_empty() && heuristics::names_calls(key) && *node == ParsedValue::Null
+        };
         let is_no_call = |(key, node): &&&Pair| {
             let names_calls = heuristics::names_calls(key);
-            (names_calls && other_requests::holds_nothing(node))
+            let is_none = (names_calls && other_requests::holds_nothing(node))
                 || ((names_calls || heuristics::is_tool_name(key))
-                    && (is_none(node) || other_requests::is_empty_name(node)))
+                    && (is_none(node) || other_requests::is_empty_name(node)));
+            is_none && !is_unsent(key, node)
         };
         if let Some((key, node)) = pairs.iter().find(is_no_call) {
             self.add_no_call(&parsed_value::shown(key), node);
