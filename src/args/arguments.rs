@@ -10,6 +10,7 @@ use super::{
     quote,
     rules::{ReaderPolicy, ReaderRule},
     shape::{ArgumentShape, ParameterShape, ValueKind},
+    unknown_keys::NAME_PARTS_MAX,
     value_coercion::{ValueCoercer, ValueSite, dropped},
     vocabulary::vocabulary,
     withheld::WithheldRequest,
@@ -183,7 +184,9 @@ impl<'a> CallReader<'a> {
     /// `draw the koi`, `draw the scene slowly`.
     fn asks_in_words(&self, text: &str) -> bool {
         let words = words_in(text);
-        let names = |name: &str| !name.eq_ignore_ascii_case("default") && self.is_other_name(name);
+        let names = |(_, name): &(_, &str)| {
+            !name.eq_ignore_ascii_case("default") && self.is_other_name(name)
+        };
         let named = words.iter().map(|(_, word)| self.param_named(word));
         let named: Vec<&ParameterShape> = named.flatten().collect();
         let asks = |param: &&ParameterShape| {
@@ -198,14 +201,14 @@ impl<'a> CallReader<'a> {
             vocabulary().instructs(text, is_done) || heuristics::holds_size("", &node)
         };
         self.policy.guards_motion()
-            && (words.iter().any(|(_, word)| names(word))
+            && (words.iter().take(NAME_PARTS_MAX).any(names)
                 || named.iter().any(asks)
                 || (!named.is_empty() && instructs()))
     }
 
     /// Adds the issue with a text or value in which no arguments can be read, and searches it for requests not to move.
     fn refuse_unread(&mut self, issue: ArgumentIssue, text: &str, node: &ParsedValue) {
-        if !self.policy.refuses(issue.rule) {
+        if !self.policy.refuses(issue.rule) || issue.complaint.code == "no_arguments" {
             self.search_unread(text, node);
         }
         self.add_text_issue(issue, text);

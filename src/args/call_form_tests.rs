@@ -6,8 +6,8 @@
 )]
 
 use super::{
-    ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ReceivedArguments, ToolEffect,
-    ValueKind, read,
+    ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ReaderRule, ReceivedArguments,
+    ToolEffect, ValueKind, read,
     tests::{check, guarded},
 };
 use serde_json::{Value, json};
@@ -143,6 +143,10 @@ fn an_ordinary_sentence_is_no_argument() {
         assert_eq!(code(&stroke, text), Some("no_arguments"), "{text}");
     }
     assert_eq!(code(&reset, "reset the left arm"), Some("no_arguments"));
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Lenient);
+    let text = ReceivedArguments::Text("do not draw the koi".into());
+    let refused = read(&stroke, &policy, text).unwrap_err();
+    assert_eq!(refused.kind, ReaderRule::Withheld);
     for text in [
         "draw the scene koi",
         "scene named koi",

@@ -388,7 +388,7 @@ fn is_letter_slip(key: &str, name: &str) -> bool {
 }
 
 /// Most words of a value in which a name is looked for.
-const NAME_PARTS_MAX: usize = 200;
+pub(super) const NAME_PARTS_MAX: usize = 200;
 
 /// Returns a value as one name, then its words: `the letters`, `letters.svg`, `please draw the letters for me`.
 fn parts_of_name(text: &str) -> impl Iterator<Item = &str> {
