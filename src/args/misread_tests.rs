@@ -334,6 +334,34 @@ fn an_instruction_is_not_left_out_because_its_key_says_whose_it_is() {
 }
 
 #[test]
+fn what_explains_a_call_in_any_language_or_says_whose_it_is_is_left_out() {
+    for (key, value) in [
+        ("begründung", "Der Nutzer will es schnell"),
+        ("Grund", "schnell"),
+        ("kommentar", "auf der linken Seite, langsam"),
+        ("raison", "lentement"),
+        ("motivo", "lo pidió despacio"),
+        ("причина", "пользователь просил быстро"),
+        ("理由", "ユーザーがゆっくりと言った"),
+        ("原因", "用户要慢一点"),
+        ("이유", "천천히"),
+        ("request_reason", "the user wants it quickly"),
+        ("reason_for_request", "the user wants it quickly"),
+        ("requested_by", "Anna Small"),
+        ("created_by", "Ms. Quick"),
+        ("for_whom", "Anna Small"),
+        ("person", "Anna Small"),
+        ("user_name", "Anna Small"),
+        ("project", "Small World"),
+        ("branch", "feature/quick-fix"),
+        ("provider", "deep-infra"),
+        ("url", "https://example.com/left/right"),
+    ] {
+        all_draw(&[json!({"scene": "letters", key: value}).to_string()]);
+    }
+}
+
+#[test]
 fn words_that_only_sound_like_an_instruction_are_left_out() {
     for (key, value) in [
         ("note", json!("first try")),
@@ -352,26 +380,6 @@ fn words_that_only_sound_like_an_instruction_are_left_out() {
         ("selected_scene", json!("default")),
         ("writing", json!(true)),
         ("selected_tool", json!("stroke")),
-        ("begründung", json!("Der Nutzer will es schnell")),
-        ("Grund", json!("schnell")),
-        ("kommentar", json!("auf der linken Seite, langsam")),
-        ("raison", json!("lentement")),
-        ("motivo", json!("lo pidió despacio")),
-        ("причина", json!("пользователь просил быстро")),
-        ("理由", json!("ユーザーがゆっくりと言った")),
-        ("原因", json!("用户要慢一点")),
-        ("이유", json!("천천히")),
-        ("request_reason", json!("the user wants it quickly")),
-        ("reason_for_request", json!("the user wants it quickly")),
-        ("requested_by", json!("Anna Small")),
-        ("created_by", json!("Ms. Quick")),
-        ("for_whom", json!("Anna Small")),
-        ("person", json!("Anna Small")),
-        ("user_name", json!("Anna Small")),
-        ("project", json!("Small World")),
-        ("branch", json!("feature/quick-fix")),
-        ("provider", json!("deep-infra")),
-        ("url", json!("https://example.com/left/right")),
         ("message", json!("All right, drawing now")),
         ("message", json!("That's right.")),
         ("message", json!("You are right")),
