@@ -99,7 +99,7 @@ fn an_empty_stop_beside_a_scene_was_not_sent() {
         for value in [json!({}), json!([{}]), json!(true)] {
             never_draws(&[json!({"scene": "letters", key: value}).to_string()]);
         }
-        none_draws(&[json!({key: ""}).to_string(), json!({key: []}).to_string()]);
+        never_draws(&[json!({key: ""}).to_string(), json!({key: []}).to_string()]);
         never_draws(&[
             format!("<scene>letters</scene><{key}></{key}>"),
             format!("<stroke><scene>letters</scene><{key}></{key}></stroke>"),

@@ -50,6 +50,11 @@ impl CallReader<'_> {
             && !self.given.keys().any(has_meaning)
         {
             let (rule, shown) = (ReaderRule::DoubtfulKey, parsed_value::shown(key));
+            if node.is_empty() && vocabulary().names_dissent(&FoldedText::new(key)) {
+                // It may be a call of a stop: `{"stop": ""}`.
+                self.withhold(&shown, parsed_value::shown_node(node), rule);
+                return;
+            }
             let reason = "this is the only argument, and this tool has no such parameter";
             let issue = self.issue(rule, "only_unknown", &shown, reason, node);
             self.add_issue(issue.in_doubt(true), node);
