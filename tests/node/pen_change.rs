@@ -276,6 +276,15 @@ impl PenRig {
         }
     }
 
+    /// Waits until a drawing that was told to stop has ended.
+    fn until_stopped(&self) {
+        let began = Instant::now();
+        while self.drawing()["state"] != "stopped" {
+            assert!(began.elapsed() < PATIENCE, "{:#}", self.drawing());
+            sleep(Duration::from_millis(100));
+        }
+    }
+
     /// Draws until a pen is awaited, or the end; a drawing that broke is gone on with.
     fn until_awaited(&mut self) -> Option<usize> {
         let began = Instant::now();
@@ -522,11 +531,7 @@ fn while_it_waits_nothing_moves_and_no_tool_confirms() {
     // A stop ends the waiting; nothing moves until a person enables it, and then the rest is drawn.
     let stopped = rig.call("stop", "{}");
     assert_eq!(stopped["success"], true, "{stopped:#}");
-    let began = Instant::now();
-    while rig.drawing()["state"] != "stopped" {
-        assert!(began.elapsed() < PATIENCE, "{:#}", rig.drawing());
-        sleep(Duration::from_millis(100));
-    }
+    rig.until_stopped();
     let reset = rig.call("reset", "{}");
     assert_eq!(reset["code"], "needs_enabling", "{reset:#}");
     let breaks = rig.cut.len();
@@ -555,6 +560,8 @@ fn a_wait_that_needs_a_reset_names_the_way_out() {
         assert_eq!(rig.awaited(), Some(1));
     }
     assert!(rig.verb(&["stop"]).0);
+    // Its end withdraws what was enabled before: a hand may still be at the arm.
+    rig.until_stopped();
     rig.enable();
     // It stands in the scene of its drawing, whether or not it had to move to wait there.
     let began = Instant::now();
