@@ -24,7 +24,7 @@ use steadyhand::mcp::client::{self, McpClient};
 use steadyhand::mcp::http_client;
 use steadyhand::mcp::{CallWatch, ProgressSender, ReceivedArguments, ToolAnswer};
 use support::closed_port::ClosedPort;
-use support::{Bench, PATIENCE, Served, scene};
+use support::{Bench, PATIENCE, Served, scene, unless_starved};
 use tokio_util::sync::CancellationToken;
 
 /// Whatever is down, a list is there so soon, on a busy machine too: those who wait for a node that is silent wait until it
@@ -381,9 +381,16 @@ async fn a_stop_of_another_node_leaves_this_one_alone() {
     assert!(!stopped.is_error, "{}", stopped.text);
 }
 
+#[test]
+fn an_emergency_stop_of_all_waits_for_no_arm() {
+    unless_starved(|| {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(the_other_node_is_stopped_while_the_own_arm_hangs());
+    });
+}
+
 /// The hub's own arm does not answer, so that its emergency stop takes seconds; the other node is told before that is over.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_emergency_stop_of_all_waits_for_no_arm() {
+async fn the_other_node_is_stopped_while_the_own_arm_hangs() {
     const LEAD_MIN: Duration = Duration::from_millis(700);
     let beside = Bench::at_test_rate();
     let (arm, port) = beside.sim(&[]);

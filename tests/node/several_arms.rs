@@ -268,58 +268,60 @@ fn a_camera_is_calibrated_by_the_command_that_a_refusal_names() {
 
 #[test]
 fn the_doctor_examines_the_port_of_each_arm_or_of_the_named_one() {
-    let bench = Bench::new();
-    let (_good, port) = bench.sim(&["--scene", "short"]);
-    let file = bench.path("node.toml");
-    let arm = |name: &str, model: &str, port: &str| {
-        format!(
-            "[[arms]]\nname = \"{name}\"\nmodel = \"{model}\"\nport = \"{port}\"\napart = true\n"
-        )
-    };
-    let arms = [
-        arm("left", "so101", &port),
-        arm("right", "koch", "/dev/gone"),
-    ];
-    std::fs::write(&file, arms.concat()).unwrap();
-    let doctor = |more: &[&str]| {
-        let head = ["--config", file.to_str().unwrap(), "doctor"];
-        let output = bench.run(&[&head[..], more].concat());
-        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.push_str(&String::from_utf8_lossy(&output.stderr));
-        (output.status.success(), text)
-    };
-    refused(doctor(&[]), &["arm left", "arm right", "/dev/gone"]);
-    for right in ["right", "koch"] {
-        let text = refused(doctor(&["--arm", right]), &["/dev/gone"]);
-        assert!(!text.contains(&port), "{text}");
-    }
-    let text = doctor(&["--arm", "left"]).1;
-    assert!(
-        text.contains(&port) && !text.contains("/dev/gone"),
-        "{text}"
-    );
-    refused(doctor(&["--arm", "thrid"]), &["left, right"]);
-    // A simulated arm of the file says what should be at another port.
-    std::fs::write(&file, arm("left", "so101", "simulator")).unwrap();
-    let text = doctor(&[&port, "--arm", "left"]).1;
-    has(&text, &["servos that answer"]);
-    refused(doctor(&[&port, "--arm", "rihgt"]), &["node file: left"]);
-    refused(doctor(&["--arm", "rihgt"]), &["valid: left"]);
-    done(doctor(&["--arm", "so101"]), &["arm left of"]);
-    let arms = [
-        arm("left", "so101", "simulator"),
-        arm("right", "so101", &port),
-    ];
-    std::fs::write(&file, arms.concat()).unwrap();
-    let names = "node file: left, right";
-    refused(doctor(&["--arm", "rihgt"]), &["`rihgt`", names]);
-    // Without an arm nothing of the scenes' folder is asked for.
-    std::fs::remove_dir_all(bench.path("scenes")).unwrap();
-    let output = bench.run(&["doctor", &port]);
-    has(
-        &String::from_utf8_lossy(&output.stdout),
-        &["servos that answer"],
-    );
+    unless_starved(|| {
+        let bench = Bench::new();
+        let (_good, port) = bench.sim(&["--scene", "short"]);
+        let file = bench.path("node.toml");
+        let arm = |name: &str, model: &str, port: &str| {
+            format!(
+                "[[arms]]\nname = \"{name}\"\nmodel = \"{model}\"\nport = \"{port}\"\napart = true\n"
+            )
+        };
+        let arms = [
+            arm("left", "so101", &port),
+            arm("right", "koch", "/dev/gone"),
+        ];
+        std::fs::write(&file, arms.concat()).unwrap();
+        let doctor = |more: &[&str]| {
+            let head = ["--config", file.to_str().unwrap(), "doctor"];
+            let output = bench.run(&[&head[..], more].concat());
+            let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+            text.push_str(&String::from_utf8_lossy(&output.stderr));
+            (output.status.success(), text)
+        };
+        refused(doctor(&[]), &["arm left", "arm right", "/dev/gone"]);
+        for right in ["right", "koch"] {
+            let text = refused(doctor(&["--arm", right]), &["/dev/gone"]);
+            assert!(!text.contains(&port), "{text}");
+        }
+        let text = doctor(&["--arm", "left"]).1;
+        assert!(
+            text.contains(&port) && !text.contains("/dev/gone"),
+            "{text}"
+        );
+        refused(doctor(&["--arm", "thrid"]), &["left, right"]);
+        // A simulated arm of the file says what should be at another port.
+        std::fs::write(&file, arm("left", "so101", "simulator")).unwrap();
+        let text = doctor(&[&port, "--arm", "left"]).1;
+        has(&text, &["servos that answer"]);
+        refused(doctor(&[&port, "--arm", "rihgt"]), &["node file: left"]);
+        refused(doctor(&["--arm", "rihgt"]), &["valid: left"]);
+        done(doctor(&["--arm", "so101"]), &["arm left of"]);
+        let arms = [
+            arm("left", "so101", "simulator"),
+            arm("right", "so101", &port),
+        ];
+        std::fs::write(&file, arms.concat()).unwrap();
+        let names = "node file: left, right";
+        refused(doctor(&["--arm", "rihgt"]), &["`rihgt`", names]);
+        // Without an arm nothing of the scenes' folder is asked for.
+        std::fs::remove_dir_all(bench.path("scenes")).unwrap();
+        let output = bench.run(&["doctor", &port]);
+        has(
+            &String::from_utf8_lossy(&output.stdout),
+            &["servos that answer"],
+        );
+    });
 }
 
 #[test]

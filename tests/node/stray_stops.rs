@@ -191,7 +191,6 @@ fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
         assert_eq!(web.state(), "stopped", "{tool} {arguments}");
         web.reset();
     }
-    web.draw();
     for (tool, arguments) in [
         ("sense", json!({"note": "stop"})),
         ("stroke", json!({"scene": "stop"})),
@@ -219,8 +218,12 @@ fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
         ("sense", json!("previous_action: stop")),
         ("stroke", json!("scene: stop")),
     ] {
+        if web.state() != "moving" {
+            web.draw();
+        }
         web.call(tool, &arguments);
-        assert_eq!(web.state(), "moving", "{tool} {arguments}");
+        // On a busy machine the drawing may have come to its end meanwhile.
+        assert_ne!(web.state(), "stopped", "{tool} {arguments}");
     }
 }
 
