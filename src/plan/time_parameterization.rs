@@ -64,6 +64,8 @@ const ROUNDS_KINKS: usize = 24;
 const HALVINGS: usize = 5;
 /// The joints turn abruptly where the tip has to be slower than this fraction of its speed.
 const KINK_SHARE: f64 = 0.25;
+/// A path that takes this many times as long as at first, and is still too fast, is given up.
+const STRETCHED_MUCH: usize = 3;
 /// A ramp that takes this many times as long as without the joints' limits is slowed by one place.
 const SLOWED_MUCH: usize = 2;
 /// Number of stations eased on each side of a sample that violates a limit.
@@ -98,7 +100,7 @@ impl PacedPath<'_> {
     /// Returns the samples after the first, which is where the path begins.
     pub(super) fn samples(&self) -> Result<Vec<JointVector>, RefusalCause> {
         match self.tip_limits.manner {
-            PacingMode::Soonest => self.time_optimal(),
+            PacingMode::Soonest => self.time_optimal(true),
             PacingMode::Ramp => self.ramped(),
         }
     }
@@ -110,17 +112,20 @@ impl PacedPath<'_> {
         if samples.len() < unslowed * SLOWED_MUCH {
             return Ok(samples);
         }
-        let paced = self.slowed_at_kinks().or_else(|| self.time_optimal().ok());
+        let paced = self.slowed_at_kinks();
+        let paced = paced.or_else(|| self.time_optimal(false).ok());
         let shorter = paced.filter(|paced| paced.len() < samples.len());
         Ok(shorter.unwrap_or(samples))
     }
 
-    fn time_optimal(&self) -> Result<Vec<JointVector>, RefusalCause> {
+    /// Returns the path as fast as its limits allow, `with_kinks` also where the joints turn abruptly.
+    fn time_optimal(&self, with_kinks: bool) -> Result<Vec<JointVector>, RefusalCause> {
         let mut slowing = PathSlowing::none(self.waypoints.len());
         let mut stretch = 1.0;
         let mut worst = f64::INFINITY;
         for round in 0..ROUNDS_LOCAL + ROUNDS_WHOLE {
-            if round == ROUNDS_LOCAL
+            if with_kinks
+                && round == ROUNDS_LOCAL
                 && let Some(samples) = self.slowed_at_kinks()
             {
                 return Ok(samples);
@@ -159,8 +164,14 @@ impl PacedPath<'_> {
                 *x_max = (paced_path.kink_m_s(index) / 2.0).powi(2);
             }
         }
+        let mut samples_first = None;
         for _ in 0..ROUNDS_KINKS {
             let timing = WaypointTiming::new(&paced_path, &slowing, 1.0).ok()?;
+            let first = *samples_first.get_or_insert(timing.samples);
+            if timing.samples > first * STRETCHED_MUCH {
+                // The joints cannot pass at any speed.
+                return None;
+            }
             let timed = paced_path.sample_timing(&timing).ok()?;
             let violations = timed.limit_violations(self.ik, self.tip_limits);
             if violations.iter().all(|(_, ratio)| *ratio <= 1.0 + NOISE) {
