@@ -149,7 +149,7 @@ pub enum ExecutionError {
         behind_deg: u32,
     },
     /// A joint's reading stands still while its goal moves.
-    #[error("{joint} reads the same although its goal moved over {goal_deg} degrees and then for {ms} ms: something blocks it, its servo gave up, or its reading is stuck", ms = following_error::STALL_TIME.as_millis())]
+    #[error("{joint} has read the same for {ms} ms although its goal moved by {goal_deg} degrees: something blocks it, its servo gave up, or its reading is stuck", ms = following_error::STALL_TIME.as_millis())]
     Unmoved {
         /// The joint.
         joint: String,

@@ -1,7 +1,7 @@
 //! Keeps how far the measured joints were from the commanded ones while the tip drew.
 //!
-//! The lag is taken out: a joint that reads anything that it was commanded within the last
-//! [`LAG`] is where it should be. Only joints are compared while the arm moves; the tip follows from
+//! The lag is taken out: a joint that reads anything that it was commanded within the time of the
+//! gate's leash is where it should be. Only joints are compared while the arm moves; the tip follows from
 //! them at the end.
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ use gate::Execution;
 use plan::SpanKind;
 
 /// Time by which a joint may follow its goal: that of the gate's leash.
-const LAG: Duration = Duration::from_millis(150);
+const LAG: Duration = Duration::from_millis((arm::LEASH_S * 1e3) as u64);
 
 /// The greatest deviation of the measured joints from the commanded ones while the tip drew.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +44,8 @@ impl DrawingDeviation {
 #[derive(Debug)]
 pub(super) struct DeviationMonitor {
     joints: Vec<WorstReading>,
+    /// Readings that are still left out because the joints come back from a lift beside the path.
+    returning: usize,
 }
 
 /// The reading at which a joint deviated most.
@@ -61,19 +63,29 @@ impl DeviationMonitor {
     pub(super) fn new(dof: usize) -> Self {
         Self {
             joints: Vec::with_capacity(dof),
+            returning: 0,
         }
     }
 
     /// Compares a reading with what was commanded, if the tip draws.
     pub(super) fn note(&mut self, execution: &Execution, measured: &ArmMeasurement) {
         let trajectory = execution.checked().trajectory();
+        let lag = LAG.as_nanos() / trajectory.period.as_nanos().max(1);
+        let lag = usize::try_from(lag).unwrap_or(usize::MAX);
+        if execution.is_lifting() {
+            self.returning = lag;
+            return;
+        }
+        if self.returning > 0 {
+            self.returning -= 1;
+            return;
+        }
         let sample = execution.progress().sample;
         let span = trajectory.span_at(sample);
-        let Some(span) = span.filter(|span| is_inked(span.kind) && !execution.is_lifting()) else {
+        let Some(span) = span.filter(|span| is_inked(span.kind)) else {
             return;
         };
-        let lag = LAG.as_nanos() / trajectory.period.as_nanos().max(1);
-        let from = sample.saturating_sub(usize::try_from(lag).unwrap_or(usize::MAX));
+        let from = sample.saturating_sub(lag);
         // Where goals lead, a joint is read between its goal and where it is expected, or at either.
         let commanded = [&trajectory.samples[..], trajectory.reached()];
         let commanded = commanded.iter().filter_map(|all| all.get(from..=sample));

@@ -11,6 +11,8 @@ mod probes;
 mod unmoved;
 
 use super::*;
+use arm::ArmModel;
+use base::units::Finite;
 use link::memory::MemoryLink;
 use permit::{MotionPermit, StopLatch};
 use plan::{self, SilentObserver, SpanKind, Trajectory};
@@ -32,8 +34,15 @@ impl Bench {
     }
 
     fn with(clock: NodeClock) -> Self {
+        Self::with_lag(clock, None)
+    }
+
+    /// Returns a bench whose joints follow their goals with this lag, in place of that of its arm.
+    fn with_lag(clock: NodeClock, lag_s: Option<f64>) -> Self {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
-        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
+        let mut file = scene.arm.file.clone();
+        file.simulation.lag_s = lag_s.map_or(file.simulation.lag_s, Finite::literal);
+        let sim = ArmSimulator::new(&ArmModel::new(file).unwrap(), &scene.rest_rad);
         let device = sim.clone();
         let open: PortOpener = Box::new(move |clock| {
             let link = MemoryLink::new(device.clone(), clock, "bench").map_err(LinkError::Read)?;

@@ -103,3 +103,25 @@ async fn a_drawing_tells_how_far_its_joints_were_from_their_goals() {
     );
     assert!(stuck.tip_mm > 3.0, "{stuck:?}");
 }
+
+/// The way back to the path after a hold is none of the drawing.
+#[tokio::test]
+async fn holds_are_no_deviation_of_a_drawing() {
+    let bench = Bench::with_lag(NodeClock::simulated_at(RATE), Some(0.05));
+    let mut outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
+    for hold in 1..=6 {
+        let is_drawing = |now: &Snapshot| {
+            let progress = now.progress.as_ref();
+            progress.is_some_and(|at| at.sample > 200 * hold && at.doing == SpanKind::Draw)
+        };
+        bench.until(is_drawing).await;
+        bench.motion.hold(HoldAt::Once).await.unwrap().unwrap();
+        bench.until(|now| now.state == MotionState::Held).await;
+        bench.motion.resume(bench.permit()).await.unwrap().unwrap();
+    }
+    let MotionOutcome::Reached { deviation, .. } = (&mut outcome).await.unwrap() else {
+        panic!("not reached");
+    };
+    let off_deg = deviation.unwrap().joint_rad.to_degrees();
+    assert!(off_deg < 0.3, "{off_deg}");
+}
