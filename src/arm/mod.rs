@@ -107,6 +107,7 @@ pub struct JointFile {
     #[serde(default = "margin_rad_default")]
     pub margin_rad: Finite,
     /// Largest speed that it is ever commanded, limited further to 0.3 s of its acceleration, which is what a stop can brake.
+    /// Motions are planned with a part of it ([`ArmLimits::cruise_rad_s`]).
     pub velocity_max_rad_s: Finite,
     /// Largest acceleration that it is ever commanded.
     pub acceleration_max_rad_s2: Finite,

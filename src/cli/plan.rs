@@ -402,7 +402,7 @@ fn figure_lines(report: &PlanReport) -> Vec<String> {
             millimetres(report.pen_up_mm, 0)
         ),
         format!(
-            "{} from rest, {:.0} % of the line at the asked speed; {} is driven hardest, at {:.0} % of its speed or acceleration limit",
+            "{} from rest, {:.0} % of the line at the asked speed; {} is driven hardest, at {:.0} % of the speed or acceleration that it is planned with",
             seconds(report.duration_s),
             report.at_speed_share * 1e2,
             report.limiting_joint,

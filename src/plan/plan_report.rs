@@ -38,9 +38,9 @@ pub struct PlanReport {
     pub at_speed_share: f64,
     /// The joint that comes nearest to its speed or acceleration while drawing.
     pub limiting_joint: String,
-    /// Its ratio to the limit: 1 is at the limit.
+    /// Its ratio to the speed or acceleration that motions are planned with: 1 is all of it.
     pub limiting_ratio: f64,
-    /// The smallest distance to a joint's limit, without the approach.
+    /// The smallest distance to a joint's limit, without the approach and poses such as that for a pen's change.
     pub margin_least_deg: f64,
     /// The joint with that distance.
     pub margin_least_joint: String,
@@ -214,10 +214,16 @@ fn add_joint_margins(
     hover_from: usize,
 ) {
     let mut smallest = (f64::INFINITY, 0);
-    for q in trajectory.samples.iter().skip(hover_from.saturating_sub(1)) {
-        let margin = margin_rad(&scene.arm, q);
-        if margin.0 < smallest.0 {
-            smallest = margin;
+    let near_sheet =
+        |span: &&super::TrajectorySpan| span.kind != SpanKind::Pose && span.end >= hover_from;
+    for span in trajectory.spans.iter().filter(near_sheet) {
+        let first = span.first.max(hover_from.saturating_sub(1));
+        let samples = trajectory.samples.get(first..span.end);
+        for q in samples.unwrap_or_default() {
+            let margin = margin_rad(&scene.arm, q);
+            if margin.0 < smallest.0 {
+                smallest = margin;
+            }
         }
     }
     if smallest.0.is_finite() {

@@ -86,7 +86,11 @@ pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
     let speed = speed.map(|deg_s| format!(", fastest joint {deg_s:.1}°/s"));
     let (speed, tip) = (speed.unwrap_or_default(), tip_text(arm));
     if report.was_held {
-        return format!("{name}: was held, pen up; {}{speed}{tip}", ended_text(arm));
+        return format!(
+            "{name}: was held, pen up, and stands still; the {} {}{speed}{tip}",
+            report.kind,
+            ended_text(arm)
+        );
     }
     let (Some(first), Some(still)) = (report.first_frame_ms, report.standstill_ms) else {
         return format!("{name}: was not moving and stands still{speed}{tip}");
@@ -103,15 +107,15 @@ pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
     )
 }
 
-/// Describes what a stop ended that came while the motion was held, and what is left of it.
+/// Describes what a stop ended that came while the motion was held, and how much of it was drawn.
 fn ended_text(arm: &AttachedArm) -> String {
     match arm.board.job().map(|job| job.card()) {
         Some(card) if card.tool == "stroke" => format!(
-            "the stop ended {}, {} of {} strokes drawn, of which the rest can be resumed after reset",
+            "ended {}, {} of {} strokes drawn (the rest can be resumed)",
             card.id, card.done, card.of
         ),
-        Some(card) => format!("the stop ended {}", card.id),
-        None => "the stop ended its motion".to_owned(),
+        Some(card) => format!("ended {}", card.id),
+        None => "ended its motion".to_owned(),
     }
 }
 

@@ -538,8 +538,8 @@ fn a_call_whose_job_is_held_is_told_who_goes_on_with_it() {
     assert_eq!(stopped.status.code(), Some(0), "{stdout}");
     for words in [
         "was held, pen up",
-        "the stop ended job-1, ",
-        "resumed after reset",
+        " ended job-1, ",
+        "the rest can be resumed",
     ] {
         assert!(stdout.contains(words), "{stdout}");
     }
