@@ -418,8 +418,8 @@ impl<D: Dialect> ServoDriver<D> {
         if self.check_twins(&readings).is_ok() {
             return Ok(readings);
         }
-        // One reply may be damaged, or of another moment than its twin's.
-        let again = self.read_every_servo(link, Vec::new(), deadline).await?;
+        // One reply may be damaged, or of another moment than its twin's. One late cycle is better than a needless fault.
+        let again = self.read_every_servo(link, Vec::new(), NO_DEADLINE).await?;
         self.check_twins(&again)?;
         Ok(again)
     }
