@@ -65,6 +65,11 @@ fn a_tool_that_is_called_by_a_key_is_another_call() {
         r#"{"scene":"letters","align":{}}"#,
         r#"{"scene":"letters","align":[{}]}"#,
         r#"{"scene":"letters","align":{"debug":true}}"#,
+        r#"{"reset":[]}"#,
+        r#"{"align":[]}"#,
+        r#"{"sense":[]}"#,
+        r#"{"list_nodes":[]}"#,
+        r#"{"scene":"letters","robot_align":[]}"#,
     ]);
     none_draws(&[
         r#"{"get_weather":{}}"#,

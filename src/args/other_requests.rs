@@ -83,12 +83,16 @@ pub(super) fn is_empty_name(node: &ParsedValue) -> bool {
     node.is_empty() && !matches!(node, ParsedValue::Map(_) | ParsedValue::List(_))
 }
 
-/// Returns whether a key is the name of another tool of this program, with arguments of its own: `{"align": {}}`. Null, an
-/// empty text and an empty list were not sent: `"stop": []` is a usual default of language models.
+/// Returns whether a key is the name of another tool of this program, with arguments of its own: `{"align": {}}`. Null and an
+/// empty text were not sent, nor was an empty list under a name for stopping: `"stop": []` is a usual default of language
+/// models.
 pub(super) fn is_other_call(key: &str, node: &ParsedValue) -> bool {
     let has_arguments = match node {
         ParsedValue::Map(_) => true,
-        ParsedValue::List(items) => !items.is_empty() && holds_nothing(node),
+        ParsedValue::List(items) => {
+            let names_stop = || vocabulary().names_dissent(&FoldedText::new(key));
+            holds_nothing(node) && !(items.is_empty() && names_stop())
+        }
         _ => false,
     };
     has_arguments && !heuristics::is_harmless(key) && vocabulary().is_other_tool(key)
