@@ -115,6 +115,36 @@ fn an_empty_stop_beside_a_scene_was_not_sent() {
     assert_eq!(refusal.complaints[0].received, "stop", "{refusal}");
 }
 
+/// Only a scene or another choice shows that more than a stop was asked for.
+#[test]
+fn an_empty_stop_without_a_choice_is_a_stop() {
+    for value in [r#""""#, "[]", r#"" ""#] {
+        for others in [
+            r#""reason":"x""#,
+            r#""foo":"bar""#,
+            r#""get_weather":{}"#,
+            r#""dry_run":false"#,
+            r#""resume":true"#,
+            r#""resume":true,"debug":true,"foo":"bar""#,
+            r#""scene":"""#,
+        ] {
+            never_draws(&[
+                format!(r#"{{{others},"stop":{value}}}"#),
+                format!(r#"{{"stop":{value},{others}}}"#),
+                format!(r#"{{"cancel":null,{others},"emergency_stop":{value}}}"#),
+            ]);
+        }
+        lenient_draws(&[
+            format!(r#"{{"reason":"x","scene":"default","stop":{value}}}"#),
+            format!(r#"{{"stop":{value},"foo":"bar","meta":"leaf"}}"#),
+        ]);
+    }
+    all_draw(&[
+        r#"{"resume":true,"stop":null}"#,
+        r#"{"stop_sequences":[],"temperature":0.2}"#,
+    ]);
+}
+
 /// Beside data, no key is left out.
 #[test]
 fn a_call_of_nothing_is_heard_beside_data() {

@@ -39,6 +39,9 @@ impl CallReader<'_> {
         if self.judges_unknown_keys() && (self.given.is_empty() || self.holds_data()) {
             self.judge_no_call(pairs);
         }
+        if self.judges_unknown_keys() && !self.holds_choice() {
+            self.withhold_for_empty_stop(pairs);
+        }
         let mut ignored = None;
         for (key, node) in pairs {
             let is_ignored = self.handle_unknown_key(key, node);
@@ -50,14 +53,33 @@ impl CallReader<'_> {
             && !self.given.keys().any(has_meaning)
         {
             let (rule, shown) = (ReaderRule::DoubtfulKey, parsed_value::shown(key));
-            if node.is_empty() && vocabulary().names_dissent(&FoldedText::new(key)) {
-                // It may be a call of a stop: `{"stop": ""}`.
-                self.withhold(&shown, parsed_value::shown_node(node), rule);
-                return;
-            }
             let reason = "this is the only argument, and this tool has no such parameter";
             let issue = self.issue(rule, "only_unknown", &shown, reason, node);
             self.add_issue(issue.in_doubt(true), node);
+        }
+    }
+
+    /// Returns whether more than flags was sent, such as a scene, a text, an arm or a node.
+    fn holds_choice(&self) -> bool {
+        let is_flag = |key: &str| {
+            let param = self.param_named(key);
+            param.is_some_and(|param| param.kind == ValueKind::Bool)
+        };
+        let mut given = self.given.keys();
+        given.any(|key| !is_flag(key) && !heuristics::is_harmless(key))
+    }
+
+    /// Withholds the act if a name for stopping has an empty value, which may be a call of it: `{"stop": ""}`.
+    fn withhold_for_empty_stop(&mut self, pairs: &[&Pair]) {
+        let is_stop = |(key, node): &&&Pair| {
+            node.is_empty()
+                && *node != ParsedValue::Null
+                && !heuristics::is_harmless(key)
+                && vocabulary().names_dissent(&FoldedText::new(key))
+        };
+        if let Some((key, node)) = pairs.iter().find(is_stop) {
+            let received = parsed_value::shown_node(node);
+            self.withhold(&parsed_value::shown(key), received, ReaderRule::Meaningless);
         }
     }
 
@@ -136,12 +158,8 @@ impl CallReader<'_> {
             self.note_ignored(&shown, node, "ignored_key", reason);
         } else if node.is_empty() && !(self.judges_unknown_keys() && self.has_meaning(key, node)) {
             self.note_ignored(&shown, node, "ignored_key", "empty; ignored");
-            // `{"get_weather": {}}` may be a call, and `{"stop": ""}` one of a stop.
-            let may_be_call = match node {
-                ParsedValue::Map(_) => !heuristics::is_packaging(key),
-                ParsedValue::Null => false,
-                _ => vocabulary().names_dissent(&FoldedText::new(key)),
-            };
+            // `{"get_weather": {}}` may be a call.
+            let may_be_call = matches!(node, ParsedValue::Map(_)) && !heuristics::is_packaging(key);
             return may_be_call && self.judges_unknown_keys();
         } else if !self.judges_unknown_keys() {
             self.note_ignored(&shown, node, "unknown_key", "no such parameter; ignored");
