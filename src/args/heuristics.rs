@@ -241,9 +241,9 @@ fn mentions_quantity(text: &str) -> bool {
 /// Longest key that is compared with words; a longer one matches none.
 const KEY_BYTES_MAX: usize = 256;
 
-/// Returns whether the key is one of these words, which are lower-case letters and digits only. Allocates nothing.
-fn is_one_of(key: &str, words: &[&str]) -> bool {
-    key.len() <= KEY_BYTES_MAX && words.iter().any(|word| same_key(word, key))
+/// Returns whether the key is one of these words, if only letters and digits count. Allocates nothing.
+fn is_one_of(key: &str, words: &[impl AsRef<str>]) -> bool {
+    key.len() <= KEY_BYTES_MAX && words.iter().any(|word| same_key(word.as_ref(), key))
 }
 
 /// Returns whether a key is the protocol's own, or on a closed list of keys that mean nothing regardless of their
@@ -257,8 +257,8 @@ pub(super) fn is_wrapper(key: &str) -> bool {
 }
 
 /// Returns whether a key names a place for arguments or nothing, so that an empty object under it is no call: `options`,
-/// `additional_kwargs`, but not `align_args`.
-pub(super) fn is_packaging(key: &str) -> bool {
+/// `additional_kwargs`, the `stroke_args` of a tool of this name, but not `align_args`.
+pub(super) fn is_packaging(key: &str, tool_names: &[String]) -> bool {
     const PLACES: [&str; 12] = [
         "",
         "options",
@@ -274,9 +274,21 @@ pub(super) fn is_packaging(key: &str) -> bool {
         "session",
     ];
     const ENDS: [&str; 5] = ["args", "kwargs", "arguments", "params", "parameters"];
+    const OWNERS: [&str; 8] = [
+        "extra",
+        "additional",
+        "query",
+        "model",
+        "tool",
+        "function",
+        "call",
+        "input",
+    ];
     let words = words(key);
-    let holds_arguments = words.split_last().is_some_and(|(last, rest)| {
-        ENDS.contains(&last.as_str()) && !vocabulary().is_other_tool(&rest.join("_"))
+    let holds_arguments = words.split_last().is_some_and(|(last, owner)| {
+        let is_owner = |word: &String| OWNERS.contains(&word.as_str());
+        let is_own = || is_one_of(&owner.concat(), tool_names);
+        ENDS.contains(&last.as_str()) && (owner.iter().all(is_owner) || is_own())
     });
     is_wrapper(key) || is_one_of(key, &PLACES) || holds_arguments
 }

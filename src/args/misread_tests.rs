@@ -490,6 +490,9 @@ fn an_empty_place_for_arguments_is_no_call() {
         r#"{"stroke_args":{}}"#,
         r#"{"strokeArguments":{}}"#,
         r#"{"query_params":{}}"#,
+        r#"{"robot_stroke_params":{}}"#,
+        r#"{"toolCallArguments":{}}"#,
+        r#"{"additional_model_kwargs":{}}"#,
         r#"{"request":{}}"#,
         r#"{"state":{}}"#,
         r#"{"session":{}}"#,
@@ -501,6 +504,14 @@ fn an_empty_place_for_arguments_is_no_call() {
         r#"{"robot_reset_params":{}}"#,
         r#"{"stop_args":{}}"#,
         r#"{"get_weather":{}}"#,
+        r#"{"get_weather_args":{}}"#,
+        r#"{"set_torque_params":{}}"#,
+        r#"{"erase_all_args":{}}"#,
+        r#"{"dont_args":{}}"#,
+        r#"{"emergency_params":{}}"#,
+        r#"{"letters_params":{}}"#,
+        r#"{"two_pens_args":{}}"#,
+        r#"{"extra_letters_args":{}}"#,
     ]);
     let call = r#"{"scene":"letters","status":{}}"#;
     let refusal = moves(ForgivenessProfile::Guarded, call).unwrap_err();

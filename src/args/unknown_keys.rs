@@ -159,7 +159,8 @@ impl CallReader<'_> {
         } else if node.is_empty() && !(self.judges_unknown_keys() && self.has_meaning(key, node)) {
             self.note_ignored(&shown, node, "ignored_key", "empty; ignored");
             // `{"get_weather": {}}` may be a call.
-            let may_be_call = matches!(node, ParsedValue::Map(_)) && !heuristics::is_packaging(key);
+            let may_be_call = matches!(node, ParsedValue::Map(_))
+                && !heuristics::is_packaging(key, &self.shape.tool_names);
             return may_be_call && self.judges_unknown_keys();
         } else if !self.judges_unknown_keys() {
             self.note_ignored(&shown, node, "unknown_key", "no such parameter; ignored");
