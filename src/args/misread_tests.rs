@@ -375,7 +375,7 @@ fn what_explains_a_call_in_any_language_or_says_whose_it_is_is_left_out() {
         ("Grund", "schnell"),
         ("kommentar", "auf der linken Seite, langsam"),
         ("raison", "lentement"),
-        ("motivo", "lo pidió despacio"),
+        ("explicación", "lo pidió despacio"),
         ("причина", "пользователь просил быстро"),
         ("理由", "ユーザーがゆっくりと言った"),
         ("原因", "用户要慢一点"),
@@ -422,6 +422,7 @@ fn words_that_only_sound_like_an_instruction_are_left_out() {
         ("message", json!("Everything looks right")),
         ("message", json!("Everything is right, the user says")),
         ("message", json!("Drawing at last")),
+        ("message", json!("Right, here you are")),
     ] {
         all_draw(&[json!({"scene": "letters", key: value}).to_string()]);
     }
@@ -442,6 +443,13 @@ fn words_that_only_sound_like_an_instruction_are_left_out() {
         ("message", "last"),
         ("message", "at last point"),
         ("message", "on the second sheet"),
+        ("message", "right drawing"),
+        ("message", "right here"),
+        ("message", "all right starting points"),
+        ("placement", "this is right"),
+        ("Motiv", "Fisch, gespiegelt"),
+        ("motif", "a fish, mirrored"),
+        ("motivo", "un pez, a la izquierda"),
         ("selected", "A"),
         ("selected_line", "A"),
         ("write", "HELLO"),

@@ -483,8 +483,12 @@ fn is_idle_right(earlier: &[&str], later: &[&str]) -> bool {
     match earlier {
         _ if matches!(later, ["now" | "away", ..]) => true,
         [] => {
-            let mut next = later.iter().filter(|word| **word != ",");
-            let goes_on = next.next().is_some_and(|word| CONTINUATIONS.contains(word));
+            // Without a comma, `right drawing` and `right here` are places.
+            let goes_on = match later {
+                [",", word, ..] => CONTINUATIONS.contains(word) || ACTS_AFTER_RIGHT.contains(word),
+                [word, ..] => CONTINUATIONS.contains(word),
+                [] => false,
+            };
             goes_on || (is_all && ends_clause)
         }
         [.., "looks" | "seems" | "thats" | "its" | "youre"]
@@ -498,9 +502,10 @@ fn is_idle_right(earlier: &[&str], later: &[&str]) -> bool {
 }
 
 /// Words by which a text goes on after "right" or "all right".
-const CONTINUATIONS: [&str; 11] = [
-    "i", "ill", "we", "well", "lets", "so", "now", "then", "here", "drawing", "starting",
-];
+const CONTINUATIONS: [&str; 8] = ["i", "ill", "we", "well", "lets", "so", "now", "then"];
+
+/// Words by which a text goes on after "right" and a comma.
+const ACTS_AFTER_RIGHT: [&str; 3] = ["here", "drawing", "starting"];
 
 /// Returns whether a text has no other words than `words` and `fillers`, and at least one of `words`.
 fn is_made_of(text: &FoldedText, words: &[&[String]], fillers: &[String]) -> bool {
@@ -552,6 +557,16 @@ mod tests {
             "{:?}",
             sections.keys()
         );
+    }
+
+    /// An instruction under a word for the scene would be left out.
+    #[test]
+    fn no_other_name_of_a_parameter_is_a_remark() {
+        for (name, words) in &vocabulary().meanings {
+            let mut words = words.iter();
+            let remark = words.find(|word| vocabulary().is_remark(&FoldedText::new(word)));
+            assert_eq!(remark, None, "{name}");
+        }
     }
 
     /// A lead-in that made a request would hide it.
