@@ -331,7 +331,7 @@ pub(super) fn names_calls(key: &str) -> bool {
 }
 
 /// Returns whether a name is that of a stop or of another tool of this program: `cancel`, `align`.
-pub(super) fn names_stop(name: &str) -> bool {
+pub(super) fn names_other_call(name: &str) -> bool {
     let vocab = vocabulary();
     vocab.names_dissent(&FoldedText::new(name)) || vocab.is_other_tool(name)
 }

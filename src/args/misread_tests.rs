@@ -233,6 +233,9 @@ fn a_call_of_a_denial_draws_in_no_profile() {
             format!("<{word}><scene>letters</scene></{word}>"),
             format!("<{word} scene=\"letters\"/>"),
             json!({"arguments": format!("{word}(scene=\"letters\")")}).to_string(),
+            json!({"name": word, "arguments": {"scene": "letters"}}).to_string(),
+            json!({"tool_calls": [{"function": {"name": word, "arguments": {"scene": "letters"}}}]})
+                .to_string(),
         ]);
     }
     all_draw(&["[stroke]\nscene = \"letters\""]);

@@ -67,7 +67,7 @@ impl SkippedText {
             .iter()
             .find_map(|mark| name.strip_prefix(mark))
             .unwrap_or(name);
-        (name.len() < text.len() && heuristics::names_stop(name)).then_some(name)
+        (name.len() < text.len() && heuristics::names_other_call(name)).then_some(name)
     }
 
     /// Returns whether this is a lone exclamation mark, which programs read as "not".

@@ -266,7 +266,7 @@ impl<'a> TagReader<'a> {
         if tag.has_children || (is_wrapper && tag.parameter.is_none()) {
             return (tag.has_children || value.trim().is_empty()).then_some(());
         }
-        let is_call = || tag.parameter.is_none() && heuristics::names_stop(tag.name);
+        let is_call = || tag.parameter.is_none() && heuristics::names_other_call(tag.name);
         let node = if value.trim().is_empty() && is_call() {
             // `<stop></stop>` is a call as `<stop/>` is.
             ParsedValue::Map(Vec::new())

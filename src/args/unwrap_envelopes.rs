@@ -187,7 +187,7 @@ impl CallReader<'_> {
             } else if let Some(tool) = value.as_text().filter(|tool| !tool.trim().is_empty())
                 && heuristics::is_tool_name(&key)
             {
-                self.check_tool_name("name", tool, &value);
+                self.check_called_name(tool);
             } else if !heuristics::stands_beside_a_call(&key)
                 || !is_plain_mark(&key, &value)
                 || self.names_other(&key, &value)
@@ -230,7 +230,8 @@ impl CallReader<'_> {
         self.withholds("name", &ParsedValue::Text(namespace.to_owned()))
     }
 
-    /// Checks the name that a text calls. One that denies or postpones is no tool's: `[not]`, `later(scene="koi")`.
+    /// Checks the name of a call. One that denies or postpones is no tool's: `[not]`, `later(scene="koi")`,
+    /// `{"name": "never", "arguments": {}}`.
     pub(super) fn check_called_name(&mut self, tool: &str) {
         let (vocab, folded) = (vocabulary(), FoldedText::new(tool));
         let is_denial = vocab.negations.is_in(&folded) || vocab.conditions.is_in(&folded);
