@@ -12,7 +12,7 @@ use super::{
     shape::{ArgumentShape, ParameterShape, ValueKind},
     unknown_keys::NAME_PARTS_MAX,
     value_coercion::{ValueCoercer, ValueSite, dropped},
-    vocabulary::vocabulary,
+    vocabulary::{CLAUSE_ENDS, vocabulary},
     withheld::WithheldRequest,
     word_table::FoldedText,
 };
@@ -146,7 +146,6 @@ impl<'a> CallReader<'a> {
     /// Returns whether a text gives a parameter a value without brackets: `scene is letters`, `| scene | letters |`. In a
     /// sentence, a parameter's name may be an ordinary word: `draw the scene now`.
     fn gives_argument(&self, text: &str) -> bool {
-        const LINKS: [&str; 5] = ["is", "as", "to", "named", "called"];
         let words = words_in(text);
         let gives = |(at, (range, name)): (usize, &(Range<usize>, &str))| {
             let Some(param) = self.param_named(name) else {
@@ -181,11 +180,14 @@ impl<'a> CallReader<'a> {
     }
 
     /// Returns whether a sentence asks for something other than the defaults: `resume it please`, `draw the text "Hi"`,
-    /// `draw the koi`, `draw the scene slowly`.
+    /// `draw the koi`, `draw the scene slowly`, `scene named sunset`.
     fn asks_in_words(&self, text: &str) -> bool {
         let words = words_in(text);
-        let names = |(_, name): &(_, &str)| {
-            !name.eq_ignore_ascii_case("default") && self.is_other_name(name)
+        let names = |name: &str| !name.eq_ignore_ascii_case("default") && self.is_other_name(name);
+        // `two pens` may be the scene `two_pens`.
+        let names = |(at, (first, _)): (usize, &(Range<usize>, &str))| {
+            let mut joined = words.iter().skip(at).take(JOINED_WORDS_MAX);
+            joined.any(|(last, _)| text.get(first.start..last.end).is_some_and(names))
         };
         let named = words.iter().map(|(_, word)| self.param_named(word));
         let named: Vec<&ParameterShape> = named.flatten().collect();
@@ -201,9 +203,34 @@ impl<'a> CallReader<'a> {
             vocabulary().instructs(text, is_done) || heuristics::holds_size("", &node)
         };
         self.policy.guards_motion()
-            && (words.iter().take(NAME_PARTS_MAX).any(names)
+            && (words.iter().enumerate().take(NAME_PARTS_MAX).any(names)
                 || named.iter().any(asks)
+                || self.names_value(text, &words, is_done)
                 || (!named.is_empty() && instructs()))
+    }
+
+    /// Returns whether a sentence gives a name or a text to a parameter, known or not: `the scene called sunset`, `arm 1`,
+    /// `the sunset scene`. Words that name nothing, such as `now`, give nothing; `is_done` tells those of the default action.
+    fn names_value(
+        &self,
+        text: &str,
+        words: &[(Range<usize>, &str)],
+        is_done: impl Fn(&str) -> bool,
+    ) -> bool {
+        let is_name = |word: &str| {
+            let word = word.to_lowercase();
+            !vocabulary().names_nothing(&word) && !is_done(&word)
+        };
+        let is_number = |c: char| c.is_ascii_digit() || matches!(c, '-' | '_');
+        words.iter().enumerate().any(|(at, (_, word))| {
+            let stem = word.trim_end_matches(is_number);
+            let is_given = || stem.len() < word.len() || names_behind(text, words, at, is_name);
+            match self.param_named(stem).map(|param| &param.kind) {
+                Some(ValueKind::Name { .. }) => is_given() || names_before(words, at, is_name),
+                Some(ValueKind::Text) => is_given(),
+                _ => false,
+            }
+        })
     }
 
     /// Adds the issue with a text or value in which no arguments can be read, and searches it for requests not to move.
@@ -281,6 +308,43 @@ impl<'a> CallReader<'a> {
         self.coercer
             .repairs
             .push(dropped(path, node, complaint.code, issue.rule, reason));
+    }
+}
+
+/// Words between a parameter's name and its value.
+const LINKS: [&str; 5] = ["is", "as", "to", "named", "called"];
+
+/// Words before a name before a parameter's name: `the sunset scene`.
+const ARTICLES: [&str; 6] = ["the", "a", "an", "this", "that", "my"];
+
+/// Most words of a sentence that may be one name.
+const JOINED_WORDS_MAX: usize = 3;
+
+/// Returns whether the word behind this one, or behind a link, is a name, or stands in quotes: `scene is sunset`.
+fn names_behind(
+    text: &str,
+    words: &[(Range<usize>, &str)],
+    at: usize,
+    is_name: impl Fn(&str) -> bool,
+) -> bool {
+    let Some([(range, _), (next, word), later @ ..]) = words.get(at..) else {
+        return false;
+    };
+    let value = later.first().filter(|_| LINKS.contains(word));
+    let value = value.map_or(*word, |(_, value)| *value);
+    let between = text.get(range.end..next.start).unwrap_or_default();
+    // The quote of `the scene's lines` opens nothing.
+    let is_quoted = between.starts_with(char::is_whitespace) && between.contains(quote::is_quote);
+    !between.contains(CLAUSE_ENDS) && (is_quoted || is_name(value))
+}
+
+/// Returns whether the word before this one is a name behind an article: `the sunset scene`.
+fn names_before(words: &[(Range<usize>, &str)], at: usize, is_name: impl Fn(&str) -> bool) -> bool {
+    match words.get(..at) {
+        Some([.., (_, article), (_, value)]) => {
+            ARTICLES.contains(&article.to_lowercase().as_str()) && is_name(value)
+        }
+        _ => false,
     }
 }
 

@@ -92,7 +92,7 @@ fn the_default_is_not_drawn_in_place_of_a_value_that_is_seen() {
 fn an_ordinary_sentence_is_no_argument() {
     let tool = |params: Vec<ParameterShape>, action: &str| {
         ArgumentShape::new(params)
-            .with_known_names(["koi", "default", "left", "right"])
+            .with_known_names(["koi", "default", "left", "right", "two_pens"])
             .with_default_action(action)
             .with_tool_names(["stroke"])
     };
@@ -122,6 +122,12 @@ fn an_ordinary_sentence_is_no_argument() {
         "the plan is to draw",
         "debug please",
         "draw, and show me the plan when done",
+        "please draw the whole scene for me",
+        "Draw the default scene. Thanks",
+        "the scene should be drawn on the sheet",
+        "use the robot arm to draw",
+        "the arm is ready",
+        "the scene's lines",
     ] {
         assert_eq!(code(&stroke, text), None, "{text}");
     }
@@ -139,10 +145,29 @@ fn an_ordinary_sentence_is_no_argument() {
         "draw the scene 50 mm wide",
         "draw the scene slowly",
         "draw the koi please",
+        "the scene called \"two pens\"",
+        "draw the two pens",
+        "scene named sunset",
+        "draw the scene lettres",
+        "draw the scene \"now\"",
+        "draw the scene tomorrow",
+        "the scene is sunset",
+        "draw the sunset scene",
+        "draw scene 2",
+        "draw scene2",
+        "plan deadbeef",
+        "arm 1",
     ] {
         assert_eq!(code(&stroke, text), Some("no_arguments"), "{text}");
     }
-    assert_eq!(code(&reset, "reset the left arm"), Some("no_arguments"));
+    for text in [
+        "reset the left arm",
+        "reset arm 1",
+        "reset arm_1",
+        "reset the other arm",
+    ] {
+        assert_eq!(code(&reset, text), Some("no_arguments"), "{text}");
+    }
     let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Lenient);
     let text = ReceivedArguments::Text("do not draw the koi".into());
     let refused = read(&stroke, &policy, text).unwrap_err();

@@ -39,6 +39,8 @@ pub(super) struct ReaderVocabulary {
     doers: Vec<String>,
     /// Physical words that say in a longer key what was chosen, and ask for nothing: `selected_scene`.
     choices: Vec<String>,
+    /// Words of a sentence that name nothing.
+    nameless: Vec<String>,
     /// Physical words in other languages.
     physical_abroad: WordTable,
     /// Words of keys under which a number counts or names something of the caller's own, such as `step` and `user_id`; and
@@ -146,6 +148,7 @@ impl ReaderVocabulary {
             whose_fillers: list("whose_fillers"),
             doers: list("doers"),
             choices: list("choices"),
+            nameless: list("nameless"),
             physical_abroad: table("physical_abroad"),
             counters: list("counters"),
             counter_fillers: list("counter_fillers"),
@@ -462,6 +465,11 @@ impl ReaderVocabulary {
         has_word(key, &self.counters)
     }
 
+    /// Returns whether a word of a sentence, in lower case, names no scene, arm or node: `now`, `please`, `on`.
+    pub(super) fn names_nothing(&self, word: &str) -> bool {
+        holds(&self.nameless, word)
+    }
+
     /// Returns whether a key means the parameter of this name in another language.
     pub(super) fn means(&self, key: &FoldedText, name: &str) -> bool {
         let letters = key.letters();
@@ -471,7 +479,7 @@ impl ReaderVocabulary {
 }
 
 /// Marks that end a clause.
-const CLAUSE_ENDS: [char; 7] = [',', ';', '.', ':', '!', '?', '\n'];
+pub(super) const CLAUSE_ENDS: [char; 7] = [',', ';', '.', ':', '!', '?', '\n'];
 
 /// Returns whether `right`, between these words, is no side: `right now`, `all right`, `you are right`, `Right, drawing`.
 fn is_idle_right(earlier: &[&str], later: &[&str]) -> bool {
