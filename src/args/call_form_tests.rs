@@ -123,6 +123,7 @@ fn an_ordinary_sentence_is_no_argument() {
         "debug please",
         "draw, and show me the plan when done",
         "please draw the whole scene for me",
+        "I will draw the scene as requested",
         "Draw the default scene. Thanks",
         "the scene should be drawn on the sheet",
         "use the robot arm to draw",
