@@ -124,7 +124,7 @@ impl<'a> CallReader<'a> {
         }
         if self.asks_in_words(text) {
             let reason = "this asks in words for something that only arguments can say";
-            return whole_text(ReaderRule::Contradiction, "no_arguments", reason);
+            return whole_text(ReaderRule::Contradiction, "no_arguments", reason).in_doubt(true);
         }
         flaw_issue(TextFlaw::NoArguments)
     }

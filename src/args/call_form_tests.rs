@@ -169,6 +169,13 @@ fn an_ordinary_sentence_is_no_argument() {
     ] {
         assert_eq!(code(&reset, text), Some("no_arguments"), "{text}");
     }
+    // The default is not what was asked for.
+    for profile in ForgivenessProfile::ALL {
+        let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
+        let text = ReceivedArguments::Text("reset arm 1".into());
+        let guidance = read(&reset, &policy, text).unwrap_err().guidance;
+        assert!(!guidance.contains("{}"), "{guidance}");
+    }
     let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Lenient);
     let text = ReceivedArguments::Text("do not draw the koi".into());
     let refused = read(&stroke, &policy, text).unwrap_err();

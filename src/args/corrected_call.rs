@@ -200,10 +200,15 @@ impl RefusedCall<'_> {
         !issue.is_in_doubt && issue.complaint.code == "near_key"
     }
 
-    /// Describes the call without arguments as the rest of a sentence; empty if that call is refused.
+    /// Describes the call without arguments as the rest of a sentence; empty if that call is refused, or not what a sentence
+    /// asked for.
     fn default_call_text(&self) -> String {
         let mut params = self.shape.params.iter();
-        if params.any(|param| param.required && param.default.is_none()) {
+        let asks_in_words =
+            |issue: &ArgumentIssue| issue.is_in_doubt && issue.complaint.code == "no_arguments";
+        if params.any(|param| param.required && param.default.is_none())
+            || self.issues.iter().any(asks_in_words)
+        {
             return String::new();
         }
         match self.shape.default_action.as_str() {
