@@ -87,9 +87,8 @@ fn the_default_is_not_drawn_in_place_of_a_value_that_is_seen() {
     }
 }
 
-/// A parameter's name may be an ordinary word; what a sentence asks for is not replaced by the default.
-#[test]
-fn an_ordinary_sentence_is_no_argument() {
+/// Returns a drawing tool on a node with two arms, and its `reset`.
+fn tools_with_arms() -> (ArgumentShape, ArgumentShape) {
     let tool = |params: Vec<ParameterShape>, action: &str| {
         ArgumentShape::new(params)
             .with_known_names(["koi", "default", "left", "right", "two_pens"])
@@ -112,83 +111,116 @@ fn an_ordinary_sentence_is_no_argument() {
     ];
     let stroke = tool(params, "draws the default scene");
     let reset = tool(vec![arm, flag("debug")], "lifts the pen and goes to rest");
-    let code = |shape: &ArgumentShape, text: &str| {
-        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Lenient);
-        let refused = read(shape, &policy, ReceivedArguments::Text(text.into())).err();
-        refused.map(|refused| refused.complaints[0].code)
-    };
-    for text in [
-        "draw the scene now",
-        "the plan is to draw",
-        "debug please",
-        "draw, and show me the plan when done",
-        "please draw the whole scene for me",
-        "I will draw the scene as requested",
-        "Draw the default scene. Thanks",
-        "the scene should be drawn on the sheet",
-        "use the robot arm to draw",
-        "the arm is ready",
-        "the scene's lines",
-    ] {
-        assert_eq!(code(&stroke, text), None, "{text}");
+    (stroke, reset)
+}
+
+/// Asserts the code of each sentence's first complaint in the lenient profile; none if it runs.
+#[track_caller]
+fn check_sentences(shape: &ArgumentShape, code: Option<&str>, sentences: &[&str]) {
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Lenient);
+    for text in sentences {
+        let refused = read(shape, &policy, ReceivedArguments::Text((*text).into())).err();
+        let first = refused.map(|refused| refused.complaints[0].code);
+        assert_eq!(first, code, "{text}");
     }
-    for text in [
-        "reset the arm please",
-        "Lift the pen and bring the arm home now",
-        "bring the arm home by default",
-    ] {
-        assert_eq!(code(&reset, text), None, "{text}");
-    }
-    for text in [
-        "draw the text on the paper",
-        "resume it please",
-        "draw the scene at half size",
-        "draw the scene 50 mm wide",
-        "draw the scene slowly",
-        "draw the koi please",
-        "the scene called \"two pens\"",
-        "draw the two pens",
-        "scene named sunset",
-        "draw the scene lettres",
-        "draw the scene \"now\"",
-        "draw the scene tomorrow",
-        "the scene is sunset",
-        "draw the sunset scene",
-        "draw scene 2",
-        "draw scene2",
-        "plan deadbeef",
-        "arm 1",
-    ] {
-        assert_eq!(code(&stroke, text), Some("no_arguments"), "{text}");
-    }
-    for text in [
-        "reset the left arm",
-        "reset arm 1",
-        "reset arm_1",
-        "reset the other arm",
-    ] {
-        assert_eq!(code(&reset, text), Some("no_arguments"), "{text}");
-    }
-    // The default is not what was asked for.
+}
+
+/// A parameter's name may be an ordinary word; what a sentence asks for is not replaced by the default.
+#[test]
+fn an_ordinary_sentence_is_no_argument() {
+    let (stroke, reset) = tools_with_arms();
+    check_sentences(
+        &stroke,
+        None,
+        &[
+            "draw the scene now",
+            "the plan is to draw",
+            "debug please",
+            "draw, and show me the plan when done",
+            "please draw the whole scene for me",
+            "I will draw the scene as requested",
+            "Draw the default scene. Thanks",
+            "the scene should be drawn on the sheet",
+            "use the robot arm to draw",
+            "the arm is ready",
+            "the scene's lines",
+        ],
+    );
+    check_sentences(
+        &reset,
+        None,
+        &[
+            "reset the arm please",
+            "Lift the pen and bring the arm home now",
+            "bring the arm home by default",
+        ],
+    );
+    check_sentences(
+        &stroke,
+        Some("no_arguments"),
+        &[
+            "draw the text on the paper",
+            "resume it please",
+            "draw the scene at half size",
+            "draw the scene 50 mm wide",
+            "draw the scene slowly",
+            "draw the koi please",
+        ],
+    );
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Lenient);
+    let text = ReceivedArguments::Text("do not draw the koi".into());
+    let refused = read(&stroke, &policy, text).unwrap_err();
+    assert_eq!(refused.kind, ReaderRule::Withheld);
+    check_sentences(
+        &stroke,
+        Some("garbled"),
+        &[
+            "draw the scene koi",
+            "scene named koi",
+            "debug on",
+            "plan 3f9a",
+            "the arm | left",
+            "--scene foo --",
+        ],
+    );
+}
+
+#[test]
+fn a_sentence_that_names_a_scene_or_an_arm_asks_for_no_default() {
+    let (stroke, reset) = tools_with_arms();
+    check_sentences(
+        &stroke,
+        Some("no_arguments"),
+        &[
+            "the scene called \"two pens\"",
+            "draw the two pens",
+            "scene named sunset",
+            "draw the scene lettres",
+            "draw the scene \"now\"",
+            "draw the scene tomorrow",
+            "the scene is sunset",
+            "draw the sunset scene",
+            "draw scene 2",
+            "draw scene2",
+            "plan deadbeef",
+            "arm 1",
+        ],
+    );
+    check_sentences(
+        &reset,
+        Some("no_arguments"),
+        &[
+            "reset the left arm",
+            "reset arm 1",
+            "reset arm_1",
+            "reset the other arm",
+        ],
+    );
     for profile in ForgivenessProfile::ALL {
         let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
         let text = ReceivedArguments::Text("reset arm 1".into());
         let guidance = read(&reset, &policy, text).unwrap_err().guidance;
         assert!(!guidance.contains("{}"), "{guidance}");
-    }
-    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Lenient);
-    let text = ReceivedArguments::Text("do not draw the koi".into());
-    let refused = read(&stroke, &policy, text).unwrap_err();
-    assert_eq!(refused.kind, ReaderRule::Withheld);
-    for text in [
-        "draw the scene koi",
-        "scene named koi",
-        "debug on",
-        "plan 3f9a",
-        "the arm | left",
-        "--scene foo --",
-    ] {
-        assert_eq!(code(&stroke, text), Some("garbled"), "{text}");
     }
 }
 
