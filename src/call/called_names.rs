@@ -71,18 +71,13 @@ const DRAWN_WORDS: [&str; 3] = ["text", "scene", "svg"];
 /// Words of a key that holds data, whatever its other words are.
 const DATA_WORDS: [&str; 5] = ["text", "note", "scene", "svg", "reason"];
 
-/// Words of a key that tells what was called, may be called, or would be called if something happened, or that holds no
-/// name at all.
-const NOT_CALLING_WORDS: [&str; 35] = [
-    "id",
-    "ids",
+/// Words of a key that tells what was called, may be called, or would be called if something happened.
+const NOT_CALLING_WORDS: [&str; 28] = [
     "previous",
     "prev",
-    "last",
     "past",
     "prior",
     "earlier",
-    "recent",
     "history",
     "log",
     "taken",
@@ -90,8 +85,6 @@ const NOT_CALLING_WORDS: [&str; 35] = [
     "completed",
     "result",
     "results",
-    "output",
-    "outputs",
     "description",
     "schema",
     "available",
@@ -107,9 +100,15 @@ const NOT_CALLING_WORDS: [&str; 35] = [
     "error",
     "failure",
     "timeout",
-    "fallback",
     "after",
 ];
+
+/// Words of a key for a message or a call of which one has its id: `tool_call_id`. `tool_id` and `action_id` name a tool.
+const IDENTIFIED_WORDS: [&str; 2] = ["call", "message"];
+const ID_WORDS: [&str; 2] = ["id", "ids"];
+
+/// Words of a key that tells of an earlier call, as in `last_action`. The last message of a user says what is wanted now.
+const LATEST_WORDS: [&str; 2] = ["last", "recent"];
 
 /// Keys that hold the arguments of a call, which may be the call itself.
 const WRAPPERS: [&str; 10] = [
@@ -225,9 +224,9 @@ fn is_affirmative(key: &str, value: &Value) -> bool {
     }
 }
 
-/// Returns whether an object under a key is switched off, ends what the key names, or is a place: `{"enabled": false,
+/// Returns whether an object under a key is switched off, only ends what the key names, or is a place: `{"enabled": false,
 /// "reason": "none"}`, `{"clear": true}`, `{"x": 0, "y": 0}`. Other parameters that are off switch nothing off:
-/// `{"stop": {"debug": false}}`.
+/// `{"stop": {"debug": false}}`; a stop with a reset behind it is a stop: `{"stop": {"reset": true}}`.
 fn says_no(key: &str, object: &Map<String, Value>) -> bool {
     const SWITCHES: [&str; 7] = [
         "enabled",
@@ -238,16 +237,22 @@ fn says_no(key: &str, object: &Map<String, Value>) -> bool {
         "requested",
         "stop",
     ];
-    const ENDS: [&str; 5] = ["clear", "cleared", "reset", "release", "released"];
+    const ENDS: [&str; 2] = ["clear", "cleared"];
     const DURATIONS: [&str; 2] = ["seconds", "duration"];
     let is_pause = is_one_of(key, &["pause"]);
     let is_no = |(key, value): (&String, &Value)| {
         (is_off(value) && is_one_of(key, &SWITCHES))
-            || (*value == Value::Bool(true) && is_one_of(key, &ENDS))
             || (is_pause && is_off(value) && is_one_of(key, &DURATIONS))
     };
     let is_place = ["x", "y"].iter().all(|axis| object.contains_key(*axis));
-    is_place || object.iter().any(is_no)
+    let (ends, others): (Vec<_>, Vec<_>) = object
+        .iter()
+        .partition(|(key, value)| **value == Value::Bool(true) && is_one_of(key, &ENDS));
+    let is_ended = || {
+        let mut others = others.into_iter();
+        !ends.is_empty() && !others.any(|(key, value)| is_affirmative(key, value))
+    };
+    is_place || object.iter().any(is_no) || is_ended()
 }
 
 fn is_off(value: &Value) -> bool {
@@ -267,13 +272,21 @@ fn has_name_word(key: &str) -> bool {
 /// Returns whether a key holds data, or tells of calls: what stands under it calls nothing.
 #[must_use]
 pub fn holds_no_name(key: &str) -> bool {
-    let tells = has_any(key, &NAME_WORDS) && has_any(key, &NOT_CALLING_WORDS);
-    tells || has_any(key, &DATA_WORDS) || is_one_of(key, &["calltoaction", "toolchoice"])
+    let is_told = has_any(key, &NOT_CALLING_WORDS) || has_any(key, &LATEST_WORDS);
+    (is_told && has_any(key, &NAME_WORDS))
+        || identifies(key)
+        || has_any(key, &DATA_WORDS)
+        || is_one_of(key, &["calltoaction", "toolchoice"])
+}
+
+/// Returns whether a key holds the id of a call or a message.
+fn identifies(key: &str) -> bool {
+    has_any(key, &IDENTIFIED_WORDS) && has_any(key, &ID_WORDS)
 }
 
 /// Returns whether a word of a key says that somebody speaks under it, now.
 fn speaks(key: &str) -> bool {
-    has_any(key, &SPOKEN_WORDS) && !has_any(key, &NOT_CALLING_WORDS)
+    has_any(key, &SPOKEN_WORDS) && !has_any(key, &NOT_CALLING_WORDS) && !identifies(key)
 }
 
 /// Returns whether a key has one of these words: `next_action`, `nextAction` and `next-action` have `action`.
@@ -341,4 +354,61 @@ pub fn announced_names(text: &str) -> Vec<String> {
         _ => None,
     });
     pairs.take(NAMES_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn is_stop(arguments: &Value) -> bool {
+        names_in_arguments(arguments)
+            .iter()
+            .any(|name| name.ends_with("stop"))
+    }
+
+    #[test]
+    fn what_names_a_tool_or_was_said_last_is_heard() {
+        for key in [
+            "tool_id",
+            "action_id",
+            "function_id",
+            "command_id",
+            "operation_id",
+            "output_action",
+            "fallback_action",
+            "last_user_message",
+            "recent_user_message",
+        ] {
+            assert!(is_stop(&json!({ key: "stop" })), "{key}");
+        }
+        for key in [
+            "tool_call_id",
+            "message_id",
+            "toolCallIds",
+            "last_action",
+            "recent_actions",
+        ] {
+            assert!(!is_stop(&json!({ key: "stop" })), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_stop_with_its_reset_or_release_behind_it_is_a_stop() {
+        for arguments in [
+            json!({"stop": {"reset": true}}),
+            json!({"stop": {"release": true}}),
+            json!({"stop": {"now": true, "reset": true}}),
+            json!({"stop": {"clear": true, "now": "yes"}}),
+            json!({"emergency_stop": {"reset": true}}),
+        ] {
+            assert!(is_stop(&arguments), "{arguments}");
+        }
+        for arguments in [
+            json!({"stop": {"clear": true}}),
+            json!({"emergency_stop": {"cleared": true, "arm": "left", "dry_run": false}}),
+        ] {
+            assert!(!is_stop(&arguments), "{arguments}");
+        }
+    }
 }

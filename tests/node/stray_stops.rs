@@ -175,6 +175,9 @@ fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
         ("sense", json!({"nextAction": "stop"})),
         ("sense", json!({"stop": {"arm": null, "debug": false}})),
         ("sense", json!({"stop": {"arm": "arm"}})),
+        ("sense", json!({"stop": {"now": true, "reset": true}})),
+        ("sense", json!({"tool_id": "stop"})),
+        ("sense", json!({"last_user_message": "stop"})),
         ("sense", json!({"must_stop": true})),
         ("stroke", json!({"stop": "yes please"})),
         (
