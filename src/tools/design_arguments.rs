@@ -40,7 +40,9 @@ impl DesignArguments<'_> {
         }
         self.check_no_place()?;
         let scene = self.text("scene").unwrap_or("default");
-        match self.canvases.iter().any(|canvas| canvas == scene) {
+        // An overlay may bring a design, which is known once the scene is built.
+        let is_bare = self.text("meta").is_none();
+        match is_bare && self.canvases.iter().any(|canvas| canvas == scene) {
             true => Err(no_design_on(scene)),
             false => Ok(None),
         }

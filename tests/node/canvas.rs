@@ -51,6 +51,17 @@ fn an_overlay_with_a_design_of_its_own_is_named() {
     assert_eq!(refused["understood"]["scene"], "canvas", "{refused:#}");
 }
 
+/// The canvas was refused by its name, before its overlay was looked at.
+#[test]
+fn an_overlay_is_drawn_on_a_canvas_as_its_design() {
+    let bench = Bench::at_test_rate();
+    let call = r#"{"scene":"canvas","meta":"leaf","dry_run":true}"#;
+    let (code, shown) = bench.call(&["stroke", call]);
+    assert_eq!(code, 0, "{shown:#}");
+    let (_, refused) = bench.call(&["stroke", r#"{"scene":"canvas"}"#]);
+    assert_eq!(refused["code"], "no_design", "{refused:#}");
+}
+
 #[test]
 fn words_are_written_on_the_only_canvas_and_kept_with_the_job() {
     let bench = Bench::at_test_rate();

@@ -120,6 +120,7 @@ fn a_design_is_explained_as_a_call_takes_it() {
         (r#"{"text": "Hi"}"#, "canvas"),
         (r#"{"scene": "canvas", "text": "Hi"}"#, "canvas"),
         (r#"{"scene": "letters"}"#, "letters"),
+        (r#"{"scene": "canvas", "meta": "leaf"}"#, "canvas"),
         ("{}", "default"),
     ] {
         let explanation = explained(arguments);
