@@ -19,13 +19,39 @@ const ENDS: [&str; 5] = ["clear", "reset", "end", "release", "resume"];
 /// Beginnings of words that deny a stop, as letters alone. `notstop` is none: a `Not-Stopp` is an emergency stop in German.
 const DENIALS: [&str; 6] = ["dont", "donot", "never", "nostop", "nohalt", "nonstop"];
 
+/// A word that a stop does not take.
+struct FurtherWord {
+    text: String,
+    /// Set behind an option that is not known: the word may be the name of something, such as `--scene estop_demo`.
+    is_value: bool,
+}
+
+impl FurtherWord {
+    /// Returns whether the word asks for an emergency stop: an option that names one, another word with one in it, or a value
+    /// that is a word for one and no more.
+    fn asks_for_emergency(&self) -> bool {
+        const EXACT: [&str; 3] = ["estop", "emergency", "emergencystop"];
+        let is_exact = |text: &str| EXACT.contains(&&*letters(text));
+        let word = &self.text;
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        let is_name = is_emergency(name) && (name.starts_with('-') || is_stop(name));
+        is_exact(name) || is_exact(value) || (is_name && !self.is_value)
+    }
+
+    /// Returns whether the stop does what the word says.
+    fn is_heard(&self) -> bool {
+        let is_more_of_it = is_stop(&self.text) && !is_emergency(&self.text);
+        self.asks_for_emergency() || (is_more_of_it && !self.is_value)
+    }
+}
+
 /// Returns the stop that a line means which is no command; `None` if its first word is none for stopping. Known options keep
 /// their meaning, and all else is left out.
 pub(super) fn of(line: &[OsString]) -> Option<Result<Cli, clap::Error>> {
     let (program, words) = line.split_first()?;
     let (mut command, mut options) = ("stop", Vec::new());
-    let (mut verb, mut left_out) = (None, Vec::new());
-    let mut rest = words;
+    let (mut verb, mut end, mut left_out) = (None, None, Vec::new());
+    let (mut rest, mut is_value) = (words, false);
     while let Some((word, after)) = rest.split_first() {
         // An option, and its value if it takes one.
         let is_known = |count: &usize| {
@@ -35,36 +61,42 @@ pub(super) fn of(line: &[OsString]) -> Option<Result<Cli, clap::Error>> {
         if let Some(count) = (1..=2).find(is_known) {
             let (option, after) = rest.split_at(count);
             options.extend_from_slice(option);
-            rest = after;
+            (rest, is_value) = (after, false);
             continue;
         }
         let text = word.to_string_lossy().into_owned();
         let is_stop_word = |word: &OsString| is_stop(&word.to_string_lossy());
         // With a stop behind it the line means a stop after all.
-        if verb.is_none() && ends_stop(&text) && !after.iter().any(is_stop_word) {
-            return Some(Err(no_such_end(&text)));
-        }
-        if verb.is_none() && is_stop(&text) {
+        let is_option = text.starts_with('-') && !text.contains('=');
+        is_value &= !text.starts_with('-');
+        if end.is_some() {
+            // Only the options behind it matter.
+        } else if verb.is_none() && ends_stop(&text) && !after.iter().any(is_stop_word) {
+            end = Some(text);
+        } else if verb.is_none() && is_stop(&text) {
             verb = Some(text);
         } else if text.trim_start_matches('-') == "fleet" {
             command = "fleet stop";
         } else if verb.is_some() || text.starts_with('-') {
-            left_out.push(text);
+            left_out.push(FurtherWord { text, is_value });
         } else {
             return None;
         }
-        rest = after;
+        (rest, is_value) = (after, is_option);
+    }
+    if let Some(end) = end {
+        return Some(Err(no_such_end(program, &end, &options)));
     }
     let verb = verb?;
     let not_stopped = not_stopped(&left_out);
-    if is_emergency(&verb) || left_out.iter().any(|word| asks_for_emergency(word)) {
+    if is_emergency(&verb) || left_out.iter().any(FurtherWord::asks_for_emergency) {
         command = match command {
             "stop" => "estop",
             fleet if options.iter().any(|option| option == "--emergency") => fleet,
             _ => "fleet stop --emergency",
         };
     }
-    left_out.retain(|word| !is_stop(word) && !is_emergency(word));
+    left_out.retain(|word| !word.is_heard());
     let remark = remark(command, &verb, &left_out);
     let stop = parsed(program, command, &options);
     Some(stop.map(|cli| Cli {
@@ -109,9 +141,13 @@ fn ends_stop(word: &str) -> bool {
 }
 
 /// Returns the error that tells a person who wants to end a stop how that is done.
-fn no_such_end(word: &str) -> clap::Error {
+fn no_such_end(program: &OsString, word: &str, options: &[OsString]) -> clap::Error {
+    let are_taken = takes(&parsed(program, "clear", options));
+    let options = options.iter().filter(|_| are_taken);
+    let options = options.map(|word| format!(" {}", quoted_for_shell(&word.to_string_lossy())));
+    let at: String = options.collect();
     let message = format!(
-        "there is no command `{word}`, and nothing was stopped: `steadyhand clear` ends an emergency stop, `steadyhand reset` ends any other stop and brings the arm to rest, and `steadyhand resume` continues a held motion"
+        "there is no command `{word}`, and nothing was stopped: `steadyhand clear{at}` ends an emergency stop, `steadyhand reset{at}` ends any other stop and brings the arm to rest, and `steadyhand resume{at}` continues a held motion"
     );
     Cli::command().error(ErrorKind::InvalidSubcommand, message)
 }
@@ -139,24 +175,14 @@ fn is_emergency(word: &str) -> bool {
         || pairs.any(|pair| matches!(pair, [e, stop] if e == "e" && stop.starts_with("stop")))
 }
 
-/// Returns whether a word behind a stop asks for an emergency stop: an option that names one, or a word for one and no more, as
-/// others may be the name of something: `--scene estop_demo`.
-fn asks_for_emergency(word: &str) -> bool {
-    let name = word.split('=').next().unwrap_or_default();
-    is_emergency(name)
-        && (name.starts_with('-')
-            || ["estop", "emergency", "emergencystop"].contains(&&*letters(name)))
-}
-
 /// Says that another node was not stopped, if words that were left out may name one.
-fn not_stopped(left_out: &[String]) -> Option<String> {
-    let is_address = |word: &String| {
-        let option = word.trim_start_matches('-').to_lowercase();
-        option.starts_with("node") || word.contains([':', '/'])
+fn not_stopped(left_out: &[FurtherWord]) -> Option<String> {
+    let is_address = |word: &FurtherWord| {
+        let option = word.text.trim_start_matches('-').to_lowercase();
+        option.starts_with("node") || word.text.contains([':', '/'])
     };
     left_out.iter().any(is_address).then(|| {
-        let words: Vec<String> = left_out.iter().map(|word| quoted_for_shell(word)).collect();
-        let words = words.join(" ");
+        let words = quoted(left_out);
         format!(
             "the node that `{words}` may mean was NOT stopped: stop it with `steadyhand stop --node HOST:PORT --token-file FILE`"
         )
@@ -164,9 +190,8 @@ fn not_stopped(left_out: &[String]) -> Option<String> {
 }
 
 /// Says how a line was read, where that differs from how it was typed.
-fn remark(stop: &str, verb: &str, left_out: &[String]) -> Option<String> {
-    let quoted: Vec<String> = left_out.iter().map(|word| quoted_for_shell(word)).collect();
-    let quoted = quoted.join(" ");
+fn remark(stop: &str, verb: &str, left_out: &[FurtherWord]) -> Option<String> {
+    let quoted = quoted(left_out);
     match (verb == stop, left_out.is_empty()) {
         (true, true) => None,
         (false, true) => Some(format!("`{verb}` was taken as `steadyhand {stop}`")),
@@ -174,6 +199,14 @@ fn remark(stop: &str, verb: &str, left_out: &[String]) -> Option<String> {
             "taken as `steadyhand {stop}`; not understood and left out: {quoted}"
         )),
     }
+}
+
+fn quoted(words: &[FurtherWord]) -> String {
+    let quoted: Vec<String> = words
+        .iter()
+        .map(|word| quoted_for_shell(&word.text))
+        .collect();
+    quoted.join(" ")
 }
 
 #[cfg(test)]
@@ -213,6 +246,9 @@ mod tests {
             ("stop --all", "--all"),
             ("stop -f", "-f"),
             ("stop --scene mine", "--scene mine"),
+            ("stop --scene estop_demo", "--scene estop_demo"),
+            ("stop --scene stop_demo", "--scene stop_demo"),
+            ("stop --scene=estop_demo", "--scene=estop_demo"),
             ("stop --socket", "--socket"),
             ("stop --log loud", "--log loud"),
             ("--now stop", "--now"),
@@ -303,6 +339,10 @@ mod tests {
             "e.s.t.o.p",
             "stop --e-stop",
             "stop --emergency=now",
+            "stop --kind=emergency",
+            "stop --kind emergency",
+            "stop robot-estop",
+            "stop emergency-now",
         ] {
             assert!(stop_of(line).unwrap().0, "{line}");
         }
@@ -333,6 +373,20 @@ mod tests {
             ] {
                 assert!(told.contains(part), "{told}");
             }
+        }
+    }
+
+    #[test]
+    fn the_command_that_ends_a_stop_is_told_with_the_options_of_the_line() {
+        for line in [
+            "--config my.toml clear-stop --state s",
+            "clear-stop now --config my.toml --state s",
+        ] {
+            let words = std::iter::once("steadyhand").chain(line.split(' '));
+            let words: Vec<OsString> = words.map(OsString::from).collect();
+            let told = of(&words).unwrap().unwrap_err().to_string();
+            let clear = "`steadyhand clear --config my.toml --state s`";
+            assert!(told.contains(clear), "{line}: {told}");
         }
     }
 
