@@ -187,7 +187,7 @@ impl ToolCaller {
             (None, EntryPoint::Stdio | EntryPoint::InProcess) => return None,
         };
         match &self.hop {
-            Some(hop) => (!hop.caller.starts_with(TOKEN_PREFIX))
+            Some(hop) => is_changing_key(&hop.caller)
                 .then(|| format!("{own} for callers without a token of {}", hop.from)),
             None => self.identity.is_none().then_some(own),
         }
@@ -202,7 +202,10 @@ impl ToolCaller {
             (None, EntryPoint::Stdio) => "stdio".to_owned(),
             (None, EntryPoint::InProcess) => "in process".to_owned(),
             (None, EntryPoint::Http) => {
-                format!("http {}", self.client_name.as_deref().unwrap_or("unnamed"))
+                format!(
+                    "{HTTP_PREFIX}{}",
+                    self.client_name.as_deref().unwrap_or("unnamed")
+                )
             }
         }
     }
@@ -211,12 +214,23 @@ impl ToolCaller {
 /// Start of the keys of callers with a token.
 const TOKEN_PREFIX: &str = "token ";
 
+/// Start of the keys of callers over HTTP that have neither a token nor a session.
+const HTTP_PREFIX: &str = "http ";
+
+/// Start of the keys of sessions.
+const SESSION_PREFIX: &str = "session ";
+
+/// Returns whether a key is that of a caller without a token over HTTP, whose next call may have another.
+fn is_changing_key(key: &str) -> bool {
+    key.starts_with(HTTP_PREFIX) || key.starts_with(SESSION_PREFIX)
+}
+
 /// Returns the [`ToolCaller::key`] of calls within a session. Other callers see the key, and a client that knows a
 /// session's id can call in its name, so the key holds a hash of the id.
 #[must_use]
 pub fn session_key(session: &str) -> String {
     let hash = blake3::hash(session.as_bytes()).to_hex();
-    format!("session {}", hash.get(..12).unwrap_or_default())
+    format!("{SESSION_PREFIX}{}", hash.get(..12).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -267,6 +281,7 @@ mod tests {
         let stdio = ToolCaller::unnamed(EntryPoint::Stdio);
         assert_eq!(by_token.shared_key(), None);
         assert_eq!(stdio.shared_key(), None);
+        assert_eq!(by_node_a(&stdio.key()).shared_key(), None);
         assert_eq!(by_node_a(&by_token.key()).shared_key(), None);
     }
 }

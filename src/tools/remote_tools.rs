@@ -75,12 +75,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str
         }
     };
     match answer {
-        Ok(answer) if is_too_long(&answer) => Reply::failed(format!(
-            "{tool} of {name} was carried out, and its answer is not passed on: words and data may have {} MiB, and pictures {} MiB; let it answer with less",
-            WORDS_BYTES_MAX >> 20,
-            PICTURES_BYTES_MAX >> 20
-        ))
-        .with("code", "server"),
+        Ok(answer) if is_too_long(&answer) => not_passed_on(tool, &name, &answer),
         Ok(answer) => reply_from(answer),
         Err(error) => Reply::failed(format!("{tool} of {name}: {error}")).with("code", "server"),
     }
@@ -119,20 +114,38 @@ fn stopped_there(tool: &str, server: &str) -> Reply {
     .with("server", server)
 }
 
+/// Returns the answer in place of one that is too long.
+fn not_passed_on(tool: &str, server: &str, answer: &ToolAnswer) -> Reply {
+    let outcome = match is_failure(answer) {
+        true => "failed",
+        false => "was carried out",
+    };
+    Reply::failed(format!(
+        "{tool} of {server} {outcome}, and its answer is not passed on: words and data may have {} MiB, and pictures {} MiB; let it answer with less",
+        WORDS_BYTES_MAX >> 20,
+        PICTURES_BYTES_MAX >> 20
+    ))
+    .with("code", "server")
+}
+
 fn is_too_long(answer: &ToolAnswer) -> bool {
     let data = serde_json::to_vec(&answer.structured).map_or(0, |data| data.len());
     let pictures = answer.images.iter().map(|(_, bytes)| bytes.len());
     answer.text.len() + data > WORDS_BYTES_MAX || pictures.sum::<usize>() > PICTURES_BYTES_MAX
 }
 
-/// Returns the answer of another server. One whose data say that it was no success is an error, even if it is not marked as one.
+/// Returns whether an answer is an error; one whose data say that it was no success is one, even if it is not marked as one.
+fn is_failure(answer: &ToolAnswer) -> bool {
+    answer.is_error || answer.structured.get("success") == Some(&Value::Bool(false))
+}
+
+/// Returns the answer of another server.
 fn reply_from(answer: ToolAnswer) -> Reply {
     let text = match answer.text.as_str() {
         "" => "it answered without words",
         text => text,
     };
-    let is_failure = answer.structured.get("success") == Some(&Value::Bool(false));
-    let mut reply = if answer.is_error || is_failure {
+    let mut reply = if is_failure(&answer) {
         Reply::failed(text).with("code", "server")
     } else {
         Reply::done(text)
@@ -177,5 +190,19 @@ mod tests {
         assert!(is_too_long(&of(WORDS_BYTES_MAX, 0, 0)));
         assert!(is_too_long(&of(0, WORDS_BYTES_MAX, 0)));
         assert!(is_too_long(&of(0, 0, PICTURES_BYTES_MAX + 1)));
+        for (is_error, says) in [
+            (false, "pour of pump was carried out"),
+            (true, "pour of pump failed"),
+        ] {
+            let answer = ToolAnswer {
+                is_error,
+                ..of(WORDS_BYTES_MAX, 1, 0)
+            };
+            assert!(
+                not_passed_on("pour", "pump", &answer)
+                    .text
+                    .starts_with(says)
+            );
+        }
     }
 }
