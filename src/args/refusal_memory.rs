@@ -7,14 +7,19 @@ use super::{
     rules::{ReaderPolicy, ReaderRule},
 };
 use serde_json::{Map, Value};
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 /// Identical failures in a row after which the caller is sent to a person.
 const SAME_FAILURES_MAX: u32 = 2;
 
+/// Time after which a refusal counts no longer for others who have a key in common with the caller that was refused.
+const SHARED_FOR: Duration = Duration::from_mins(5);
+
 /// The last refusal of each tool to each caller, the most recent 256. No clock, no I/O.
 #[derive(Debug, Default)]
 pub struct RefusalMemory {
+    /// Time of the calls that follow, as [`RefusalMemory::advance_to`] was told.
+    now: Duration,
     /// The newest is at the back.
     entries: VecDeque<RememberedRefusal>,
 }
@@ -25,8 +30,11 @@ struct RememberedRefusal {
     tool: String,
     refusal: Box<ArgumentRefusal>,
     failures: u32,
+    refused_at: Duration,
+    /// Set if others have the key too. An argument that they leave out counts only where a default takes its place.
+    is_shared: bool,
     /// Argument that counts as a new choice from now on, as [`RefusalMemory::accept`] was told.
-    accepted: Option<(String, Value)>,
+    accepted: Option<(String, String)>,
 }
 
 /// A refused argument that a later call leaves out.
@@ -63,6 +71,7 @@ impl RefusalMemory {
         policy: &ReaderPolicy,
         outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
     ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
+        let mut earlier = None;
         let found = callers.iter().filter_map(|caller| self.take(caller, tool));
         let lasts: Vec<RememberedRefusal> = found.collect();
         let outcome = match outcome {
@@ -72,8 +81,9 @@ impl RefusalMemory {
                 return Ok(reading);
             }
             Ok(reading) => {
-                let mut lasts = lasts.iter();
-                match lasts.find(|last| !last.left_out(&reading.given).is_empty()) {
+                let leaves_out = |last: &&RememberedRefusal| last.is_left_out_by(&reading);
+                earlier = lasts.iter().find(leaves_out);
+                match earlier {
                     Some(last) => last.compare(reading, policy),
                     None => Ok(reading),
                 }
@@ -91,6 +101,9 @@ impl RefusalMemory {
                     tool: tool.to_owned(),
                     refusal: refusal.clone(),
                     failures,
+                    refused_at: earlier.map_or(self.now, |last| last.refused_at),
+                    is_shared: callers.first() != Some(caller)
+                        || earlier.is_some_and(|last| last.is_shared),
                     accepted: accepted.clone(),
                 });
             }
@@ -103,18 +116,27 @@ impl RefusalMemory {
         })
     }
 
-    /// Returns the refused arguments that a call leaves out without any new choice.
+    /// Sets the time, from any fixed instant, and forgets the refusals of others that have been remembered for long enough.
+    pub fn advance_to(&mut self, now: Duration) {
+        self.now = now;
+        let is_over = |at: Duration| now.saturating_sub(at) >= SHARED_FOR;
+        let entries = &mut self.entries;
+        entries.retain(|entry| !(entry.is_shared && is_over(entry.refused_at)));
+    }
+
+    /// Returns the refused arguments that a call, which was understood with these defaults, leaves out without any new choice.
     #[must_use]
     pub fn left_out(
         &self,
         callers: &[&str],
         tool: &str,
         call: &Map<String, Value>,
+        understood: &Map<String, Value>,
     ) -> Vec<LeftOutArgument> {
         let entries = self.entries.iter();
         let own = entries.filter(|entry| entry.is_of(callers, tool));
         let mut all: Vec<LeftOutArgument> = Vec::new();
-        for left_out in own.flat_map(|entry| entry.describe_left_out(call)) {
+        for left_out in own.flat_map(|entry| entry.describe_left_out(call, understood)) {
             if !all.contains(&left_out) {
                 all.push(left_out);
             }
@@ -129,19 +151,15 @@ impl RefusalMemory {
         callers: &[&str],
         tool: &str,
         call: &Map<String, Value>,
+        understood: &Map<String, Value>,
         (name, value): (&str, &str),
     ) {
         let entries = self.entries.iter_mut();
         for entry in entries.filter(|entry| entry.is_of(callers, tool)) {
-            if !entry.left_out(call).is_empty() {
-                entry.accepted = Some((name.to_owned(), value.into()));
+            if !entry.left_out(call, understood).is_empty() {
+                entry.accepted = Some((name.to_owned(), value.to_owned()));
             }
         }
-    }
-
-    /// Forgets a caller that has gone.
-    pub fn forget(&mut self, caller: &str) {
-        self.entries.retain(|entry| entry.caller != caller);
     }
 
     fn remember(&mut self, entry: RememberedRefusal) {
@@ -168,7 +186,7 @@ impl RememberedRefusal {
         mut reading: ArgumentReading,
         policy: &ReaderPolicy,
     ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
-        let left_out = self.left_out(&reading.given);
+        let left_out = self.left_out(&reading.given, &reading.understood);
         let Some(field) = left_out.first().copied() else {
             return Ok(reading);
         };
@@ -176,7 +194,7 @@ impl RememberedRefusal {
         if policy.refuses(rule) {
             return Err(Box::new(ArgumentRefusal {
                 kind: rule,
-                guidance: self.explain_refusal(field, &reading.understood),
+                guidance: self.explain_refusal(field, &reading),
                 ..(*self.refusal).clone()
             }));
         }
@@ -194,24 +212,38 @@ impl RememberedRefusal {
 
     /// Returns the refused arguments that the new call leaves out without any new choice. The offered correction always counts
     /// as a new choice, and so does an accepted argument.
-    fn left_out(&self, given: &Map<String, Value>) -> Vec<&str> {
+    fn left_out(&self, given: &Map<String, Value>, understood: &Map<String, Value>) -> Vec<&str> {
         // Flags and other arguments that choose nothing may come with any drawing.
         let has_new_choice = given.iter().any(|(key, value)| {
             self.refusal.choosing.contains(key) && self.refusal.good.get(key) != Some(value)
         });
         let is_correction = self.refusal.corrected.as_ref() == Some(given);
         let accepted = self.accepted.as_ref();
-        let is_accepted = accepted.is_some_and(|(name, value)| given.get(name) == Some(value));
+        let is_accepted = accepted.is_some_and(|(name, value)| {
+            let given = given.get(name).and_then(Value::as_str);
+            given.is_some_and(|given| is_same_word(given, value))
+        });
         if has_new_choice || is_correction || is_accepted {
             return Vec::new();
         }
         let refused = self.refusal.must_mend.iter().map(String::as_str);
         refused
             .filter(|field| !given.contains_key(*field))
+            .filter(|field| !self.is_shared || understood.contains_key(*field))
             .collect()
     }
 
-    fn describe_left_out(&self, given: &Map<String, Value>) -> Vec<LeftOutArgument> {
+    fn is_left_out_by(&self, reading: &ArgumentReading) -> bool {
+        !self
+            .left_out(&reading.given, &reading.understood)
+            .is_empty()
+    }
+
+    fn describe_left_out(
+        &self,
+        given: &Map<String, Value>,
+        understood: &Map<String, Value>,
+    ) -> Vec<LeftOutArgument> {
         let describe = |name: &str| {
             let mut complaints = self.refusal.complaints.iter();
             let complaint = complaints.find(|one| outcome::root(&one.path) == name);
@@ -220,11 +252,12 @@ impl RememberedRefusal {
                 received: complaint.map_or_else(String::new, |one| one.received.clone()),
             }
         };
-        self.left_out(given).into_iter().map(describe).collect()
+        let left_out = self.left_out(given, understood);
+        left_out.into_iter().map(describe).collect()
     }
 
     /// Explains why a call is refused that would be accepted from another caller, and which call is accepted instead.
-    fn explain_refusal(&self, field: &str, understood: &Map<String, Value>) -> String {
+    fn explain_refusal(&self, field: &str, reading: &ArgumentReading) -> String {
         let refused = format!(
             "`{field}` was refused a moment ago, and leaving it out now would move the arm"
         );
@@ -232,16 +265,26 @@ impl RememberedRefusal {
             Some(_) => ", or send the corrected call",
             None => "",
         };
-        if understood.contains_key(field) {
+        let choosing = &self.refusal.choosing;
+        // The default of another choice may not go with the caller's own, such as the default scene with a text.
+        let is_chosen = choosing.iter().any(|name| reading.given.contains_key(name));
+        if reading.understood.contains_key(field) {
+            let even_default = match is_chosen {
+                true => "",
+                false => ", even if it is the default",
+            };
             return format!(
-                "{refused} by a default that was not asked for: write `{field}` out, even if it is the default{or_corrected}"
+                "{refused} by a default that was not asked for: write `{field}` out{even_default}{or_corrected}"
             );
         }
-        let mut written_out = understood.clone();
+        let mut written_out = reading.understood.clone();
         written_out.retain(|_, value| !value.is_null());
-        let call = match self.left_out(&written_out).is_empty() {
-            true => format!("send {}", Value::Object(written_out)),
-            false => "ask the operator to do it".to_owned(),
+        let is_accepted = !is_chosen && self.left_out(&written_out, &written_out).is_empty();
+        let is_free = |name: &&String| !self.refusal.good.contains_key(*name);
+        let call = match choosing.first().filter(is_free) {
+            _ if is_accepted => format!("send {}", Value::Object(written_out)),
+            Some(choice) => format!("write `{choice}` out"),
+            None => "ask the operator to do it".to_owned(),
         };
         format!("{refused} anyway: if that is intended, {call}{or_corrected}")
     }
@@ -253,6 +296,13 @@ impl RememberedRefusal {
         }
         signature(&self.refusal).eq(signature(refusal))
     }
+}
+
+/// Returns whether two texts are the same but for their case and for quotes and blanks around them.
+fn is_same_word(one: &str, other: &str) -> bool {
+    let outer = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
+    let [one, other] = [one, other].map(|text| text.trim_matches(outer));
+    one.eq_ignore_ascii_case(other)
 }
 
 #[cfg(test)]
@@ -531,12 +581,84 @@ mod tests {
             name: "overlay".to_owned(),
             received: "leef".to_owned(),
         };
-        assert_eq!(memory.left_out(&["caller"], "stroke", &call), [left_out]);
-        assert_eq!(memory.left_out(&["other"], "stroke", &call), []);
-        memory.accept(&["caller"], "stroke", &call, ("plan", "aee6"));
+        assert_eq!(
+            memory.left_out(&["caller"], "stroke", &call, &call),
+            [left_out]
+        );
+        assert_eq!(memory.left_out(&["other"], "stroke", &call, &call), []);
+        memory.accept(&["caller"], "stroke", &call, &call, ("plan", "aee6"));
         judge(&mut memory, json!({"scene": "koi"})).unwrap_err();
         judge(&mut memory, json!({"scene": "koi", "plan": "b408"})).unwrap_err();
-        judge(&mut memory, json!({"scene": "koi", "plan": "aee6"})).unwrap();
+        judge(&mut memory, json!({"scene": "koi", "plan": "`AEE6` "})).unwrap();
+    }
+
+    /// As `reset`, of which only the scene chooses anything, and has no default.
+    #[test]
+    fn a_refusal_to_another_caller_counts_only_for_defaults_and_for_minutes() {
+        let shape = |scene: ParameterShape| ArgumentShape {
+            foreign: vec!["dry_run".into()],
+            ..ArgumentShape::new(vec![
+                scene.selects_motion(),
+                ParameterShape::new("arm", ValueKind::name(["arm"])),
+            ])
+        };
+        let scene = || ParameterShape::new("scene", ValueKind::name(["default", "koi"]));
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+        let judge = |memory: &mut RefusalMemory, scene: ParameterShape, session, arguments| {
+            let outcome = read(&shape(scene), &policy, ReceivedArguments::Value(arguments));
+            memory.judge(&[session, "all"], "reset", &policy, outcome)
+        };
+        let mut memory = RefusalMemory::default();
+        for refused in [json!({"dry_run": true}), json!({"arm": "lefft"})] {
+            judge(&mut memory, scene(), "first", refused).unwrap_err();
+            judge(&mut memory, scene(), "second", json!({})).unwrap();
+        }
+        judge(&mut memory, scene(), "first", json!({"dry_run": true})).unwrap_err();
+        let (refusal, _) = judge(&mut memory, scene(), "first", json!({})).unwrap_err();
+        assert!(
+            refusal
+                .guidance
+                .ends_with("if that is intended, write `scene` out"),
+            "{}",
+            refusal.guidance
+        );
+        judge(&mut memory, scene(), "first", json!({"scene": "koi"})).unwrap();
+
+        let scene = || scene().default("default");
+        judge(&mut memory, scene(), "first", json!({"scene": "koy"})).unwrap_err();
+        let half = SHARED_FOR / 2;
+        memory.advance_to(half);
+        judge(&mut memory, scene(), "second", json!({})).unwrap_err();
+        memory.advance_to(2 * half);
+        judge(&mut memory, scene(), "second", json!({})).unwrap();
+        judge(&mut memory, scene(), "first", json!({})).unwrap_err();
+    }
+
+    /// The default scene takes no text.
+    #[test]
+    fn no_default_is_offered_beside_the_callers_own_choice() {
+        let shape = ArgumentShape::new(vec![
+            ParameterShape::new("scene", ValueKind::name(["default", "canvas"]))
+                .default("default")
+                .selects_motion(),
+            ParameterShape::new("text", ValueKind::Verbatim { bytes_max: 100 }),
+            ParameterShape::new("size_mm", ValueKind::name(["10"])),
+        ]);
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+        let mut memory = RefusalMemory::default();
+        let mut judge = |arguments: Value| {
+            let outcome = read(&shape, &policy, ReceivedArguments::Value(arguments));
+            memory.judge(&["caller"], "stroke", &policy, outcome)
+        };
+        for refused in [
+            json!({"text": "Hi", "size_mm": "big"}),
+            json!({"text": "Hi", "scene": "koy"}),
+        ] {
+            judge(refused).unwrap_err();
+            let guidance = judge(json!({"text": "Hi"})).unwrap_err().0.guidance;
+            assert!(guidance.ends_with("write `scene` out"), "{guidance}");
+            judge(json!({"text": "Hi", "scene": "canvas"})).unwrap();
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Dispatches calls: finds the tool, reads the arguments, runs it and reports what was understood.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -353,7 +354,9 @@ impl Node {
         policy: &ReaderPolicy,
         outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
     ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
+        let now = Duration::from_nanos(self.clock.now().as_nanos());
         let mut refusal_memory = self.refusal_memory.locked();
+        refusal_memory.advance_to(now);
         refusal_memory.judge(&request.callers(), &tool.name, policy, outcome)
     }
 

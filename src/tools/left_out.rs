@@ -6,6 +6,7 @@ use super::dispatch::ToolContext;
 use args::LeftOutArgument;
 use base::lock::MutexExt;
 use plan::Plan;
+use scene::Scene;
 
 /// Parameters that say what is drawn.
 const DRAWN_KEYS: [&str; 3] = ["scene", "text", "svg"];
@@ -22,24 +23,28 @@ impl ToolContext<'_> {
     pub(super) fn check_nothing_left_out(
         &self,
         given: &Map<String, Value>,
+        scene: &Scene,
         plan: &Plan,
     ) -> Result<(), String> {
         let callers = self.request.callers();
         let tool = &self.tool.name;
         let hash = &plan.hash;
         let mut memory = self.node.refusal_memory.locked();
-        let left_out = memory.left_out(&callers, tool, given);
+        let understood = &self.reading.understood;
+        let left_out = memory.left_out(&callers, tool, given, understood);
         if left_out.is_empty() {
             return Ok(());
         }
         let is_chosen = DRAWN_KEYS.iter().any(|key| given.contains_key(*key));
-        let has_default = |name: &&str| self.reading.understood.contains_key(*name);
+        let has_default = |name: &&str| understood.contains_key(*name);
         let written_out = left_out.iter().map(|one| one.name.as_str());
         let mut written_out = written_out.chain((!is_chosen).then_some("scene"));
         let how = match written_out.find(has_default) {
+            // A text is drawn on a canvas, and not in the default scene.
+            Some("scene") => format!("to draw it, write `\"scene\":\"{}\"` out", scene.name),
             Some(name) => format!("to draw it, write `{name}` out, even if it is the default"),
             None => {
-                memory.accept(&callers, tool, given, ("plan", hash));
+                memory.accept(&callers, tool, given, understood, ("plan", hash));
                 "to draw it all the same, name this plan_hash as `plan`".to_owned()
             }
         };

@@ -107,7 +107,7 @@ impl ToolContext<'_> {
         let given: Map<String, Value> = given
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        if let Err(left_out) = self.check_nothing_left_out(&given, plan) {
+        if let Err(left_out) = self.check_nothing_left_out(&given, scene, plan) {
             return Some(Err(left_out));
         }
         let mut call = Map::new();

@@ -79,12 +79,32 @@ fn what_a_preview_leaves_out_is_drawn_by_its_hash_alone() {
         call.as_object_mut().unwrap().remove(named);
         let (text, again) = call_tool(&served, "stroke", &call);
         assert_eq!(again["code"], "arguments_refused", "{text}");
-        call["plan"] = shown["plan_hash"].clone();
+        let hash = shown["plan_hash"].as_str().unwrap().to_uppercase();
+        call["plan"] = format!("`{hash}`").into();
         let (text, drawn) = call_tool(&served, "stroke", &call);
         assert_eq!(drawn["success"], true, "{text}");
         assert_eq!(drawn["plan_hash"], shown["plan_hash"]);
         call_tool(&served, "reset", &json!({}));
     }
+}
+
+/// The preview said to write the default scene out, on which no text is drawn.
+#[test]
+fn after_a_refused_scene_the_canvas_of_a_text_is_named() {
+    let bench = Bench::at_test_rate();
+    let served = serve(&bench);
+    call_tool(&served, "stroke", &json!({"text": "i", "scene": "koy"}));
+    let (text, _) = call_tool(&served, "stroke", &json!({"text": "i", "dry_run": true}));
+    let named = "write `\"scene\":\"canvas\"` out";
+    assert!(text.contains(named), "{text}");
+    let call = json!({"text": "i", "scene": "canvas"});
+    let (text, drawn) = call_tool(&served, "stroke", &call);
+    assert_eq!(drawn["success"], true, "{text}");
+    call_tool(&served, "reset", &json!({}));
+    call_tool(&served, "stroke", &json!({"text": "i", "size_mm": "tall"}));
+    let (text, refused) = call_tool(&served, "stroke", &json!({"text": "i"}));
+    assert_eq!(refused["code"], "arguments_refused", "{text}");
+    assert!(!text.contains("send {\"scene\":\"default\""), "{text}");
 }
 
 /// The corrected call was a dry run without the size, which offered a drawing without it.
@@ -99,19 +119,43 @@ fn a_size_for_a_scene_with_a_design_of_its_own_has_no_corrected_call() {
     assert!(text.contains("in its own size and place"), "{text}");
 }
 
+/// Calls a tool in a session; the result.
+fn in_session(served: &Served, header: &str, tool: &str, arguments: &Value) -> Value {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments}});
+    let (_, answer) = post(served, &[STREAMS, header], &body.to_string());
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    answer["result"]["structuredContent"].clone()
+}
+
+/// One refused `reset` kept every client without a token from a reset.
+#[test]
+fn what_one_client_was_refused_keeps_no_other_from_a_reset() {
+    let bench = Bench::at_test_rate();
+    let served = serve(&bench);
+    let [first, second] = [session(&served), session(&served)];
+    for refused in [json!({"dry_run": true}), json!({"arm": "lefft"})] {
+        let refused = in_session(&served, &first, "reset", &refused);
+        assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
+        let reset = in_session(&served, &second, "reset", &json!({}));
+        assert_eq!(reset["success"], true, "{reset:#}");
+    }
+    in_session(&served, &first, "reset", &json!({"dry_run": true}));
+    let again = in_session(&served, &first, "reset", &json!({}));
+    assert_eq!(again["code"], "arguments_refused", "{again:#}");
+    let message = again["message"].as_str().unwrap();
+    assert!(message.contains("write `scene` out"), "{message}");
+    let named = in_session(&served, &first, "reset", &json!({"scene": "short"}));
+    // The other session still has the arm.
+    assert_eq!(named["code"], "leased", "{named:#}");
+}
+
 /// A client that opens a session for each call drew the default scene.
 #[test]
 fn a_refusal_outlives_the_session_of_a_client_without_a_token() {
     let bench = Bench::at_test_rate();
     let served = serve(&bench);
-    let call = |arguments: Value| {
-        let header = session(&served);
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": "stroke", "arguments": arguments}});
-        let (_, answer) = post(&served, &[STREAMS, &header], &body.to_string());
-        let answer: Value = serde_json::from_str(&answer).unwrap();
-        answer["result"]["structuredContent"].clone()
-    };
+    let call = |arguments: Value| in_session(&served, &session(&served), "stroke", &arguments);
     call(json!({"scene": "koy"}));
     let refused = call(json!({}));
     assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
