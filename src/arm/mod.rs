@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use nalgebra::{Isometry3, Point3, Translation3, Unit, UnitQuaternion, Vector3};
 use schemars::JsonSchema;
@@ -247,14 +248,14 @@ impl ArmLimits {
         let (speeds, hardest) = (self.velocity_rad_s.iter(), self.acceleration_rad_s2.iter());
         let rise_s = speeds.zip(hardest).map(|(v, a)| v / a).fold(0.0, f64::max);
         let rises_s = 3.0 * rise_s;
-        let root_s = READING_AGE_S.hypot((2.0 * rises_s * LEASH_S).sqrt());
+        let root_s = READING_AGE_S.hypot((2.0 * rises_s * LEASH.as_secs_f64()).sqrt());
         let fraction = ((root_s - READING_AGE_S) / rises_s).min(1.0);
         self.velocity_rad_s.map(|_, v| v * fraction)
     }
 }
 
 /// Largest distance of a goal from its joint, its leash, as time at the joint's largest speed.
-pub const LEASH_S: f64 = 0.15;
+pub const LEASH: Duration = Duration::from_millis(150);
 
 /// Age of a reading beyond which a motion waits.
 const READING_AGE_S: f64 = 0.03;

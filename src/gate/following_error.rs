@@ -7,7 +7,7 @@ use super::TorqueLimit;
 use super::check::exceeds;
 use super::execute::ExecutionError;
 use super::unmoved_joint::{UNMOVED_RAD, UnmovedJoint};
-use arm::{ArmModel, LEASH_S};
+use arm::{ArmModel, LEASH};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 
 /// Largest plausible distance of a joint from its goal, as a multiple of its leash.
@@ -64,7 +64,7 @@ impl FollowingErrorMonitor {
         let joints = arm.limits.velocity_rad_s.iter().enumerate();
         let joints = joints.map(|(joint, fastest)| MonitoredJoint {
             name: arm.joint_name(joint),
-            leash_rad: fastest * LEASH_S,
+            leash_rad: fastest * LEASH.as_secs_f64(),
             servos: arm
                 .servos()
                 .filter(|(index, _)| *index == joint)

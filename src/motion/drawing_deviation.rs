@@ -4,14 +4,10 @@
 //! gate's leash is where it should be. Only joints are compared while the arm moves; the tip follows from
 //! them at the end.
 
-use std::time::Duration;
-
+use arm::LEASH;
 use base::units::{ArmMeasurement, JointVector};
 use gate::Execution;
 use plan::SpanKind;
-
-/// Time by which a joint may follow its goal: that of the gate's leash.
-const LAG: Duration = Duration::from_millis((arm::LEASH_S * 1e3) as u64);
 
 /// The greatest deviation of the measured joints from the commanded ones while the tip drew.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +66,7 @@ impl DeviationMonitor {
     /// Compares a reading with what was commanded, if the tip draws.
     pub(super) fn note(&mut self, execution: &Execution, measured: &ArmMeasurement) {
         let trajectory = execution.checked().trajectory();
-        let lag = LAG.as_nanos() / trajectory.period.as_nanos().max(1);
+        let lag = LEASH.as_nanos() / trajectory.period.as_nanos().max(1);
         let lag = usize::try_from(lag).unwrap_or(usize::MAX);
         if execution.is_lifting() {
             self.returning = lag;
