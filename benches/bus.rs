@@ -9,18 +9,21 @@
 )]
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
-use steadyhand::arm::{ArmFile, ArmModel, ServoFamily};
+use steadyhand::arm::{ArmModel, ServoFamily};
 use steadyhand::clock::NodeClock;
 use steadyhand::driver::ArmDriver;
+use steadyhand::gate::{self, ExecutionStep};
 use steadyhand::link::memory::MemoryLink;
+use steadyhand::permit::PermitRegistry;
+use steadyhand::plan::{self, PERIOD, SilentObserver};
+use steadyhand::scene::{Scene, SceneLibrary};
 use steadyhand::servo::framing::{self, FrameFormat, ReplyFraming};
 use steadyhand::servo::{dynamixel, feetech};
 use steadyhand::sim::{ArmSimulator, SimulatedFault};
-use steadyhand::units::JointVector;
 
-const CYCLES: u32 = 2000;
 const PACKETS: u32 = 6_000;
 const ROUNDS: u32 = 500;
 
@@ -76,49 +79,64 @@ fn main() {
     decoding();
 }
 
-/// Five joints and a gripper, whatever they speak.
-fn arm(family: ServoFamily) -> ArmModel {
-    let text = include_str!("../scenes/arms/so101.toml");
-    let mut file: ArmFile = toml::from_str(text).unwrap();
+/// The shipped scene of five joints and a gripper, whatever they speak.
+fn scene(family: ServoFamily) -> Arc<Scene> {
+    let shipped = SceneLibrary::new(None).scene("default", None).unwrap();
+    let mut scene = Scene::clone(&shipped);
+    let mut file = scene.arm.file.clone();
     file.family = family;
-    ArmModel::new(file).unwrap()
+    scene.arm = Arc::new(ArmModel::new(file).unwrap());
+    Arc::new(scene)
 }
 
-/// Cycles a second on the simulated clock: the wire's time and nothing else.
+/// Cycles a second of a drawing on the simulated clock: the wire's time and nothing else. It is the median's rate: one cycle in
+/// ten also asks for temperatures.
 async fn rate(family: ServoFamily, fast: bool) -> f64 {
-    let arm = arm(family);
+    let scene = scene(family);
     let clock = NodeClock::simulated();
-    let sim = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
-    for id in 1..=6 {
-        let address = if family == ServoFamily::FeetechSts {
-            7
-        } else {
-            9
+    let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
+    set_registers(&sim, family, fast);
+    let mut link = MemoryLink::new(sim, &clock, "bench").unwrap();
+    let mut driver = ArmDriver::new(&scene.arm, &clock);
+    driver.attach(&mut link).await.unwrap();
+    let mut measured = driver.energise(&mut link).await.unwrap();
+    let plan = plan::draw(&scene, &measured.position_rad, &SilentObserver).unwrap();
+    let permit = PermitRegistry::everything().ask(&scene, clock.now());
+    let checked = gate::check(
+        &scene,
+        permit.unwrap(),
+        &measured,
+        clock.now(),
+        plan.trajectory,
+    );
+    let mut execution = checked.unwrap().begin(&measured, clock.now()).unwrap();
+    let mut spent = Vec::new();
+    loop {
+        let now = clock.now();
+        let goal = match execution.next(&measured, now).unwrap() {
+            ExecutionStep::Go(goal) => goal,
+            ExecutionStep::Hold => panic!("a goal waits"),
+            ExecutionStep::Finished => break,
         };
-        sim.break_it(SimulatedFault::Register {
-            id,
-            address,
-            value: 0,
-        });
-        if !fast && family == ServoFamily::Dynamixel2 {
-            // Firmware that is too old to answer together.
-            sim.break_it(SimulatedFault::Register {
-                id,
-                address: 6,
-                value: 40,
-            });
+        let next = now.after(PERIOD);
+        measured = driver.cycle(&mut link, Some(&goal), next).await.unwrap();
+        spent.push(clock.now().since(now));
+        clock.jump_to(next);
+    }
+    spent.sort_unstable();
+    1.0 / spent[spent.len() / 2].as_secs_f64()
+}
+
+/// Takes the return delay off every servo, and makes Dynamixel servos too old to answer together unless `fast`.
+fn set_registers(sim: &ArmSimulator, family: ServoFamily, fast: bool) {
+    let is_feetech = family == ServoFamily::FeetechSts;
+    for id in 1..=6 {
+        let set = |address, value| sim.break_it(SimulatedFault::Register { id, address, value });
+        set(if is_feetech { 7 } else { 9 }, 0);
+        if !fast && !is_feetech {
+            set(6, 40);
         }
     }
-    let mut link = MemoryLink::new(sim, &clock, "bench").unwrap();
-    let mut driver = ArmDriver::new(&arm, &clock);
-    driver.attach(&mut link).await.unwrap();
-    driver.energise(&mut link).await.unwrap();
-    let begun = clock.now();
-    for _ in 0..CYCLES {
-        let deadline = clock.now().after(Duration::from_millis(10));
-        driver.hold(&mut link, deadline).await.unwrap();
-    }
-    f64::from(CYCLES) / clock.now().since(begun).as_secs_f64()
 }
 
 fn decoding() {

@@ -117,12 +117,12 @@ impl<'a> CallReader<'a> {
         }
         let is_passed_over = text.contains(['{', '｛'])
             || self.assigns_parameter(text)
-            || self.gives_argument(text)
+            || (text.len() <= SENTENCE_BYTES_MAX && self.gives_argument(text))
             || indented::read(text).is_some();
         if is_passed_over {
             return flaw_issue(TextFlaw::Garbled);
         }
-        if self.asks_in_words(text) {
+        if text.len() > SENTENCE_BYTES_MAX || self.asks_in_words(text) {
             let reason = "this asks in words for something that only arguments can say";
             return whole_text(ReaderRule::Contradiction, "no_arguments", reason).in_doubt(true);
         }
@@ -310,6 +310,9 @@ impl<'a> CallReader<'a> {
             .push(dropped(path, node, complaint.code, issue.rule, reason));
     }
 }
+
+/// Longest text that is read as a sentence; a longer one may ask for anything.
+const SENTENCE_BYTES_MAX: usize = 16 << 10;
 
 /// Words between a parameter's name and its value.
 const LINKS: [&str; 5] = ["is", "as", "to", "named", "called"];
