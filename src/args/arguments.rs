@@ -3,21 +3,18 @@
 use super::{
     candidates::{CandidateReading, TextFlaw},
     form_repair::{FormRepair, FormRepairs},
-    heuristics, indented,
+    indented,
     limits::{COST_MAX, SHOWN_CHARS_MAX, UNWRAP_MAX},
     outcome::{ArgumentIssue, ArgumentReading, ArgumentRefusal, ArgumentRepair},
     parsed_value::{self, ParsedValue},
     quote,
     rules::{ReaderPolicy, ReaderRule},
-    shape::{ArgumentShape, ParameterShape, ValueKind},
-    unknown_keys::NAME_PARTS_MAX,
-    value_coercion::{ValueCoercer, ValueSite, dropped},
-    vocabulary::{CLAUSE_ENDS, vocabulary},
+    sentence::Sentence,
+    shape::ArgumentShape,
+    value_coercion::{ValueCoercer, dropped},
     withheld::WithheldRequest,
-    word_table::FoldedText,
 };
 use serde_json::{Map, Value};
-use std::ops::Range;
 
 /// A candidate reading with its verdict.
 pub(super) struct JudgedCandidate {
@@ -115,14 +112,17 @@ impl<'a> CallReader<'a> {
         if flaw != TextFlaw::NoArguments {
             return flaw_issue(flaw);
         }
+        let sentence = Sentence::of(text);
         let is_passed_over = text.contains(['{', '｛'])
             || self.assigns_parameter(text)
-            || (text.len() <= SENTENCE_BYTES_MAX && self.gives_argument(text))
+            || sentence
+                .as_ref()
+                .is_some_and(|sentence| self.gives_argument(sentence))
             || indented::read(text).is_some();
         if is_passed_over {
             return flaw_issue(TextFlaw::Garbled);
         }
-        if text.len() > SENTENCE_BYTES_MAX || self.asks_in_words(text) {
+        if sentence.is_none_or(|sentence| self.asks_in_words(&sentence)) {
             let reason = "this asks in words for something that only arguments can say";
             return whole_text(ReaderRule::Contradiction, "no_arguments", reason).in_doubt(true);
         }
@@ -141,96 +141,6 @@ impl<'a> CallReader<'a> {
                 let word = before.rsplit(|c| !is_inside(c)).next();
                 word.is_some_and(|word| !word.is_empty() && self.is_param(word))
             })
-    }
-
-    /// Returns whether a text gives a parameter a value without brackets: `scene is letters`, `| scene | letters |`. In a
-    /// sentence, a parameter's name may be an ordinary word: `draw the scene now`.
-    fn gives_argument(&self, text: &str) -> bool {
-        let words = words_in(text);
-        let gives = |(at, (range, name)): (usize, &(Range<usize>, &str))| {
-            let Some(param) = self.param_named(name) else {
-                return false;
-            };
-            let rest = words.get(at + 1..).unwrap_or_default();
-            let Some((next, word)) = rest.first() else {
-                return false;
-            };
-            let value = rest.get(1).filter(|_| LINKS.contains(word));
-            let value = value.map_or(*word, |(_, value)| *value);
-            let before = text.get(..range.start).unwrap_or_default().trim_end();
-            let between = text.get(range.end..next.start).unwrap_or_default();
-            before.ends_with(['|', '('])
-                || before.ends_with("--")
-                || between.contains(['|', '<', '>', '='])
-                || self.may_hold(param, value)
-        };
-        self.policy.guards_motion() && words.iter().enumerate().any(gives)
-    }
-
-    /// Returns whether a word of a sentence may be a parameter's value. Any word is a text: only one with a digit counts.
-    fn may_hold(&self, param: &ParameterShape, word: &str) -> bool {
-        let node = ParsedValue::Word(word.to_owned());
-        match param.kind {
-            ValueKind::Text => word.contains(|c: char| c.is_ascii_digit()),
-            ValueKind::Verbatim { .. } => false,
-            _ => ValueCoercer::new(self.policy)
-                .value(ValueSite::of_parameter(param, &node))
-                .is_ok(),
-        }
-    }
-
-    /// Returns whether a sentence asks for something other than the defaults: `resume it please`, `draw the text "Hi"`,
-    /// `draw the koi`, `draw the scene slowly`, `scene named sunset`.
-    fn asks_in_words(&self, text: &str) -> bool {
-        let words = words_in(text);
-        let names = |name: &str| !name.eq_ignore_ascii_case("default") && self.is_other_name(name);
-        // `two pens` may be the scene `two_pens`.
-        let names = |(at, (first, _)): (usize, &(Range<usize>, &str))| {
-            let mut joined = words.iter().skip(at).take(JOINED_WORDS_MAX);
-            joined.any(|(last, _)| text.get(first.start..last.end).is_some_and(names))
-        };
-        let named = words.iter().map(|(_, word)| self.param_named(word));
-        let named: Vec<&ParameterShape> = named.flatten().collect();
-        let asks = |param: &&ParameterShape| {
-            !matches!(param.kind, ValueKind::Name { .. } | ValueKind::Text)
-                && !heuristics::is_harmless(&param.name)
-        };
-        // `lift the pen` is what `reset` does.
-        let action = FoldedText::new(&self.shape.default_action);
-        let is_done = |word: &str| action.words().any(|done| done.starts_with(word));
-        let instructs = || {
-            let node = ParsedValue::Text(text.to_owned());
-            vocabulary().instructs(text, is_done) || heuristics::holds_size("", &node)
-        };
-        self.policy.guards_motion()
-            && (words.iter().enumerate().take(NAME_PARTS_MAX).any(names)
-                || named.iter().any(asks)
-                || self.names_value(text, &words, is_done)
-                || (!named.is_empty() && instructs()))
-    }
-
-    /// Returns whether a sentence gives a name or a text to a parameter, known or not: `the scene called sunset`, `arm 1`,
-    /// `the sunset scene`. Words that name nothing, such as `now`, give nothing; `is_done` tells those of the default action.
-    fn names_value(
-        &self,
-        text: &str,
-        words: &[(Range<usize>, &str)],
-        is_done: impl Fn(&str) -> bool,
-    ) -> bool {
-        let is_name = |word: &str| {
-            let word = word.to_lowercase();
-            !vocabulary().names_nothing(&word) && !is_done(&word)
-        };
-        let is_number = |c: char| c.is_ascii_digit() || matches!(c, '-' | '_');
-        words.iter().enumerate().any(|(at, (_, word))| {
-            let stem = word.trim_end_matches(is_number);
-            let is_given = || stem.len() < word.len() || names_behind(text, words, at, is_name);
-            match self.param_named(stem).map(|param| &param.kind) {
-                Some(ValueKind::Name { .. }) => is_given() || names_before(words, at, is_name),
-                Some(ValueKind::Text) => is_given(),
-                _ => false,
-            }
-        })
     }
 
     /// Adds the issue with a text or value in which no arguments can be read, and searches it for requests not to move.
@@ -309,62 +219,6 @@ impl<'a> CallReader<'a> {
             .repairs
             .push(dropped(path, node, complaint.code, issue.rule, reason));
     }
-}
-
-/// Longest text that is read as a sentence; a longer one may ask for anything.
-const SENTENCE_BYTES_MAX: usize = 16 << 10;
-
-/// Words between a parameter's name and its value.
-const LINKS: [&str; 5] = ["is", "as", "to", "named", "called"];
-
-/// Words before a name before a parameter's name: `the sunset scene`.
-const ARTICLES: [&str; 6] = ["the", "a", "an", "this", "that", "my"];
-
-/// Most words of a sentence that may be one name.
-const JOINED_WORDS_MAX: usize = 3;
-
-/// Returns whether the word behind this one, or behind a link, is a name, or stands in quotes: `scene is sunset`.
-fn names_behind(
-    text: &str,
-    words: &[(Range<usize>, &str)],
-    at: usize,
-    is_name: impl Fn(&str) -> bool,
-) -> bool {
-    let Some([(range, _), (next, word), later @ ..]) = words.get(at..) else {
-        return false;
-    };
-    let value = later.first().filter(|_| LINKS.contains(word));
-    let value = value.map_or(*word, |(_, value)| *value);
-    let between = text.get(range.end..next.start).unwrap_or_default();
-    // The quote of `the scene's lines` opens nothing.
-    let is_quoted = between.starts_with(char::is_whitespace) && between.contains(quote::is_quote);
-    !between.contains(CLAUSE_ENDS) && (is_quoted || is_name(value))
-}
-
-/// Returns whether the word before this one is a name behind an article: `the sunset scene`.
-fn names_before(words: &[(Range<usize>, &str)], at: usize, is_name: impl Fn(&str) -> bool) -> bool {
-    match words.get(..at) {
-        Some([.., (_, article), (_, value)]) => {
-            ARTICLES.contains(&article.to_lowercase().as_str()) && is_name(value)
-        }
-        _ => false,
-    }
-}
-
-/// Returns the words of a text, as parameters are written with `_` and `-`, and where they stand.
-fn words_in(text: &str) -> Vec<(Range<usize>, &str)> {
-    let is_outside = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-');
-    let words = text
-        .split_inclusive(is_outside)
-        .scan(0, |end, piece: &str| {
-            let start = *end + piece.len() - piece.trim_start_matches('-').len();
-            *end += piece.len();
-            let word = piece.trim_end_matches(is_outside).trim_matches('-');
-            Some((start..start + word.len(), word))
-        });
-    words
-        .filter(|(_, word)| word.contains(char::is_alphanumeric))
-        .collect()
 }
 
 pub(super) fn whole_text(rule: ReaderRule, code: &'static str, reason: &str) -> ArgumentIssue {

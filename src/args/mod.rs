@@ -46,6 +46,7 @@ mod read;
 mod refusal_memory;
 mod rules;
 mod schema;
+mod sentence;
 mod shape;
 mod skipped;
 mod strict;
