@@ -13,6 +13,10 @@
 //! what was gathered before them. A job waits until its record is signed and on the disk, and does not begin without it;
 //! stops, and everything else, go on when the disk is full.
 
+mod log_end;
+
+pub(super) use log_end::can_be_continued;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -28,6 +32,7 @@ use super::node_key::{self, bytes, hex};
 use base::clock::calendar_ms;
 use base::file_access::{read_exact_at, sync_folder, with_mode};
 use base::lock::MutexExt;
+use log_end::{LogEnd, log_end};
 
 /// Name of the log in its node's state folder.
 pub(super) const FILE: &str = "audit.log";
@@ -301,9 +306,10 @@ impl AuditChain {
     fn open(path: &Path, key: SigningKey) -> io::Result<Self> {
         let file = open(path)?;
         let (end, length) = (end_of_lines(&file)?, file.metadata()?.len());
-        let position = chain_position(&last_line(&file, end)?, &key.verifying_key());
-        let Some((next, last)) = position else {
-            return Self::replace_damaged(path, key, &tail_before(&file, length)?);
+        let (next, last) = match log_end(path, &file, &key)? {
+            LogEnd::Signed { next, last } => (next, last),
+            LogEnd::TornHeader { before } => return Self::create(path, key, &before),
+            LogEnd::Damaged => return Self::replace_damaged(path, key),
         };
         file.set_len(end)?;
         let path = path.to_owned();
@@ -338,15 +344,9 @@ impl AuditChain {
         })
     }
 
-    /// Replaces a file that ends with neither a signed record nor a header. If it is the beginning of our own
-    /// header, it was torn, and is written again; a file changed by others, or whose last records no signature covers, is
-    /// kept for inspection: continuing it would sign whatever it says.
-    fn replace_damaged(path: &Path, key: SigningKey, found: &[u8]) -> io::Result<Self> {
-        let previous = previous_hash(path)?.unwrap_or_default();
-        let header = header(&key, &previous);
-        if header.as_bytes().starts_with(found) {
-            return Self::create(path, key, &previous);
-        }
+    /// Replaces a file that was changed by others, or whose last records no signature covers. It is kept for inspection:
+    /// continuing it would sign whatever it says.
+    fn replace_damaged(path: &Path, key: SigningKey) -> io::Result<Self> {
         rotate_files(path)?;
         let mut chain = Self::create(path, key, &[0; 32])?;
         let text = "the log before this one does not end with a record that this node signed: it is kept as it was";
@@ -455,22 +455,6 @@ fn end_of_lines(file: &File) -> io::Result<u64> {
     let tail = tail_before(file, length)?.into_iter().rev();
     let partial = tail.take_while(|byte| *byte != b'\n').count();
     Ok(length - u64::try_from(partial).unwrap_or(0))
-}
-
-/// Returns whether the node with this key, or without one yet, adds to a log as it is; it replaces any other.
-pub(super) fn can_be_continued(
-    path: &Path,
-    file: &File,
-    key: Option<&SigningKey>,
-) -> io::Result<bool> {
-    let found = tail_before(file, file.metadata()?.len())?;
-    let Some(key) = key else {
-        return Ok(found.is_empty());
-    };
-    let last = last_line(file, end_of_lines(file)?)?;
-    let header = header(key, &previous_hash(path)?.unwrap_or_default());
-    let is_torn_header = header.as_bytes().starts_with(&found);
-    Ok(is_torn_header || chain_position(&last, &key.verifying_key()).is_some())
 }
 
 /// Returns a file's first line.
