@@ -33,7 +33,7 @@ pub(super) struct ReaderVocabulary {
     remarks_abroad: WordTable,
     wishes: Vec<String>,
     /// Words of keys that say whose something is, and those that may stand beside them: `for_whom`, `user_role`; and what
-    /// somebody does in a key with `by`: `requested_by`.
+    /// a person does in a key with `by`: `requested_by`.
     whose: Vec<String>,
     whose_fillers: Vec<String>,
     doers: Vec<String>,

@@ -242,14 +242,15 @@ impl ArmLimits {
     /// speeds it never has to wait for a joint that follows: of the leash, braking with half of the
     /// acceleration takes `v * t`, where `t` is the longest time in which a joint reaches its speed,
     /// a servo that brakes for the goal before it takes `v * t / 2`, and a reading's age `v` times
-    /// [`READING_AGE_S`].
+    /// [`READING_AGE`].
     #[must_use]
     pub fn cruise_rad_s(&self) -> JointVector {
         let (speeds, hardest) = (self.velocity_rad_s.iter(), self.acceleration_rad_s2.iter());
         let rise_s = speeds.zip(hardest).map(|(v, a)| v / a).fold(0.0, f64::max);
         let rises_s = 3.0 * rise_s;
-        let root_s = READING_AGE_S.hypot((2.0 * rises_s * LEASH.as_secs_f64()).sqrt());
-        let fraction = ((root_s - READING_AGE_S) / rises_s).min(1.0);
+        let age_s = READING_AGE.as_secs_f64();
+        let root_s = age_s.hypot((2.0 * rises_s * LEASH.as_secs_f64()).sqrt());
+        let fraction = ((root_s - age_s) / rises_s).min(1.0);
         self.velocity_rad_s.map(|_, v| v * fraction)
     }
 }
@@ -258,7 +259,7 @@ impl ArmLimits {
 pub const LEASH: Duration = Duration::from_millis(150);
 
 /// Age of a reading beyond which a motion waits.
-const READING_AGE_S: f64 = 0.03;
+pub const READING_AGE: Duration = Duration::from_millis(30);
 
 /// Time in which a joint's acceleration reaches its largest speed. Half of that acceleration brakes a stop along the path,
 /// for 0.6 s at most.

@@ -284,7 +284,7 @@ fn identifies(key: &str) -> bool {
     has_any(key, &IDENTIFIED_WORDS) && has_any(key, &ID_WORDS)
 }
 
-/// Returns whether a word of a key says that somebody speaks under it, now.
+/// Returns whether a word of a key says that a person speaks under it, now.
 fn speaks(key: &str) -> bool {
     has_any(key, &SPOKEN_WORDS) && !has_any(key, &NOT_CALLING_WORDS) && !identifies(key)
 }

@@ -7,8 +7,9 @@ use super::TorqueLimit;
 use super::check::exceeds;
 use super::execute::ExecutionError;
 use super::unmoved_joint::{UNMOVED_RAD, UnmovedJoint};
-use arm::{ArmModel, LEASH};
+use arm::{ArmModel, LEASH, READING_AGE};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
+use plan::PERIOD;
 
 /// Largest plausible distance of a joint from its goal, as a multiple of its leash.
 const PLAUSIBLE_LEASHES: f64 = 1.25;
@@ -29,6 +30,9 @@ const STALL_RAD: f64 = 3.0 * std::f64::consts::PI / 180.0;
 
 /// Age of a reading, in periods, beyond which the motion waits.
 const WAIT_PERIODS: u32 = 3;
+
+// Plans are made for goals that wait at this age.
+const _: () = assert!(PERIOD.as_millis() * WAIT_PERIODS as u128 == READING_AGE.as_millis());
 
 /// Age of a reading beyond which the motion ends.
 pub(super) const AGE_MAX: Duration = Duration::from_millis(100);

@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use http_body_util::BodyExt as _;
 use serde_json::{Number, Value};
 
-/// Prefix of the text that stands for such a number. It differs from process to process and is told to nobody, so that no id of a
+/// Prefix of the text that stands for such a number. It differs from process to process and is told to no client, so that no id of a
 /// client's own begins with it.
 static MARK: LazyLock<String> = LazyLock::new(|| {
     let secret = RandomState::new().hash_one(std::process::id());

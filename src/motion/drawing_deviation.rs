@@ -16,7 +16,7 @@ pub struct DrawingDeviation {
     pub joint: String,
     /// By how much.
     pub joint_rad: f64,
-    /// How far from its goal that joint may end a motion.
+    /// The distance from its goal at which that joint may end a motion.
     pub tolerance_rad: f64,
     /// The greatest distance that the deviations gave the tip.
     pub tip_mm: f64,
@@ -50,7 +50,7 @@ struct WorstReading {
     off_rad: f64,
     pen: usize,
     measured_rad: JointVector,
-    /// What was commanded within the lag, as near as it comes to the reading.
+    /// The angles nearest to the reading that were commanded within the lag.
     commanded_rad: JointVector,
 }
 

@@ -205,7 +205,7 @@ pub enum MotionOutcome {
         visits: Vec<VisitReading>,
         /// The largest distance of a joint from its last goal.
         off_rad: f64,
-        /// How far the joints were from their goals while the tip drew; `None` if it drew nothing.
+        /// The greatest deviation of the joints from their goals while the tip drew; `None` if it drew nothing.
         deviation: Option<DrawingDeviation>,
     },
     /// A stop ended it.

@@ -356,7 +356,7 @@ impl DrawingPlanner<'_> {
         let (travel_limits, draw_limits) =
             (self.builder.travel_limits(), self.builder.draw_limits(pen));
         let (lift_mm, contact_mm) = (heights.lift_mm, -press_mm);
-        if use_best_posture || !self.try_hop_to(item, stroke, *first)? {
+        if use_best_posture || !self.try_from_previous(item, stroke, *first)? {
             self.lower_to(item, stroke, *first, use_best_posture)?;
         }
         let tilt_rad = self
@@ -394,10 +394,10 @@ impl DrawingPlanner<'_> {
         Ok(())
     }
 
-    /// Hops from the end of the previous stroke, in place of the lift there; where joints slow a hop
-    /// much, goes up, across and down. Returns `false` and changes nothing if the pen is another, ink
-    /// is due, or no hop is clear.
-    fn try_hop_to(
+    /// Goes from the end of the previous stroke to a stroke's beginning: hops in place of the lift there;
+    /// where joints slow a hop much, goes up, across and down. Returns whether the tip is there: if the
+    /// pen is another, ink is due, or no hop is clear, it changes nothing and returns `false`.
+    fn try_from_previous(
         &mut self,
         item: usize,
         stroke: &SheetStroke,

@@ -78,7 +78,7 @@ const SAMPLES_MAX: usize = 360_000;
 /// Inverse kinematics leaves this much noise in differences.
 pub(super) const NOISE: f64 = 1e-6;
 
-/// What a path is slowed by, at each waypoint.
+/// The slowing of a path at each waypoint.
 struct PathSlowing {
     /// Fraction of the limits that is used.
     ease: Vec<f64>,

@@ -1,4 +1,4 @@
-//! What the arguments of a drawing say of its design and its scene, by names alone: a call and its explanation say the same.
+//! Judges the design and the scene that the arguments of a drawing name, by names alone: for a call and for its explanation.
 
 use serde_json::{Map, Value};
 

@@ -4,7 +4,7 @@ use super::resume::title;
 use super::{AttachedArm, Node};
 use job::PastJob;
 
-/// Why nobody goes on with a drawing whose journal is of a version that did not say whether its arm was on a port.
+/// Reason that no command goes on with a drawing whose journal is of a version that did not say whether its arm was on a port.
 pub(super) const PAPER_UNKNOWN: &str = "its journal, of an older version, does not say whether it was drawn on paper or in practice, so nothing resumes it";
 
 /// Describes the drawing that another arm of this name left half done, and what to do about it.

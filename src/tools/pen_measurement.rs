@@ -16,7 +16,7 @@ const CHANGE_MM_MAX: f64 = 4.0;
 /// Largest difference between the two touches.
 const SPREAD_MM_MAX: f64 = 0.5;
 
-/// How far a length may be from the truth: a touch is noticed after it began, so that a pen is rather
+/// Largest error of a measured length: a touch is noticed after it began, so that a pen is rather
 /// longer than it was measured.
 const UNCERTAINTY_MM: f64 = 0.5;
 

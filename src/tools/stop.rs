@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// What arrived behind a stop is not to be stopped because its record was written later.
+    /// A call that arrived behind a stop must not be stopped because the stop's record was written later.
     #[tokio::test]
     async fn a_stop_that_is_recorded_stops_nothing_more() {
         let folder = tempfile::tempdir().unwrap();

@@ -425,7 +425,7 @@ fn the_end_of_the_terminal_stops_the_arm() {
     });
 }
 
-/// Nobody knows whether servos hold that do not answer.
+/// Servos that do not answer may hold or not.
 #[test]
 fn a_node_that_ends_with_a_dead_bus_does_not_say_that_its_arm_is_energised() {
     unless_starved(|| {
