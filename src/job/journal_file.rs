@@ -4,8 +4,8 @@
 //! body: the body's length (4 bytes, little-endian), the record's number from 0 (8), a CRC-32 of
 //! these twelve (4), the body, and the first 8 bytes of a BLAKE3 hash over header and body. Each
 //! record is made durable before the next is written, so only the last can be torn: it
-//! is cut, and its length reported. A broken record that another one follows was changed
-//! later: reading fails and names it.
+//! is cut, and its length reported. A broken record that more follows, another one or more bytes
+//! than a torn one leaves, was changed later: reading fails and names it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -24,6 +24,10 @@ const CHECK_BYTES: usize = 8;
 
 /// A longer body is neither written nor read.
 const BODY_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes that may follow a torn record, or stand in place of one whose length is lost: a sector of zeros, or of what the disk
+/// held before.
+const STALE_BYTES_MAX: usize = 512;
 
 static CRC: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC);
 
@@ -45,7 +49,7 @@ pub enum JournalError {
     Foreign(PathBuf),
     /// It was changed after it was written.
     #[error(
-        "{path}: record {record} at byte {at} is broken although others follow it; the file was damaged after it was written; move its job's folder away and start the node again to go on without it"
+        "{path}: record {record} at byte {at} is broken although more follows it; the file was damaged after it was written; move its job's folder away and start the node again to go on without it"
     )]
     Damaged {
         /// The file.
@@ -246,12 +250,21 @@ pub(super) fn parse_contents(bytes: &[u8], path: &Path) -> Result<JournalContent
         torn_bytes: 0,
         length: 0,
     };
+    let damaged = |record: u64, at: usize| JournalError::Damaged {
+        path: path.to_owned(),
+        record,
+        at,
+    };
     let Some(mut remaining) = bytes.strip_prefix(MAGIC) else {
-        if MAGIC.starts_with(bytes) || bytes.iter().all(|byte| *byte == 0) {
+        let is_blank = bytes.iter().all(|byte| *byte == 0);
+        if MAGIC.starts_with(bytes) || (is_blank && bytes.len() <= STALE_BYTES_MAX) {
             contents.torn_bytes = bytes.len();
             return Ok(contents);
         }
-        return Err(JournalError::Foreign(path.to_owned()));
+        return Err(match is_blank {
+            true => damaged(0, 0),
+            false => JournalError::Foreign(path.to_owned()),
+        });
     };
     let mut number = 0_u64;
     while let Some((record, after)) = first_record(remaining, number) {
@@ -261,12 +274,8 @@ pub(super) fn parse_contents(bytes: &[u8], path: &Path) -> Result<JournalContent
     }
     contents.length = bytes.len() - remaining.len();
     contents.torn_bytes = remaining.len();
-    if has_later_record(remaining, number) {
-        return Err(JournalError::Damaged {
-            path: path.to_owned(),
-            record: number,
-            at: contents.length,
-        });
+    if remaining.len() > torn_bytes_max(remaining) || has_later_record(remaining, number) {
+        return Err(damaged(number, contents.length));
     }
     Ok(contents)
 }
@@ -295,6 +304,12 @@ fn header(bytes: &[u8]) -> Option<(u64, usize)> {
     }
     let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
     (length <= BODY_BYTES_MAX).then_some((u64::from_le_bytes(*number), length))
+}
+
+/// Returns how long the rest of a file can be that begins with a torn record.
+fn torn_bytes_max(rest: &[u8]) -> usize {
+    let framed = header(rest).map_or(0, |(_, length)| HEADER_BYTES + length + CHECK_BYTES);
+    framed + STALE_BYTES_MAX
 }
 
 /// Returns whether an intact record with a later number follows anywhere after a broken one.
@@ -386,6 +401,33 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         let contents = read(&path).unwrap();
         assert_eq!((contents.records.len(), contents.torn_bytes), (3, 512));
+    }
+
+    /// Each record was durable before the next was written, so that no loss of power leaves more than one torn.
+    #[test]
+    fn a_rest_longer_than_one_record_is_damage() {
+        let (_folder, path) = journal_of_three();
+        let intact = std::fs::read(&path).unwrap();
+        let first = MAGIC.len() + (intact.len() - MAGIC.len()) / 3;
+        let blank = [0; STALE_BYTES_MAX + 1];
+        for (kept, record, at) in [
+            (intact.len(), 3, intact.len()),
+            (first, 1, first),
+            (first + HEADER_BYTES + 1, 1, first),
+            (MAGIC.len(), 0, MAGIC.len()),
+            (0, 0, 0),
+        ] {
+            let mut bytes = intact[..kept].to_vec();
+            bytes.extend(blank);
+            bytes.extend(blank);
+            std::fs::write(&path, &bytes).unwrap();
+            let error = read(&path).unwrap_err();
+            let found = match &error {
+                JournalError::Damaged { record, at, .. } => Some((*record, *at)),
+                _ => None,
+            };
+            assert_eq!(found, Some((record, at)), "{kept} bytes kept: {error}");
+        }
     }
 
     #[test]
