@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use super::job_folder;
 use super::job_journal::{AcceptedJob, JobJournal};
 use super::journal_file::{self, JournalError};
 use super::journal_record::{JournalRecord, RecordKind};
@@ -111,26 +112,27 @@ impl JobStore {
             jobs,
         };
         let numbers = numbers(&store.jobs).map_err(|error| file(&store.jobs, error))?;
-        store.next = AtomicU64::new(numbers.last().map_or(1, |last| last + 1));
-        for number in numbers {
-            store.load_job(number);
+        store.next = AtomicU64::new(numbers.last().map_or(1, |last| last.saturating_add(1)));
+        for number in &numbers {
+            store.load_job(*number, numbers.last() == Some(number));
         }
         Ok(store)
     }
 
     /// Reads a job that an earlier process left.
-    fn load_job(&mut self, number: u64) {
+    fn load_job(&mut self, number: u64, is_last: bool) {
         let folder = self.jobs.join(id(number));
-        match recover(&folder.join(JOURNAL)) {
-            Ok(Some(past)) => {
+        match recover(&self.jobs, number) {
+            Ok(past) => {
                 if !past.interrupted {
                     // Its end is on the disk, but the records of jobs that it settled may not be.
                     self.settle(&past);
                 }
                 self.ended().push((without_strokes(past), size(&folder)));
             }
-            // A job whose first record was torn has moved nothing.
-            Ok(None) => drop(std::fs::remove_dir_all(&folder)),
+            // It has moved nothing. The last folder keeps its number from being given again.
+            Err(JournalError::Nothing(_)) if is_last => {}
+            Err(JournalError::Nothing(_)) => job_folder::remove_begun(&folder),
             Err(error) => {
                 tracing::error!("{error}");
                 self.damaged.push(error.to_string());
@@ -453,7 +455,7 @@ impl JobStore {
             jobs -= 1;
             bytes -= job.bytes;
             self.ended().retain(|(past, _)| past.id != job.id);
-            if let Err(error) = std::fs::remove_dir_all(self.jobs.join(&job.id)) {
+            if let Err(error) = job_folder::remove(&self.jobs.join(&job.id)) {
                 tracing::warn!("cannot remove the old job {}: {error}", job.id);
             }
         }
@@ -571,25 +573,9 @@ pub fn past(state: &Path, id: &str) -> Result<PastJob, JournalError> {
 }
 
 fn read_past(state: &Path, id: &str) -> Result<PastJob, JournalError> {
-    if number(id).is_none() {
-        return Err(JournalError::NoJob(id.to_owned()));
-    }
-    let path = folder(state, id).join(JOURNAL);
-    let contents = match journal_file::read(&path) {
-        Err(JournalError::File { error, .. }) if is_beginning(state, id, &error) => {
-            return Err(JournalError::Nothing(path));
-        }
-        contents => contents?,
-    };
-    if contents.records.is_empty() {
-        return Err(JournalError::Nothing(path));
-    }
-    Ok(PastJob::from_records(&contents.records))
-}
-
-/// Returns whether a job has its folder but no journal yet.
-fn is_beginning(state: &Path, id: &str, error: &std::io::Error) -> bool {
-    error.kind() == std::io::ErrorKind::NotFound && folder(state, id).is_dir()
+    let number = number(id).ok_or_else(|| JournalError::NoJob(id.to_owned()))?;
+    let records = records(&state.join(JOBS), number)?;
+    Ok(PastJob::from_records(&records))
 }
 
 /// Returns every job in a node's state folder, oldest first, with an error for each journal that
@@ -643,9 +629,8 @@ pub(super) fn id(number: u64) -> String {
 
 /// Returns the number of a job; `None` if the text is not a job's id, such as a path.
 fn number(id: &str) -> Option<u64> {
-    let digits = id.strip_prefix("job-")?;
-    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| is_number)
+    let number = id.strip_prefix("job-")?.parse().ok()?;
+    (self::id(number) == id).then_some(number)
 }
 
 pub(super) fn numbers(jobs: &Path) -> std::io::Result<Vec<u64>> {
@@ -658,29 +643,36 @@ pub(super) fn numbers(jobs: &Path) -> std::io::Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Reads a job that an earlier process left, and ends it if need be; `None` if it has no record yet.
-fn recover(path: &Path) -> Result<Option<PastJob>, JournalError> {
-    if !path.exists() {
-        return Ok(None);
+/// Reads a job's records, as [`job_folder::records`] does.
+///
+/// # Errors
+/// As that, and where no job could have a later number.
+pub(super) fn records(jobs: &Path, number: u64) -> Result<Vec<JournalRecord>, JournalError> {
+    let folder = jobs.join(id(number));
+    match number {
+        u64::MAX => Err(JournalError::LastNumber(folder)),
+        _ => job_folder::records(&folder),
     }
+}
+
+/// Reads a job that an earlier process left, and ends it if need be.
+fn recover(jobs: &Path, number: u64) -> Result<PastJob, JournalError> {
     // Read before it is opened for writing: on a full disk its contents still count.
-    let records = journal_file::read(path)?.records;
-    if records.is_empty() {
-        return Ok(None);
-    }
+    let records = records(jobs, number)?;
     let mut past = PastJob::from_records(&records);
     if past.is_over() {
-        return Ok(Some(past));
+        return Ok(past);
     }
     let record = past.interrupted_record("the node ended");
     past.apply_record(&record);
-    if let Err(error) = journal_file::append_to(path, &record) {
+    let path = jobs.join(id(number)).join(JOURNAL);
+    if let Err(error) = journal_file::append_to(&path, &record) {
         tracing::warn!(
             "that {} was interrupted is not in its journal: {error}",
             past.id
         );
     }
-    Ok(Some(past))
+    Ok(past)
 }
 
 pub(super) fn file(path: &Path, error: std::io::Error) -> JobStoreError {

@@ -65,6 +65,16 @@ pub enum JournalError {
     /// It has no record: the job is just beginning, or its first record was torn.
     #[error("{0} holds no record yet: nothing was begun")]
     Nothing(PathBuf),
+    /// It has no record, or is away, although its job had more than begun.
+    #[error(
+        "{0} is away or holds no record, although its job left more than that; bring it back, or move its job's folder away, and start the node again"
+    )]
+    Lost(PathBuf),
+    /// No further job could be named.
+    #[error(
+        "{0} has the last number that a job can have; move that folder away and start the node again"
+    )]
+    LastNumber(PathBuf),
     /// A record is too long to be written.
     #[error("a record of {0} bytes is too long; {BODY_BYTES_MAX} are possible")]
     TooLong(usize),

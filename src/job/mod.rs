@@ -11,6 +11,7 @@
 
 mod audit_log;
 mod ink_table;
+mod job_folder;
 mod job_journal;
 mod job_store;
 mod journal_file;
@@ -51,3 +52,6 @@ const JOURNAL: &str = "journal";
 
 /// Name of the file in a job's folder that keeps the drawing which replaces its scene's own design.
 const DESIGN: &str = "design.toml";
+
+/// Name under which [`base::disk::put`] writes it first.
+const DESIGN_DRAFT: &str = "design.toml.new";

@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use super::job_store::{self, JobStoreError, LOCK};
-use super::{JOBS, JOURNAL, audit_log, journal_file, node_key, old_tickets};
+use super::journal_file::JournalError;
+use super::{JOBS, audit_log, node_key, old_tickets};
 
 /// Checks the journals of a state folder, and returns an error for each that cannot be trusted.
 ///
@@ -24,12 +25,10 @@ pub fn check_journals(state: &Path) -> Result<Vec<String>, JobStoreError> {
     let numbers = numbers.map_err(|error| job_store::file(&jobs, error))?;
     old_tickets::check(&jobs)
         .map_err(|error| job_store::file(&jobs.join(old_tickets::FILE), error))?;
-    let journals = numbers.into_iter().flatten();
-    let journals = journals.map(|number| job_store::folder(state, &job_store::id(number)));
-    let journals = journals.map(|folder| folder.join(JOURNAL));
-    let damaged = journals
-        .filter(|journal| journal.exists())
-        .filter_map(|journal| journal_file::read(&journal).err());
+    let numbers = numbers.into_iter().flatten();
+    let damaged = numbers
+        .filter_map(|number| job_store::records(&jobs, number).err())
+        .filter(|error| !matches!(error, JournalError::Nothing(_)));
     Ok(damaged.map(|error| error.to_string()).collect())
 }
 

@@ -26,6 +26,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use scene::{Scene, SceneLibrary, SheetStroke};
 use sim::{ArmSimulator, InkLine, PaperSurface, SimPen};
 
+mod left_folders;
 mod namesakes;
 
 const KEEP: RetentionPolicy = RetentionPolicy {

@@ -834,6 +834,35 @@ fn a_second_node_on_one_state_folder_is_told_who_has_it() {
     assert!(began.elapsed() < PATIENCE);
 }
 
+/// What a person has put beside a job stays, and so does the proof that it moved.
+#[test]
+fn a_job_without_its_journal_is_named_and_nothing_moves_until_it_is_back() {
+    let bench = Bench::new();
+    let state = bench.state();
+    let draw = || bench.call(&["stroke", STROKE, "--state", &state]);
+    let (code, drawn) = draw();
+    assert_eq!(code, 0, "{drawn:#}");
+    let job = bench.path("state/jobs/job-1");
+    std::fs::write(job.join("my-notes.txt"), "kept").unwrap();
+    let (journal, away) = (job.join("journal"), bench.path("journal"));
+    std::fs::rename(&journal, &away).unwrap();
+    let (code, refused) = draw();
+    assert_ne!(code, 0, "{refused:#}");
+    assert_eq!(refused["code"], "journal", "{refused:#}");
+    for args in [
+        &["jobs", "--state", &state][..],
+        &["check", "--state", &state],
+    ] {
+        let told = text(&bench.run(args));
+        assert!(told.contains("job-1/journal is away"), "{args:?}: {told}");
+    }
+    assert!(job.join("my-notes.txt").exists() && job.join("bytes.trace").exists());
+    std::fs::rename(&away, &journal).unwrap();
+    let (code, drawn) = draw();
+    assert_eq!(code, 0, "{drawn:#}");
+    assert_eq!(drawn["job"]["id"], "job-2", "{drawn:#}");
+}
+
 /// A calendar that was set wrong, and set right again: nothing that was drawn is forgotten for it.
 #[test]
 fn a_calendar_that_jumps_twenty_years_loses_no_history() {
