@@ -86,15 +86,15 @@ pub fn seconds(time_s: f64) -> String {
     if whole_s < HOUR_S {
         return two_units(whole_s / MINUTE_S, "min", whole_s % MINUTE_S, "s");
     }
-    let minutes = (whole_s + MINUTE_S / 2) / MINUTE_S;
+    let minutes = whole_s.saturating_add(MINUTE_S / 2) / MINUTE_S;
     if minutes < 24 * 60 {
         return two_units(minutes / 60, "h", minutes % 60, "min");
     }
-    let hours = (whole_s + HOUR_S / 2) / HOUR_S;
+    let hours = whole_s.saturating_add(HOUR_S / 2) / HOUR_S;
     let (days, hours) = (hours / 24, hours % 24);
     let unit = if days == 1 { "day" } else { "days" };
     match days >= DAYS_WITHOUT_HOURS {
-        true => format!("{} days", (whole_s + DAY_S / 2) / DAY_S),
+        true => format!("{} days", whole_s.saturating_add(DAY_S / 2) / DAY_S),
         false => two_units(days, unit, hours, "h"),
     }
 }
@@ -139,10 +139,12 @@ mod tests {
             (90_000.0, "1 day 1 h"),
             (259_200.0, "3 days"),
             (2_592_000.0, "30 days"),
+            (f64::MAX, "213503982334601 days"),
         ] {
             assert_eq!(seconds(time_s), expected, "{time_s}");
         }
         assert_eq!(duration(Duration::from_millis(2996)), "3 s");
+        assert_eq!(duration(Duration::MAX), "213503982334601 days");
     }
 
     #[test]

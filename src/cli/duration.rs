@@ -21,7 +21,7 @@ pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     let number = number.context("write a whole number, such as 90s, 30m or 2h")?;
     number
         .checked_mul(seconds)
-        .filter(|total_s| (1..=7 * 24 * 3600).contains(total_s))
+        .filter(|total_s| permit::ENABLED_S.contains(total_s))
         .map(Duration::from_secs)
         .context("1 second to 7 days are possible")
 }

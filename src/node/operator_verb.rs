@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use tokio::sync::Semaphore;
 
 use super::calibrate_verbs::CalibrateAction;
 use super::jog;
 use call::{Refusal, refusal};
+use permit::ENABLED_S;
 use tools::{DrawingAssent, DrawingOrder, Node};
 
 /// Longest verb: it may carry a drawing of 8 MiB, as JSON.
@@ -42,6 +44,7 @@ pub enum OperatorVerb {
         /// The overlay on it.
         meta: Option<String>,
         /// Duration in seconds; absent: as long as the node runs.
+        #[serde(default, deserialize_with = "enabled_s")]
         for_s: Option<u64>,
         /// The arm to enable, where several draw the scene.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,6 +188,18 @@ pub enum OperatorVerb {
         /// The plan's hash.
         plan: String,
     },
+}
+
+/// Reads for how many seconds motion is to be enabled.
+fn enabled_s<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let for_s = Option::<u64>::deserialize(from)?;
+    match for_s {
+        Some(for_s) if !ENABLED_S.contains(&for_s) => Err(D::Error::custom(format!(
+            "`for_s` is {for_s}; 1 second to 7 days are possible, which is {}",
+            ENABLED_S.end()
+        ))),
+        _ => Ok(for_s),
+    }
 }
 
 impl OperatorVerb {
@@ -332,5 +347,39 @@ impl VerbReply {
             done: false,
             ..Self::done(text)
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::OperatorVerb;
+    use serde_json::{Value, json};
+
+    /// Reads a verb, and returns why it is refused.
+    fn refused(verb: &Value) -> String {
+        let read = serde_json::from_value::<OperatorVerb>(verb.clone());
+        read.map_or_else(
+            |error| error.to_string(),
+            |verb| format!("read as {verb:?}"),
+        )
+    }
+
+    #[test]
+    fn motion_is_enabled_for_no_longer_than_a_command_could() {
+        let enabled =
+            |for_s: u64| refused(&json!({"verb": "enable", "scene": "default", "for_s": for_s}));
+        for for_s in [0, 604_801, u64::MAX] {
+            let refused = enabled(for_s);
+            assert!(
+                refused.starts_with(&format!("`for_s` is {for_s};")),
+                "{refused}"
+            );
+        }
+        for for_s in [1, 604_800] {
+            assert!(enabled(for_s).starts_with("read as"), "{}", enabled(for_s));
+        }
+        let unlimited = refused(&json!({"verb": "enable", "scene": "default"}));
+        assert!(unlimited.contains("for_s: None"), "{unlimited}");
     }
 }

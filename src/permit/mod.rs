@@ -11,6 +11,7 @@ mod pen_change;
 #[cfg(test)]
 mod tests;
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
@@ -25,6 +26,9 @@ pub use arm_interlock::{ArmInterlock, ObstructionCheck};
 pub use estop_file::{estop_path, kept_latch, split_unmarked_estop};
 pub use estop_writer::EstopKeepingError;
 use estop_writer::EstopWriter;
+
+/// Seconds for which a person can enable motion: up to 7 days.
+pub const ENABLED_S: RangeInclusive<u64> = 1..=7 * 24 * 3600;
 
 /// The permissions to move one arm, shared by all threads.
 #[derive(Debug, Default)]
