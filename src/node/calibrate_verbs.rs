@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::measurements::{self, unread_reason};
-use super::operator_verb::VerbReply;
+use super::operator_verb::{VerbReply, without_keys};
 use arm::ArmFile;
 use base::wording::count;
 use calib::{
@@ -15,9 +15,10 @@ use tools::Node;
 
 /// Action of an operator on touches and proposals.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case", tag = "action")]
+#[serde(rename_all = "snake_case", tag = "action", deny_unknown_fields)]
 pub enum CalibrateAction {
     /// Show the proposal.
+    #[serde(deserialize_with = "without_keys")]
     Show,
     /// Take the arm's present joints as a touch.
     Touch {

@@ -22,6 +22,7 @@ pub const JOG: &str = "jog";
 
 /// A step as a person requests it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct JogRequest {
     pub axis: JogAxis,
     /// In millimetres, or degrees of a joint.

@@ -17,6 +17,7 @@ pub(crate) const VERB_BYTES_MAX: usize = 18 * 1024 * 1024;
 
 /// Request to align an arm.
 #[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct AlignRequest {
     /// The scene.
     pub scene: String,
@@ -34,8 +35,9 @@ pub struct AlignRequest {
 }
 
 /// Request of an operator. If it is answered at the end of a motion, its client must stay connected until then, or the arm stops.
+/// An unknown key is refused, because it may narrow what is asked for; only a stop is heard with any.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case", tag = "verb")]
+#[serde(rename_all = "snake_case", tag = "verb", deny_unknown_fields)]
 pub enum OperatorVerb {
     /// Allow motion in a scene as it is now.
     Enable {
@@ -51,17 +53,20 @@ pub enum OperatorVerb {
         arm: Option<String>,
     },
     /// Disable everything that was enabled.
+    #[serde(deserialize_with = "without_keys")]
     Disable,
     /// Stop, as an operator.
     Stop,
     /// Emergency stop.
     Estop,
     /// Stop the arms of this node and of every other.
+    #[serde(deserialize_with = "is_emergency_key")]
     StopFleet {
         /// An emergency stop, which only the fleet's engine can deliver to other nodes.
         emergency: bool,
     },
     /// End an emergency stop.
+    #[serde(deserialize_with = "without_keys")]
     Clear,
     /// Bring the arm to rest, as an operator.
     Reset {
@@ -77,6 +82,7 @@ pub enum OperatorVerb {
         now: bool,
     },
     /// Resume the held motion.
+    #[serde(deserialize_with = "without_keys")]
     Resume,
     /// Visit the sheet and draw a cross, or measure where the sheet is.
     Align(AlignRequest),
@@ -89,6 +95,7 @@ pub enum OperatorVerb {
         arm: Option<String>,
     },
     /// Switch torque off: the arm drops.
+    #[serde(deserialize_with = "without_keys")]
     TorqueOff,
     /// Measure stops on the attached arm.
     Selftest {
@@ -98,6 +105,7 @@ pub enum OperatorVerb {
         rounds: u32,
     },
     /// State of the node.
+    #[serde(deserialize_with = "without_keys")]
     Status,
     /// Records of requested, planned and done jobs.
     Jobs {
@@ -107,8 +115,10 @@ pub enum OperatorVerb {
         json: bool,
     },
     /// Describe the node: its name, arms and ports, the files that it was opened from, and where it keeps its state.
+    #[serde(deserialize_with = "without_keys")]
     Describe,
     /// Positions of the arms' joints, and the place of calibrations.
+    #[serde(deserialize_with = "without_keys")]
     Measured,
     /// Pose of a camera, from a picture taken now.
     Look {
@@ -167,12 +177,15 @@ pub enum OperatorVerb {
         job: String,
     },
     /// List the accepted calibrations, the newest first, as data.
+    #[serde(deserialize_with = "without_keys")]
     Calibrations,
     /// Record touches by hand, and decide on the proposal.
     Calibrate(CalibrateAction),
     /// List causes that keep arms from being used, as far as the node sees them, each with a fix.
+    #[serde(deserialize_with = "without_keys")]
     Doctor,
     /// Make a one-time code for the operator's page. Only over the control socket, where the kernel identifies the caller.
+    #[serde(deserialize_with = "without_keys")]
     PageLogin,
     /// Refuse a plan that waits.
     Refuse {
@@ -200,6 +213,23 @@ fn enabled_s<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error
         ))),
         _ => Ok(for_s),
     }
+}
+
+/// Reads a verb that knows no further key.
+pub(super) fn without_keys<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct NoKeys {}
+    NoKeys::deserialize(from).map(|NoKeys {}| ())
+}
+
+/// Reads which stop it is, whatever other keys there are.
+fn is_emergency_key<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    #[derive(Deserialize)]
+    struct FleetStop {
+        emergency: bool,
+    }
+    FleetStop::deserialize(from).map(|stop| stop.emergency)
 }
 
 impl OperatorVerb {
@@ -365,6 +395,79 @@ mod tests {
         )
     }
 
+    /// Returns verbs with keys that they know.
+    fn verbs() -> Vec<Value> {
+        let with_keys = json!([
+            {"verb": "enable", "scene": "default", "meta": null, "for_s": 60, "arm": "left"},
+            {"verb": "reset", "scene": null, "arm": "left"},
+            {"verb": "hold", "now": false},
+            {"verb": "align", "scene": "default", "touch": false, "ink": true, "measured_mm": [1.0, 2.0], "arm": "left"},
+            {"verb": "first_ink", "scene": "default", "arm": "left"},
+            {"verb": "selftest", "scene": null, "rounds": 3},
+            {"verb": "jobs", "id": "job-1", "json": true},
+            {"verb": "look", "scene": "default", "camera": "over"},
+            {"verb": "jog", "scene": "default", "step": {"axis": "x", "by": 1.0}, "arm": "left"},
+            {"verb": "jogged", "scene": "default", "arm": "left"},
+            {"verb": "pending", "job": "job-1"},
+            {"verb": "draw", "order": {"scene": "default", "arm": "left", "again": true}, "assent": {"revision": "a", "plan": "b", "duration_s": 1.0}},
+            {"verb": "progress", "job": "job-1"},
+            {"verb": "pen", "job": "job-1", "confirmed": 2},
+            {"verb": "replay", "job": "job-1"},
+            {"verb": "calibrate", "action": "show"},
+            {"verb": "calibrate", "action": "touch", "scene": "default", "what": "tool", "of": null, "mm": null, "number": 1, "arm": "left"},
+            {"verb": "calibrate", "action": "accept", "shown": "key", "overridden": true},
+            {"verb": "refuse", "job": "job-1", "plan": "00"},
+            {"verb": "approve", "job": "job-1", "plan": "00"},
+        ]);
+        let without = [
+            "disable",
+            "clear",
+            "resume",
+            "torque_off",
+            "status",
+            "describe",
+            "measured",
+            "calibrations",
+            "doctor",
+            "page_login",
+        ];
+        let without = without.into_iter().map(|verb| json!({"verb": verb}));
+        with_keys
+            .as_array()
+            .unwrap()
+            .iter()
+            .cloned()
+            .chain(without)
+            .collect()
+    }
+
+    #[test]
+    fn every_verb_refuses_an_unknown_key_and_names_it() {
+        for verb in verbs() {
+            let read: OperatorVerb = serde_json::from_value(verb.clone()).unwrap();
+            // What a command sends is read again.
+            let sent = serde_json::to_value(&read).unwrap();
+            serde_json::from_value::<OperatorVerb>(sent).unwrap();
+            for path in ["", "/step", "/order", "/assent"] {
+                let mut with_more = verb.clone();
+                let Some(keys) = with_more.pointer_mut(path).and_then(Value::as_object_mut) else {
+                    continue;
+                };
+                keys.insert("fors".to_owned(), json!(30));
+                let refused = refused(&with_more);
+                assert!(
+                    refused.contains("unknown field `fors`"),
+                    "{verb}: {refused}"
+                );
+            }
+        }
+        let refused = refused(&json!({"verb": "enable", "scene": "default", "for": "30m"}));
+        assert!(
+            refused.contains("unknown field `for`") && refused.contains("`for_s`"),
+            "{refused}"
+        );
+    }
+
     #[test]
     fn motion_is_enabled_for_no_longer_than_a_command_could() {
         let enabled =
@@ -381,5 +484,16 @@ mod tests {
         }
         let unlimited = refused(&json!({"verb": "enable", "scene": "default"}));
         assert!(unlimited.contains("for_s: None"), "{unlimited}");
+    }
+
+    #[test]
+    fn a_stop_is_heard_whatever_keys_it_has() {
+        for verb in ["stop", "estop", "stop_fleet"] {
+            let read: OperatorVerb =
+                serde_json::from_value(json!({"verb": verb, "emergency": true, "arm": "left"}))
+                    .unwrap();
+            assert!(read.stops(), "{read:?}");
+            assert_eq!(read.is_emergency(), verb != "stop", "{read:?}");
+        }
     }
 }

@@ -34,6 +34,7 @@ const ENABLED_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A drawing that an operator asks for.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct DrawingOrder {
     /// The scene that says where the sheet lies and what draws. Where a drawing is gone on with, a scene or overlay that is named
     /// must be that drawing's.
@@ -61,6 +62,7 @@ pub struct DrawingOrder {
 
 /// An operator's assent to a drawing that was shown.
 #[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct DrawingAssent {
     /// The scene's revision, with the design in its place.
     pub revision: String,

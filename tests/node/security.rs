@@ -193,6 +193,20 @@ fn operators_verbs_are_for_operators_tokens_alone() {
     let long = json!({"verb": "x".repeat(100_000)});
     assert_eq!(node.operate(Some(planner), "", &long).0, 413);
     assert_eq!(enabled(), true, "nothing of this was done");
+    assert_eq!(node.operate(Some(operator), "", &disable).0, 200);
+    // A key that is not known may be a limit, and a limit that nobody can mean is none.
+    for (key, value, named) in [
+        ("for", json!("30m"), "`for_s`"),
+        ("overlay", json!("leaf"), "`meta`"),
+        ("for_s", json!(u64::MAX), "7 days"),
+    ] {
+        let verb = json!({"verb": "enable", "scene": "short", key: value});
+        let (status, reply) = node.operate(Some(operator), "", &verb);
+        assert_eq!((status, &reply["done"]), (200, &json!(false)), "{reply}");
+        let text = reply["text"].as_str().unwrap();
+        assert!(text.contains(key) && text.contains(named), "{text}");
+        assert_eq!(enabled(), false, "{verb}");
+    }
     for (verb, still) in [
         (&["disable"][..], false),
         (&["enable", "--scene", "short"], true),
