@@ -25,6 +25,14 @@ pub fn xdg_folder(variable: &str) -> Option<PathBuf> {
     folder.filter(|folder| folder.is_absolute())
 }
 
+/// Returns the folder in a variable of systemd's; it separates several by colons, and the first is the unit's main one.
+#[must_use]
+pub fn unit_folder(variable: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os(variable)?;
+    let first = std::env::split_paths(&folders).next()?;
+    (!first.as_os_str().is_empty()).then_some(first)
+}
+
 /// Makes a folder with this mode; its parents must exist.
 ///
 /// # Errors
@@ -115,6 +123,18 @@ pub fn is_of_another_user(metadata: &Metadata) -> bool {
     {
         let _ = metadata;
         false
+    }
+}
+
+/// Returns whether a file belongs to root or to the owner of a folder, as far as the system tells owners.
+#[must_use]
+pub fn has_owner_of(file: &Metadata, folder: &Metadata) -> bool {
+    #[cfg(unix)]
+    return [0, folder.uid()].contains(&file.uid());
+    #[cfg(not(unix))]
+    {
+        let _ = (file, folder);
+        true
     }
 }
 

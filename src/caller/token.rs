@@ -133,6 +133,9 @@ pub enum TokenError {
     /// Others may write to the file.
     #[error("{} may be written to by other users, who could give themselves access: `chmod go-w` ends that", .0.display())]
     Open(PathBuf),
+    /// The file belongs to another user.
+    #[error("{} belongs to another user, who could have given themselves access: look at what is in it; `chown` it to the folder's owner, or remove it and make new tokens", .0.display())]
+    Foreign(PathBuf),
     /// A token of this name exists already.
     #[error("there is a token called {0:?} already; revoke it first, or choose another name")]
     Twice(String),
@@ -381,6 +384,9 @@ impl TokenStore {
         if file_access::mode(&about) & 0o022 != 0 {
             return Err(TokenError::Open(self.path.clone()));
         }
+        if self.is_of_a_stranger(&about)? {
+            return Err(TokenError::Foreign(self.path.clone()));
+        }
         let Some(text) = self.if_exists(std::fs::read_to_string(&self.path))? else {
             return Ok(TokenFile::default());
         };
@@ -390,6 +396,13 @@ impl TokenStore {
             path: self.path.clone(),
             reason: error.message().to_owned(),
         })
+    }
+
+    /// Returns whether the file belongs to another user than this one, root and the owner of its folder.
+    fn is_of_a_stranger(&self, about: &std::fs::Metadata) -> Result<bool, TokenError> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let folder = std::fs::metadata(folder).map_err(|source| self.file_error(source))?;
+        Ok(file_access::is_of_another_user(about) && !file_access::has_owner_of(about, &folder))
     }
 
     /// Keeps other processes from changing the file between a reading and a writing.
@@ -652,6 +665,27 @@ mod tests {
         assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
         let elsewhere = std::fs::read(folder.path().join("elsewhere")).unwrap();
         assert_eq!(elsewhere, b"untouched");
+    }
+
+    /// Only root can give files away: for other users this test checks nothing.
+    #[test]
+    fn a_file_of_another_user_gives_no_access() {
+        const OTHER_USER: u32 = 54_321;
+        let (folder, store) = empty_store();
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let token = store.add("a", CallerRole::Operator, 60, None).unwrap();
+        let path = folder.path().join("tokens.toml");
+        std::os::unix::fs::chown(&path, Some(OTHER_USER), None).unwrap();
+        assert!(matches!(store.list(), Err(TokenError::Foreign(_))));
+        assert!(matches!(
+            store.check(&token, NOW_MS),
+            Err(AccessDenied::Closed(_))
+        ));
+        // What the folder's owner could replace is theirs.
+        std::os::unix::fs::chown(folder.path(), Some(OTHER_USER), None).unwrap();
+        store.check(&token, NOW_MS).unwrap();
     }
 
     #[test]

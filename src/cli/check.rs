@@ -205,6 +205,7 @@ fn check_own(folder: &Path) -> anyhow::Result<String> {
     check_writable(folder)?;
     let metadata = std::fs::metadata(folder)?;
     ensure!(metadata.is_dir(), "{} is no folder", folder.display());
+    state_folder::check_unshared(folder)?;
     let mode = file_access::mode(&metadata);
     ensure!(
         mode & 0o077 == 0,

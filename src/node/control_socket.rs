@@ -58,7 +58,7 @@ pub fn adopt(listener: AdoptedSocket) -> anyhow::Result<ControlListener> {
 
 /// Returns the folder for sockets: the unit's runtime directory, the user's, or a private folder of this user.
 pub fn folder() -> PathBuf {
-    let own = std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from);
+    let own = file_access::unit_folder("RUNTIME_DIRECTORY");
     let users = || Some(file_access::xdg_folder("XDG_RUNTIME_DIR")?.join("steadyhand"));
     own.or_else(users).unwrap_or_else(users_temporary)
 }

@@ -14,7 +14,8 @@ use config::NodeFile;
 const SERVICE_FILE: &str = "/etc/steadyhand/node.toml";
 const SERVICE_STATE: &str = "/var/lib/steadyhand";
 
-/// Returns the folder for this node's lasting state, and creates it if needed, for its user alone (mode 0700).
+/// Returns the folder for this node's lasting state, and creates it if needed, for its user alone (mode 0700). One that others may
+/// write to is refused.
 ///
 /// It is the first of: `--state`, the node file's `state`, systemd's `STATE_DIRECTORY`, the service's folder if the node file is
 /// the service's, and `XDG_STATE_HOME/steadyhand/NAME` (or `~/.local/state/…`). A node with only embedded simulated arms and
@@ -23,7 +24,28 @@ pub fn folder(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
     let folder = place(args, file)?;
     file_access::make_folders(&folder, 0o700)
         .with_context(|| format!("cannot make the state folder {}", folder.display()))?;
+    check_unshared(&folder)?;
     Ok(folder)
+}
+
+/// Refuses a state folder in which another user may make, replace or remove files.
+///
+/// # Errors
+/// It cannot be examined, others may write to it, or it is another user's; root may use everybody's.
+pub fn check_unshared(folder: &Path) -> anyhow::Result<()> {
+    let metadata = std::fs::metadata(folder)
+        .with_context(|| format!("cannot use the state folder {}", folder.display()))?;
+    let mode = file_access::mode(&metadata);
+    let folder = folder.display();
+    ensure!(
+        mode & 0o022 == 0,
+        "the state folder {folder} may be written to by other users (mode {mode:o}), who could end an emergency stop or give themselves a token: look for files that are not yours, then `chmod 700` it, or name another with --state"
+    );
+    ensure!(
+        file_access::is_root() || !file_access::is_of_another_user(&metadata),
+        "the state folder {folder} belongs to another user, who could end an emergency stop or give themselves a token: `chown` it to the node's user, or name another with --state"
+    );
+    Ok(())
 }
 
 /// Returns the absolute path of the folder that [`folder`] creates.
@@ -39,7 +61,7 @@ pub fn place(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
             Ok(folder)
         }
         None if is_practice(args, file) => Ok(super::open::own_temporary()?.join("state")),
-        None if is_service(args, SERVICE_FILE) && env("STATE_DIRECTORY").is_none() => {
+        None if is_service(args, SERVICE_FILE) && unit_state().is_none() => {
             Ok(PathBuf::from(SERVICE_STATE))
         }
         None => usual(&file.name),
@@ -95,6 +117,11 @@ fn env(key: &str) -> Option<OsString> {
     std::env::var_os(key).filter(|value| !value.is_empty())
 }
 
+/// Returns the state folder of the unit that systemd started.
+fn unit_state() -> Option<PathBuf> {
+    file_access::unit_folder("STATE_DIRECTORY")
+}
+
 /// Returns whether this node is for practice and stores nothing.
 pub fn is_practice(args: &NodeOptions, file: &NodeFile) -> bool {
     args.config.is_none()
@@ -105,8 +132,8 @@ pub fn is_practice(args: &NodeOptions, file: &NodeFile) -> bool {
 
 /// Returns the default folder of a node of this name, which need not exist.
 pub fn usual(name: &str) -> anyhow::Result<PathBuf> {
-    if let Some(folder) = env("STATE_DIRECTORY") {
-        return Ok(PathBuf::from(folder));
+    if let Some(folder) = unit_state() {
+        return Ok(folder);
     }
     let fallback = || env("HOME").map(|home| PathBuf::from(home).join(".local/state"));
     let home = file_access::xdg_folder("XDG_STATE_HOME").or_else(fallback);

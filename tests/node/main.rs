@@ -54,6 +54,7 @@ mod several_arms;
 mod several_nodes;
 mod sighted;
 mod slow_disk;
+mod state_folder;
 mod stop;
 mod stray_stops;
 mod systemd;

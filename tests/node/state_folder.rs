@@ -1,0 +1,65 @@
+//! The state folder: whose it must be, and where a unit's is.
+#![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::Bench;
+
+/// Output and errors of a command, and whether it succeeded.
+fn run(bench: &Bench, args: &[&str]) -> (bool, String) {
+    let output = bench.run(args);
+    let text = [output.stdout, output.stderr].concat();
+    (
+        output.status.success(),
+        String::from_utf8_lossy(&text).into_owned(),
+    )
+}
+
+/// `serve` took it without a word: another user ended an emergency stop there, and made a token.
+#[test]
+fn a_state_folder_that_others_may_write_to_is_refused_and_by_check_as_well() {
+    let bench = Bench::new();
+    let state = bench.state();
+    std::fs::create_dir(&state).unwrap();
+    let with_mode = |mode| {
+        std::fs::set_permissions(&state, PermissionsExt::from_mode(mode)).unwrap();
+    };
+    let named = |args: &[&'static str]| [&["--state", state.as_str()], args].concat();
+    for mode in [0o777, 0o770, 0o1777] {
+        with_mode(mode);
+        for args in [
+            &["check"][..],
+            &["serve", "--http", "127.0.0.1:0"],
+            &["call", "sense"],
+            &["token", "add", "anybody"],
+        ] {
+            let (done, reply) = run(&bench, &named(args));
+            assert!(!done, "{mode:o} {args:?}: {reply}");
+            let told = "may be written to by other users (mode 77";
+            assert!(reply.contains(told), "{mode:o} {args:?}: {reply}");
+        }
+    }
+    assert_eq!(std::fs::read_dir(&state).unwrap().count(), 0);
+    with_mode(0o700);
+    for args in [&["check"][..], &["call", "sense"]] {
+        let (done, reply) = run(&bench, &named(args));
+        assert!(done, "{reply}");
+    }
+}
+
+/// systemd names the folders of a unit that has several in one variable.
+#[test]
+fn the_first_of_several_folders_of_a_unit_is_the_state_folder() {
+    let bench = Bench::new();
+    let folders = ["first", "second"].map(|name| bench.path(name).display().to_string());
+    let file = bench.path("node.toml");
+    std::fs::write(&file, "name = \"bench\"\n").unwrap();
+    let mut check = bench.command(&["--config", file.to_str().unwrap(), "check"]);
+    let output = check.env("STATE_DIRECTORY", folders.join(":")).output();
+    let printed = String::from_utf8(output.unwrap().stdout).unwrap();
+    let [first, _] = folders;
+    assert!(
+        printed.contains(&format!("state: {first}, made")),
+        "{printed}"
+    );
+}
