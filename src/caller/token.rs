@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::auth_backoff::FailedAttempts;
 use super::{CallerRole, Principal};
+use base::clock::NodeClock;
 use base::disk;
 use base::file_access::{self, FileStamp};
 use base::file_lock::FolderLock;
@@ -41,6 +43,8 @@ const ROUNDS: u32 = 5;
 #[derive(Debug)]
 pub struct TokenStore {
     path: PathBuf,
+    /// Times the pauses after wrong secrets: the calendar may be set back.
+    clock: NodeClock,
     cache: Mutex<TokenFileCache>,
 }
 
@@ -173,6 +177,7 @@ impl TokenStore {
     pub fn at(folder: &Path) -> Self {
         Self {
             path: folder.join("tokens.toml"),
+            clock: NodeClock::real(),
             cache: Mutex::default(),
         }
     }
@@ -275,10 +280,10 @@ impl TokenStore {
     /// # Errors
     /// Unknown or expired token, or the token file has never been readable. Access is denied in all three cases.
     pub fn check(&self, token: &str, now_ms: u64) -> Result<Principal, AccessDenied> {
-        let found = self.look_up(token, now_ms)?;
+        let found = self.look_up(token)?;
         let record = match found.is_verified {
             true => found.record,
-            false => self.verify(token, found.record, now_ms)?,
+            false => self.verify(token, found.record)?,
         };
         record.principal_at(now_ms)
     }
@@ -289,14 +294,14 @@ impl TokenStore {
         token: &str,
         now_ms: u64,
     ) -> Option<Result<Principal, AccessDenied>> {
-        match self.look_up(token, now_ms) {
+        match self.look_up(token) {
             Ok(found) if !found.is_verified => None,
             found => Some(found.and_then(|found| found.record.principal_at(now_ms))),
         }
     }
 
     /// Looks up a token without verifying it.
-    fn look_up(&self, token: &str, now_ms: u64) -> Result<TokenLookup, AccessDenied> {
+    fn look_up(&self, token: &str) -> Result<TokenLookup, AccessDenied> {
         let id = id_of(token).ok_or(AccessDenied::Unknown)?;
         let mut cache = self.cache.locked();
         self.refresh(&mut cache)?;
@@ -309,25 +314,21 @@ impl TokenStore {
             });
         }
         let failed = cache.wrong.get(id);
-        match failed.map_or(0, |failed| failed.remaining_ms(now_ms)) {
-            0 => Ok(TokenLookup {
+        match failed.map_or(Duration::ZERO, |failed| failed.remaining(self.clock.now())) {
+            Duration::ZERO => Ok(TokenLookup {
                 record,
                 is_verified: false,
             }),
-            pause_ms => Err(AccessDenied::Paused(pause_ms.div_ceil(1_000))),
+            pause => Err(AccessDenied::Paused(whole_seconds(pause))),
         }
     }
 
-    fn verify(
-        &self,
-        token: &str,
-        record: TokenRecord,
-        now_ms: u64,
-    ) -> Result<TokenRecord, AccessDenied> {
+    fn verify(&self, token: &str, record: TokenRecord) -> Result<TokenRecord, AccessDenied> {
         let is_match = record.matches(token);
         let mut cache = self.cache.locked();
         if !is_match {
-            cache.wrong.entry(record.id).or_default().record(now_ms);
+            let failed = cache.wrong.entry(record.id).or_default();
+            failed.record(self.clock.now());
             return Err(AccessDenied::Unknown);
         }
         self.refresh(&mut cache)?;
@@ -464,6 +465,11 @@ impl TokenRecord {
     }
 }
 
+/// Rounds a pause up.
+fn whole_seconds(pause: Duration) -> u64 {
+    pause.as_secs() + u64::from(pause.subsec_nanos() > 0)
+}
+
 fn check_name(name: &str) -> Result<(), TokenError> {
     let fits = (1..=NAME_CHARS_MAX).contains(&name.chars().count());
     if fits && !name.chars().any(char::is_control) {
@@ -501,7 +507,7 @@ fn hash(token: &str) -> Result<String, TokenError> {
 mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-    use super::super::auth_backoff::{PAUSE_MS, WRONG_FREE};
+    use super::super::auth_backoff::{PAUSE, WRONG_FREE};
     use super::*;
 
     const NOW_MS: u64 = 1_800_000_000_000;
@@ -597,6 +603,12 @@ mod tests {
     #[test]
     fn wrong_secrets_cause_a_pause_but_not_for_verified_tokens() {
         let (_folder, store) = empty_store();
+        let clock = NodeClock::simulated();
+        let wait = |pauses: u32| clock.jump_to(clock.now().after(PAUSE * pauses));
+        let store = TokenStore {
+            clock: clock.clone(),
+            ..store
+        };
         let token = store.add("a", CallerRole::Viewer, 60, None).unwrap();
         let other = store.add("b", CallerRole::Viewer, 60, None).unwrap();
         let wrong = format!("{token}x");
@@ -610,15 +622,15 @@ mod tests {
         );
         assert_eq!(store.check(&token, NOW_MS), Err(AccessDenied::Paused(1)));
         store.check(&other, NOW_MS).unwrap();
-        assert_eq!(
-            store.check(&wrong, NOW_MS + PAUSE_MS),
-            Err(AccessDenied::Unknown)
-        );
-        let paused = Err(AccessDenied::Paused(2));
-        assert_eq!(store.check(&token, NOW_MS + PAUSE_MS), paused);
-        // A calendar that was set back does not lengthen the pause.
-        assert_eq!(store.check(&token, 0), Err(AccessDenied::Paused(8)));
-        store.check(&token, NOW_MS + 3 * PAUSE_MS).unwrap();
+        wait(1);
+        assert_eq!(store.check(&wrong, NOW_MS), Err(AccessDenied::Unknown));
+        // A calendar that is set back lengthens no pause, and one that is set forth ends none.
+        for calendar_ms in [0, NOW_MS, 2 * NOW_MS] {
+            let paused = Err(AccessDenied::Paused(2));
+            assert_eq!(store.check(&token, calendar_ms), paused);
+        }
+        wait(2);
+        store.check(&token, 0).unwrap();
         for _ in 0..=2 * WRONG_FREE {
             assert!(store.check(&wrong, NOW_MS).is_err());
         }
