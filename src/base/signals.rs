@@ -1,6 +1,11 @@
 //! Signals by which the system asks a process to stop its arms or to end.
 
 use std::io;
+#[cfg(unix)]
+use std::task::Poll;
+
+#[cfg(unix)]
+use rustix::process::Signal;
 
 /// A request to stop or to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +14,7 @@ pub enum SignalKind {
     Interrupt,
     /// A request to end the process; on Windows Ctrl-Break.
     Terminate,
-    /// The terminal is gone; on Windows its window is closed.
+    /// The terminal is gone, or a signal without a meaning here that would end the process; on Windows its window is closed.
     HangUp,
 }
 
@@ -17,7 +22,7 @@ pub enum SignalKind {
 #[derive(Debug)]
 pub struct SignalListener {
     #[cfg(unix)]
-    signal: tokio::signal::unix::Signal,
+    signals: Vec<tokio::signal::unix::Signal>,
     #[cfg(windows)]
     signal: WindowsSignal,
 }
@@ -30,6 +35,23 @@ enum WindowsSignal {
     HangUp(tokio::signal::windows::CtrlClose),
 }
 
+/// Returns the signals that are a kind of request. Unheard, each would end the process in the middle of a motion, without a stop.
+#[cfg(unix)]
+const fn signals_of(kind: SignalKind) -> &'static [Signal] {
+    match kind {
+        SignalKind::Interrupt => &[Signal::INT],
+        SignalKind::Terminate => &[Signal::TERM],
+        SignalKind::HangUp => &[
+            Signal::HUP,
+            Signal::QUIT,
+            Signal::USR1,
+            Signal::USR2,
+            Signal::ALARM,
+            Signal::XCPU,
+        ],
+    }
+}
+
 impl SignalListener {
     /// Listens from now on. Must be called on a runtime.
     ///
@@ -38,13 +60,10 @@ impl SignalListener {
     #[cfg(unix)]
     pub fn listen(kind: SignalKind) -> io::Result<Self> {
         use tokio::signal::unix;
-        let kind = match kind {
-            SignalKind::Interrupt => unix::SignalKind::interrupt(),
-            SignalKind::Terminate => unix::SignalKind::terminate(),
-            SignalKind::HangUp => unix::SignalKind::hangup(),
-        };
+        let listen = |signal: &Signal| unix::signal(unix::SignalKind::from_raw(signal.as_raw()));
+        let signals = signals_of(kind).iter().map(listen);
         Ok(Self {
-            signal: unix::signal(kind)?,
+            signals: signals.collect::<io::Result<_>>()?,
         })
     }
 
@@ -66,7 +85,11 @@ impl SignalListener {
     /// Waits for the next request. It can be cancelled without losing one.
     pub async fn recv(&mut self) -> Option<()> {
         #[cfg(unix)]
-        return self.signal.recv().await;
+        return std::future::poll_fn(|context| {
+            let mut received = self.signals.iter_mut().map(|one| one.poll_recv(context));
+            received.find(Poll::is_ready).unwrap_or(Poll::Pending)
+        })
+        .await;
         #[cfg(windows)]
         match &mut self.signal {
             WindowsSignal::Interrupt(signal) => signal.recv().await,
@@ -91,4 +114,25 @@ pub fn bear_full_files() -> io::Result<()> {
         )?);
     }
     Ok(())
+}
+
+#[cfg(all(test, unix))]
+#[expect(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn each_signal_of_a_request_is_received() {
+        for kind in [
+            SignalKind::Interrupt,
+            SignalKind::Terminate,
+            SignalKind::HangUp,
+        ] {
+            for signal in signals_of(kind) {
+                let mut listener = SignalListener::listen(kind).unwrap();
+                rustix::process::kill_process(rustix::process::getpid(), *signal).unwrap();
+                assert_eq!(listener.recv().await, Some(()), "{signal:?}");
+            }
+        }
+    }
 }

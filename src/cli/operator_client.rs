@@ -137,7 +137,7 @@ pub(super) async fn verb(at: &AtArgs, verb: OperatorVerb) -> anyhow::Result<Exit
     Ok(terminal_output::reply(&ask(at, &verb).await?))
 }
 
-/// Waits for the answer to a verb that moves an arm. Ctrl-C, SIGTERM and the end of the terminal stop it, a second Ctrl-C is
+/// Waits for the answer to a verb that moves an arm. Ctrl-C, Ctrl-\, SIGTERM and the end of the terminal stop it, a second Ctrl-C is
 /// an emergency stop, and the result of each is printed.
 ///
 /// # Errors

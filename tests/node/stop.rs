@@ -413,12 +413,24 @@ fn a_stop_after_termination_is_the_last_word() {
 
 #[test]
 fn the_end_of_the_terminal_stops_the_arm() {
+    stops_and_ends_at(Signal::HUP);
+}
+
+/// It ended the process in the middle of the stroke, as Ctrl-\ does in a terminal.
+#[test]
+fn a_signal_without_a_meaning_stops_the_arm() {
+    for signal in [Signal::QUIT, Signal::USR1] {
+        stops_and_ends_at(signal);
+    }
+}
+
+fn stops_and_ends_at(signal: Signal) {
     unless_starved(|| {
         let bench = long_bench();
         let (_sim, path, mut served) = drawing_on_a_port(&bench);
         let _caller = begin_to_draw(&bench, &served.url);
         let mark = trace(&bench).mark();
-        served.child.signal(Signal::HUP);
+        served.child.signal(signal);
         ends_energised(&bench, &mut served);
         trace(&bench).was_stopped(mark);
         assert!(!is_at_rest(&joints_deg(&bench, &path)));
