@@ -176,6 +176,17 @@ impl NodeClock {
         system_clocks::suspended_time()
     }
 
+    /// Returns the machine's time since this clock was created, with what a starvation-tolerant clock does not count; `None` on a
+    /// simulated clock, on which no time passes unseen.
+    #[must_use]
+    pub fn machine_time(&self) -> Option<Duration> {
+        match &*self.0 {
+            ClockSource::Real { origin } => Some(origin.elapsed()),
+            ClockSource::Tolerant(time) => Some(time.origin.elapsed()),
+            ClockSource::Simulated { .. } => None,
+        }
+    }
+
     /// Simulates that the machine was suspended for a time; has no effect on other clocks.
     pub fn sleep_through(&self, duration: Duration) {
         if let ClockSource::Simulated { slept_nanos, .. } = &*self.0 {

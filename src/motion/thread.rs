@@ -35,6 +35,9 @@ const REOPEN_MAX: Duration = Duration::from_secs(5);
 /// Sleep of the machine from which its arm counts as left alone.
 const SLEEP_MIN: Duration = Duration::from_millis(100);
 
+/// Time without a tick that no busy machine explains: systemd's watchdog waits no longer either.
+const PROCESS_SUSPENSION_MIN: Duration = Duration::from_secs(2);
+
 /// Runs the thread until it ends. `attached` receives the result of the first attach.
 pub(super) fn main(
     shared: &Arc<MotionShared>,
@@ -111,6 +114,8 @@ pub(super) struct ArmThread {
     pub(super) is_ending: bool,
     /// The machine's total sleep when it was last checked.
     suspended: Option<Duration>,
+    /// The machine's time at the last tick of an attached arm, or after the last of a detached one, which may take long.
+    ticked_at: Option<Duration>,
     /// Replies to commands, to be sent with the next snapshot.
     pub(super) replies: Vec<ReplyCallback>,
 }
@@ -149,6 +154,7 @@ impl ArmThread {
             tried_at: ClockInstant::ZERO,
             is_ending: false,
             suspended: None,
+            ticked_at: None,
             replies: Vec::new(),
         };
         worker.open().await?;
@@ -219,34 +225,36 @@ impl ArmThread {
     }
 
     async fn run_tick(&mut self) {
-        self.check_machine_sleep();
+        self.check_suspension();
         self.take_stop();
         self.take_command().await;
-        if self.link.is_some() {
+        let was_attached = self.link.is_some();
+        let began_at = self.shared.clock.machine_time();
+        if was_attached {
             self.tick().await;
         } else {
             self.tick_detached().await;
         }
+        self.ticked_at = match was_attached && self.link.is_some() {
+            true => began_at,
+            false => self.shared.clock.machine_time(),
+        };
         self.publish();
     }
 
-    /// Disables motion after the machine slept, and halts a motion under way: the people next to the
+    /// Disables motion after the machine or the process was suspended, and halts a motion under way: the people next to the
     /// arm may be others now.
-    fn check_machine_sleep(&mut self) {
-        let Some(suspended) = self.shared.clock.suspended_time() else {
-            return;
+    fn check_suspension(&mut self) {
+        let (sleep, suspension) = (self.machine_sleep(), self.process_suspension());
+        let (what, time) = match (sleep, suspension) {
+            (Some(time), _) => ("the machine slept", time),
+            (None, Some(time)) => ("this process was suspended", time),
+            (None, None) => return,
         };
-        let Some(previous) = self.suspended.replace(suspended) else {
-            return;
-        };
-        let slept_for = suspended.saturating_sub(previous);
-        if slept_for <= SLEEP_MIN {
-            return;
-        }
         self.driver.doubt_torque();
         let reason = format!(
-            "the machine slept for {:.1} s: motion is disabled until an operator enables it again",
-            slept_for.as_secs_f64()
+            "{what} for {:.1} s: motion is disabled until an operator enables it again",
+            time.as_secs_f64()
         );
         match &mut self.job {
             Some(job) => {
@@ -257,6 +265,24 @@ impl ArmThread {
         }
         // Last, because the next frame waits for it.
         self.shared.permits.disable();
+    }
+
+    /// Returns the time that the machine slept since this was last asked, if it is long enough to matter.
+    fn machine_sleep(&mut self) -> Option<Duration> {
+        let suspended = self.shared.clock.suspended_time()?;
+        let slept = suspended.saturating_sub(self.suspended.replace(suspended)?);
+        (slept > SLEEP_MIN).then_some(slept)
+    }
+
+    /// Returns the time without a tick, if it is too long for a busy machine, as after Ctrl-Z or in a frozen container.
+    fn process_suspension(&self) -> Option<Duration> {
+        let now = self.shared.clock.machine_time()?;
+        let silent = now.saturating_sub(self.ticked_at?);
+        let pause = match self.link {
+            Some(_) => Duration::ZERO,
+            None => self.reopen_delay,
+        };
+        (silent > PROCESS_SUSPENSION_MIN + pause).then_some(silent)
     }
 
     /// Returns whether a motion is held for an operator and nothing else is due.

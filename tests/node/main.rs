@@ -57,6 +57,7 @@ mod slow_disk;
 mod state_folder;
 mod stop;
 mod stray_stops;
+mod suspended;
 mod systemd;
 mod tls;
 mod torture;
