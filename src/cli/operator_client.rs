@@ -22,6 +22,9 @@ const REPORTED_WITHIN: Duration = Duration::from_secs(20);
 /// Time limit for a node's answer to a stop.
 const STOP_ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 
+/// Silence of a node that was told to stop after which a person is told so.
+const SILENCE_TOLD_AFTER: Duration = Duration::from_secs(2);
+
 /// Asks a named node: through its socket, or at its address with a token.
 ///
 /// # Errors
@@ -29,8 +32,7 @@ const STOP_ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
     let asking = send(at, verb);
     if verb.stops() {
-        let reply = tokio::time::timeout(STOP_ANSWERED_WITHIN, asking).await;
-        return reply.unwrap_or_else(|_| Err(silent_after_stop(at)));
+        return ask_to_stop(at, asking).await;
     }
     if !verb.only_reports() {
         return asking.await;
@@ -45,16 +47,34 @@ pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<Verb
     })
 }
 
-fn silent_after_stop(at: &AtArgs) -> anyhow::Error {
+/// Waits for the answer to a stop; who waits longer than a stop takes is told so.
+async fn ask_to_stop(
+    at: &AtArgs,
+    asking: impl Future<Output = anyhow::Result<VerbReply>>,
+) -> anyhow::Result<VerbReply> {
+    let mut asking = std::pin::pin!(asking);
+    if let Ok(reply) = tokio::time::timeout(SILENCE_TOLD_AFTER, &mut asking).await {
+        return reply;
+    }
+    let address = address(at);
+    terminal_output::note(&format!(
+        "the node at {address} was told to stop and has not answered yet: cut its arm's power if it moves"
+    ));
+    let reply = tokio::time::timeout(STOP_ANSWERED_WITHIN - SILENCE_TOLD_AFTER, asking).await;
+    let limit_s = STOP_ANSWERED_WITHIN.as_secs();
+    reply.unwrap_or_else(|_| {
+        Err(anyhow!(
+            "the node at {address} was told to stop and has said nothing for {limit_s} s; whether its arm stands is not known: look at it, cut its power if it moves"
+        ))
+    })
+}
+
+fn address(at: &AtArgs) -> String {
     let socket = at
         .socket
         .as_ref()
         .map(|socket| socket.display().to_string());
-    let address = at.node.clone().or(socket).unwrap_or_default();
-    let limit_s = STOP_ANSWERED_WITHIN.as_secs();
-    anyhow!(
-        "the node at {address} was told to stop and has said nothing for {limit_s} s; whether its arm stands is not known: look at it, cut its power if it moves"
-    )
+    at.node.clone().or(socket).unwrap_or_default()
 }
 
 async fn send(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {

@@ -398,7 +398,12 @@ fn a_stop_of_a_named_node_that_hangs_ends_and_says_so() {
         for stop in stops {
             let (code, _, errors) = stop.join().unwrap();
             assert_ne!(code, 0);
-            assert!(errors.contains("has said nothing for 30 s"), "{errors}");
+            let (early, late) = errors.trim_end().rsplit_once('\n').unwrap();
+            assert!(
+                early.contains("has not answered yet: cut its arm's power"),
+                "{errors}"
+            );
+            assert!(late.contains("has said nothing for 30 s"), "{errors}");
         }
     });
 }
