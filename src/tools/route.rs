@@ -397,7 +397,11 @@ fn engine_stop_result(name: &str, answer: Result<StopAcknowledgement, String>) -
 
 /// Returns one node's result of a stop of all nodes.
 fn stop_result(name: &str, reply: &Reply) -> Value {
-    let is_stopped = !reply.is_error && reply.structured.get("success") != Some(&json!(false));
+    let stands = |arm: &Value| arm.pointer("/report/verified") == Some(&json!(true));
+    let arms = reply.structured.get("arms").and_then(Value::as_array);
+    let is_stopped = !reply.is_error
+        && reply.structured.get("success") != Some(&json!(false))
+        && arms.is_none_or(|arms| arms.iter().all(stands));
     let head = [("node", json!(name)), ("success", json!(is_stopped))];
     let keys = ["message", "code", "state", "stopped_after_ms", "arms"];
     with_fields(head, reply, &keys)
@@ -506,10 +510,14 @@ mod tests {
 
     #[test]
     fn a_node_has_stopped_only_where_neither_its_answer_nor_its_data_say_otherwise() {
+        let arms = |report: Value| json!({ "success": true, "arms": [{ "report": report }] });
         for (is_error, data, has_stopped) in [
             (false, json!({}), true),
             (false, json!({ "success": false }), false),
             (true, json!({ "success": true }), false),
+            (false, arms(json!({ "verified": true })), true),
+            (false, arms(json!({ "verified": false })), false),
+            (false, arms(json!(null)), false),
         ] {
             let mut reply = Reply::done("standing".to_owned());
             reply.is_error = is_error;
