@@ -229,18 +229,30 @@ pub(super) fn check(node: &str, peers: &[PeerEntry], problems: &mut ProblemList)
             if let Some(problem) = bad_name(name) {
                 problems.add("name", problem);
             }
-            problems.check(peer.url().is_some(), "address", || {
-                let at = &peer.address;
-                format!(
-                    "peer `{name}`: `{at}` is not of the form HOST:PORT, http://HOST:PORT/mcp or https://HOST:PORT/mcp"
-                )
-            });
+            if let Some(problem) = bad_address(peer) {
+                problems.add("address", problem);
+            }
             let has_both = peer.token.is_some() && peer.token_file.is_some();
             problems.check(!has_both, "token_file", || {
                 format!("peer `{name}` has a `token` and a `token_file`; one of them is enough")
             });
         });
     }
+}
+
+/// Returns the reason why a node cannot be reached at this address. One with a user in it may hold a secret, and is not shown.
+fn bad_address(peer: &PeerEntry) -> Option<String> {
+    let (name, address) = (&peer.name, &peer.address);
+    if address.contains('@') {
+        return Some(format!(
+            "peer `{name}`: its address holds a user or a password, which would do nothing and be shown to every caller; write HOST:PORT alone, and a token under `token_file`"
+        ));
+    }
+    peer.url().is_none().then(|| {
+        format!(
+            "peer `{name}`: `{address}` is not of the form HOST:PORT, http://HOST:PORT/mcp or https://HOST:PORT/mcp"
+        )
+    })
 }
 
 /// Returns the reason why a node cannot have this name.
@@ -346,6 +358,19 @@ mod tests {
             error(&format!("router = \"tls/10.0.0.1:7447\"\n{files}")),
             None
         );
+    }
+
+    #[test]
+    fn an_address_holds_no_user_or_password() {
+        for address in [
+            "http://user:hunter2@127.0.0.1:8961/mcp",
+            "user:hunter2@left:80",
+        ] {
+            let text = format!("[[peers]]\nname = \"left\"\naddress = \"{address}\"\n");
+            let error = NodeFile::read("node.toml", &text).unwrap_err().to_string();
+            assert!(error.contains("`token_file`"), "{error}");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
     }
 
     #[test]
