@@ -55,6 +55,27 @@ pub fn simulation_rate() -> u32 {
     *RATE.get_or_init(|| parse_variable(SIMULATION_RATE).unwrap_or(1).max(1))
 }
 
+/// Returns which of these two variables is set to what is no number for it and so does nothing, with its value.
+#[must_use]
+pub fn unread_variables() -> Vec<(&'static str, String)> {
+    let unread = [
+        (
+            CALENDAR_OFFSET,
+            parse_variable::<i64>(CALENDAR_OFFSET).is_none(),
+        ),
+        (
+            SIMULATION_RATE,
+            parse_variable::<u32>(SIMULATION_RATE).is_none(),
+        ),
+    ];
+    let unread = unread.into_iter().filter(|(_, is_unread)| *is_unread);
+    let with_value = |(variable, _)| Some((variable, std::env::var_os(variable)?));
+    let unread = unread.filter_map(with_value);
+    unread
+        .map(|(variable, value)| (variable, value.to_string_lossy().into_owned()))
+        .collect()
+}
+
 /// Returns milliseconds since 1970 by the machine's calendar, for records that people read. The calendar
 /// may jump, so nothing is ever timed by it.
 #[must_use]

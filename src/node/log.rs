@@ -19,6 +19,9 @@ use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 use super::journal_socket::{JournalSocket, is_journal};
 use super::log_record::{LogLineLayer, LogSink};
 
+/// Environment variable with the filter of the log.
+const FILTER: &str = "STEADYHAND_LOG";
+
 /// Number of lines that wait to be written.
 const LINES_MAX: usize = 1024;
 
@@ -39,9 +42,10 @@ pub enum LogFormat {
 /// The process has a log already.
 pub fn begin(format: Option<LogFormat>, quiet: bool) -> Result<(), TryInitError> {
     let level = if quiet { Level::ERROR } else { Level::INFO };
-    let configured = std::env::var("STEADYHAND_LOG").ok();
-    let configured = configured.and_then(|filter| filter.parse::<Targets>().ok());
-    let filter = configured.unwrap_or_else(|| {
+    let configured = std::env::var(FILTER).ok();
+    let read = configured.as_ref().and_then(|filter| filter.parse().ok());
+    let unread = configured.filter(|filter| read.is_none() && !filter.is_empty());
+    let filter: Targets = read.unwrap_or_else(|| {
         let targets = Targets::new().with_default(level);
         // A command reports its failures itself.
         let library = if quiet {
@@ -69,7 +73,13 @@ pub fn begin(format: Option<LogFormat>, quiet: bool) -> Result<(), TryInitError>
     tracing_subscriber::registry()
         .with(layer.with_filter(filter_fn(may_be_logged)))
         .with(filter)
-        .try_init()
+        .try_init()?;
+    if let Some(filter) = unread {
+        tracing::warn!(
+            "{FILTER} is {filter:?}, which is no filter, and does nothing; `debug` says more"
+        );
+    }
+    Ok(())
 }
 
 /// Returns whether an event may be logged. Libraries that handle tokens and pictures may log only warnings.

@@ -20,7 +20,7 @@ use super::{
     ExitStatus, NodeOptions, control_socket, fleet_engine, http_auth, local_network, notices,
     page_services, parking, systemd, tls_identity,
 };
-use base::clock::{CALENDAR_OFFSET, SIMULATION_RATE, calendar_offset_ms, simulation_rate};
+use base::clock::{self, CALENDAR_OFFSET, SIMULATION_RATE, calendar_offset_ms, simulation_rate};
 use job::NodeIdentity;
 use mcp::http::{self, BoundListener, HttpConfig};
 use mcp::{McpService, session_key, stdio};
@@ -87,6 +87,11 @@ pub async fn run(
 
 /// Warns of clocks that the environment changes for tests.
 fn warn_of_test_clocks() {
+    for (variable, value) in clock::unread_variables() {
+        tracing::warn!(
+            "{variable} is {value:?}, which is no number that it takes, and does nothing"
+        );
+    }
     let (ahead_ms, rate) = (calendar_offset_ms(), simulation_rate());
     if ahead_ms != 0 {
         tracing::warn!(

@@ -1,9 +1,11 @@
 //! The state folder: whose it must be, and where a unit's is.
 #![allow(clippy::unwrap_used, reason = "a failing test may panic")]
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
-use crate::support::Bench;
+use crate::support::{Bench, Running};
 
 /// Output and errors of a command, and whether it succeeded.
 fn run(bench: &Bench, args: &[&str]) -> (bool, String) {
@@ -62,4 +64,23 @@ fn the_first_of_several_folders_of_a_unit_is_the_state_folder() {
         printed.contains(&format!("state: {first}, made")),
         "{printed}"
     );
+}
+
+#[test]
+fn a_variable_that_is_no_number_is_told() {
+    let bench = Bench::new();
+    let wrong = [
+        ("STEADYHAND_SIMULATION_RATE", "-3"),
+        ("STEADYHAND_CALENDAR_OFFSET_MS", "1h"),
+        ("STEADYHAND_LOG", "steadyhand=loud"),
+    ];
+    let mut serving = bench.serving(&["--state", &bench.state()]);
+    let mut node = Running(serving.envs(wrong).stderr(Stdio::piped()).spawn().unwrap());
+    let lines = BufReader::new(node.0.stderr.take().unwrap()).lines();
+    let lines = lines.map_while(Result::ok);
+    let lines: Vec<String> = lines.take_while(|line| !line.contains("MCP at ")).collect();
+    for (variable, value) in wrong {
+        let told = format!("{variable} is {value:?}");
+        assert!(lines.iter().any(|line| line.contains(&told)), "{lines:#?}");
+    }
 }
