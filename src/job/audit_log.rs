@@ -145,7 +145,10 @@ impl AuditLog {
         let key = node_key::key(&state.join(node_key::FILE))?;
         let path = state.join(FILE);
         let was_closed = was_closed(&path);
-        let chain = AuditChain::open(&path, key)?;
+        let chain = AuditChain::open(&path, key).map_err(|error| {
+            let message = format!("{}: {error}", path.display());
+            io::Error::new(error.kind(), message)
+        })?;
         let (queue, waiting) = sync_channel(QUEUE);
         let missed = Arc::new(AtomicU64::new(0));
         let writer_missed = Arc::clone(&missed);

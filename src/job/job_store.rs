@@ -48,7 +48,9 @@ pub enum JobStoreError {
         holder: String,
     },
     /// A file operation failed.
-    #[error("cannot use {path}: {error}")]
+    #[error(
+        "cannot use {path}: {error}. A state folder and all in it are the node's user's: `chown` it to that user, move away what is in the wrong place, or name another folder with --state"
+    )]
     File {
         /// The file.
         path: PathBuf,

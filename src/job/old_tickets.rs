@@ -42,8 +42,8 @@ impl OldTickets {
         let mut file = with_mode(&mut options, 0o600).open(folder.join(FILE))?;
         sync_folder(folder)?;
         let mut text = String::new();
-        file.read_to_string(&mut text)?;
-        let (bytes, by_ticket) = parse(&text)?;
+        let read = file.read_to_string(&mut text);
+        let (bytes, by_ticket) = read.and_then(|_| parse(&text)).map_err(damaged)?;
         Ok(Self {
             file,
             bytes,
@@ -84,8 +84,21 @@ impl OldTickets {
 pub(super) fn check(folder: &Path) -> io::Result<()> {
     match std::fs::read_to_string(folder.join(FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        text => parse(&text?).map(drop),
+        text => text
+            .and_then(|text| parse(&text))
+            .map(drop)
+            .map_err(damaged),
     }
+}
+
+/// Says of a file that cannot be read what it is for.
+fn damaged(error: io::Error) -> io::Error {
+    io::Error::new(
+        error.kind(),
+        format!(
+            "{error}; it names the drawings of queues whose jobs are gone: put a copy back, or move it away once no such queue is left, which would have them drawn again"
+        ),
+    )
 }
 
 /// Returns the number of bytes in complete lines, and their drawings.
@@ -154,7 +167,15 @@ mod tests {
                 .len(),
             3
         );
-        std::fs::write(&path, "5f2c/1 job-1 perhaps\n").unwrap();
-        assert!(OldTickets::open(folder.path()).is_err(), "an invalid line");
+        for text in [&b"5f2c/1 job-1 perhaps\n"[..], b"\xff\n"] {
+            std::fs::write(&path, text).unwrap();
+            let errors = [
+                OldTickets::open(folder.path()).unwrap_err(),
+                check(folder.path()).unwrap_err(),
+            ];
+            for error in errors.map(|error| error.to_string()) {
+                assert!(error.contains("put a copy back"), "{error}");
+            }
+        }
     }
 }
