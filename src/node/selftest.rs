@@ -6,6 +6,7 @@ mod test_path;
 mod visits;
 mod wake_latency;
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,6 +31,9 @@ const OTHER_STOP: &str = "somebody else stopped it";
 /// Name of the result's file in the state folder.
 const RESULT_FILE: &str = "selftest.json";
 
+/// Number of stops of one self-test.
+const ROUNDS: RangeInclusive<u32> = 1..=1000;
+
 /// Measures every arm of a node, and stores the result.
 pub(crate) async fn run(
     node: &Arc<Node>,
@@ -37,6 +41,12 @@ pub(crate) async fn run(
     scene: Option<&str>,
     rounds: u32,
 ) -> VerbReply {
+    if !ROUNDS.contains(&rounds) {
+        let (least, most) = (ROUNDS.start(), ROUNDS.end());
+        return VerbReply::failed(format!(
+            "a self-test of {rounds} stops is not possible; {least} to {most} are; nothing moved"
+        ));
+    }
     let mut lines = Vec::new();
     let mut arms = Vec::new();
     let mut is_good = true;
