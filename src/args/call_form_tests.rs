@@ -87,6 +87,27 @@ fn the_default_is_not_drawn_in_place_of_a_value_that_is_seen() {
     }
 }
 
+#[test]
+fn a_call_in_one_more_tag_is_read() {
+    for call in [
+        "<function=stroke>{\"scene\": \"koi\"}</function>",
+        "<function name=\"stroke\">{\"scene\": \"koi\"}</function>",
+        "<invoke name=\"stroke\">\n{\"scene\": \"koi\"}\n</invoke>",
+        "<invoke name=\"stroke\">[{\"scene\": \"koi\"}]</invoke>",
+        "<stroke>{\"scene\": \"koi\"}</stroke>",
+    ] {
+        for tag in ["tool_call", "function_call", "function_calls", "tool"] {
+            let text = format!("<{tag}>\n{call}\n</{tag}>");
+            let read = guarded(&text).map_err(|refusal| refusal.to_string());
+            assert_eq!(
+                Value::Object(read.unwrap().given),
+                json!({"scene": "koi"}),
+                "{text}"
+            );
+        }
+    }
+}
+
 /// Returns a drawing tool on a node with two arms, and its `reset`.
 fn tools_with_arms() -> (ArgumentShape, ArgumentShape) {
     let tool = |params: Vec<ParameterShape>, action: &str| {

@@ -45,6 +45,7 @@ struct OpenTag<'a> {
     parameter: Option<String>,
     /// Position where its contents begin.
     start: usize,
+    /// True if a tag stands in it, or if its attributes are arguments.
     has_children: bool,
 }
 
@@ -230,7 +231,7 @@ impl<'a> TagReader<'a> {
     }
 
     /// Takes arguments from attributes, as in `<stroke scene="koi"/>`, or the tool, as in `<invoke name="stroke">`; returns whether
-    /// there were attributes.
+    /// any were arguments.
     fn take_attributes(
         &mut self,
         name: &str,
@@ -238,10 +239,10 @@ impl<'a> TagReader<'a> {
         self_closing: bool,
     ) -> bool {
         let wraps = is_wrapper(name);
-        let had_any = !attributes.is_empty();
-        if !wraps && (self_closing || had_any) {
+        if !wraps && (self_closing || !attributes.is_empty()) {
             self.note_tool(name);
         }
+        let before = self.read.pairs.len();
         for (key, node) in attributes {
             match (key.as_str(), node) {
                 ("name", ParsedValue::Text(tool) | ParsedValue::Word(tool)) if wraps => {
@@ -251,7 +252,7 @@ impl<'a> TagReader<'a> {
                 (_, node) => self.read.pairs.push((key, as_word(node))),
             }
         }
-        had_any
+        self.read.pairs.len() > before
     }
 
     /// Closes a tag; `before` is the text up to here.
@@ -259,7 +260,7 @@ impl<'a> TagReader<'a> {
         let tag = self.open.pop().filter(|tag| tag.name == name)?;
         let value = before.get(tag.start..)?;
         let is_wrapper = is_wrapper(tag.name);
-        if is_wrapper && !tag.has_children && value.trim().starts_with('{') {
+        if is_wrapper && !tag.has_children && value.trim().starts_with(['{', '[']) {
             let object = ParsedValue::Text(value.trim().to_owned());
             return self.push("arguments".to_owned(), object);
         }
