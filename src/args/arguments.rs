@@ -33,6 +33,7 @@ pub(super) fn judge(
 ) -> JudgedCandidate {
     let mut call = CallReader::new(shape, policy);
     call.read(candidate, text);
+    call.refuse_replaced();
     call.answer_withheld();
     call.check_verbatim();
     let cost = call.coercer.repairs.cost;
@@ -54,6 +55,8 @@ pub(super) struct CallReader<'a> {
     pub(super) sent: Vec<usize>,
     /// Requests for a dry run or for no motion, answered once every argument has been read.
     pub(super) withheld: Vec<WithheldRequest>,
+    /// Words around the arguments that are left out, judged once every argument has been read.
+    pub(super) left_out: Vec<String>,
 }
 
 impl<'a> CallReader<'a> {
@@ -66,6 +69,7 @@ impl<'a> CallReader<'a> {
             given: Map::new(),
             sent: Vec::new(),
             withheld: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 
@@ -131,16 +135,7 @@ impl<'a> CallReader<'a> {
 
     /// Returns whether a text gives a parameter a value anywhere: `scene=`, `"scene":`, `<scene>`, `name=\"scene\"`.
     fn assigns_parameter(&self, text: &str) -> bool {
-        let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-        let is_between = |c: char| c.is_whitespace() || quote::is_quote(c);
-        let mut marks = text.match_indices(['=', ':', '：', '>']);
-        self.policy.guards_motion()
-            && marks.any(|(at, _)| {
-                let before = text.get(..at).unwrap_or_default();
-                let before = before.trim_end_matches(is_between);
-                let word = before.rsplit(|c| !is_inside(c)).next();
-                word.is_some_and(|word| !word.is_empty() && self.is_param(word))
-            })
+        self.policy.guards_motion() && assigns(text, |word| self.is_param(word))
     }
 
     /// Adds the issue with a text or value in which no arguments can be read, and searches it for requests not to move.
@@ -219,6 +214,19 @@ impl<'a> CallReader<'a> {
             .repairs
             .push(dropped(path, node, complaint.code, issue.rule, reason));
     }
+}
+
+/// Returns whether a text gives one of these keys a value anywhere.
+pub(super) fn assigns(text: &str, is_key: impl Fn(&str) -> bool) -> bool {
+    let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let is_between = |c: char| c.is_whitespace() || quote::is_quote(c);
+    let mut marks = text.match_indices(['=', ':', '：', '>']);
+    marks.any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default();
+        let before = before.trim_end_matches(is_between);
+        let word = before.rsplit(|c| !is_inside(c)).next();
+        word.is_some_and(|word| !word.is_empty() && is_key(word))
+    })
 }
 
 pub(super) fn whole_text(rule: ReaderRule, code: &'static str, reason: &str) -> ArgumentIssue {

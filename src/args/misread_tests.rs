@@ -607,3 +607,31 @@ fn a_parameter_that_is_denied_is_never_taken_nor_offered_as_a_motion() {
         }
     }
 }
+
+#[test]
+fn the_default_is_not_drawn_in_place_of_a_scene_that_is_named_without_a_place() {
+    let texts = [
+        r#"["letters", true]"#,
+        r#"["letters", "leaf"]"#,
+        r#"{"args": ["letters", "leaf"]}"#,
+        r#"{"args": ["scene=sunset", "x"]}"#,
+        r#"{"key": "scene", "value": "letters"}"#,
+        r#"{"name": "scene", "value": "letters"}"#,
+        r#"{"scen": "letters"}"#,
+        r#"{"artwork": "letters"}"#,
+        r#"(stroke :scene "letters")"#,
+        r#"Draw the letters: {"debug": true}"#,
+        r#"scene is sunset, scene: sunset; {"debug": true}"#,
+        "<tool_call><function=stroke>letters</function></tool_call>",
+        r#"<function=stroke>{"scene": "letters"}<parameter=debug>true</parameter></function>"#,
+    ];
+    never_draws(&texts);
+    lenient_draws(&[
+        r#"[1, true]"#,
+        r#"{"args": ["default", true]}"#,
+        r#"{"artwork": "default"}"#,
+        r#"Draw the letters: {"scene": "letters"}"#,
+        r#"The scene: {"debug": true}"#,
+        r#"{"scene": "short", "artwork": "letters"}"#,
+    ]);
+}

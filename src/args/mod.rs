@@ -44,6 +44,7 @@ mod pass_through;
 mod quote;
 mod read;
 mod refusal_memory;
+mod replaced;
 mod rules;
 mod schema;
 mod sentence;

@@ -53,6 +53,17 @@ impl<'t> Sentence<'t> {
         })
     }
 
+    /// Returns whether a word, or a few of them, is a name: `two pens` may be the scene `two_pens`.
+    pub(super) fn holds_name(&self, is_name: impl Fn(&str) -> bool) -> bool {
+        let Self { text, words } = self;
+        let begins_name = |(at, (first, _)): (usize, &(Range<usize>, &str))| {
+            let mut joined = words.iter().skip(at).take(JOINED_WORDS_MAX);
+            joined.any(|(last, _)| text.get(first.start..last.end).is_some_and(&is_name))
+        };
+        let mut beginnings = words.iter().enumerate().take(NAME_PARTS_MAX);
+        beginnings.any(begins_name)
+    }
+
     /// Returns the word behind the one at `at`, or behind a link, and the text between the two words.
     fn value_behind(&self, at: usize) -> Option<(&'t str, &'t str)> {
         let [(range, _), (next, word), later @ ..] = self.words.get(at..)? else {
@@ -123,12 +134,8 @@ impl CallReader<'_> {
     /// `draw the koi`, `draw the scene slowly`, `scene named sunset`.
     pub(super) fn asks_in_words(&self, sentence: &Sentence<'_>) -> bool {
         let Sentence { text, words } = sentence;
-        let names = |name: &str| !name.eq_ignore_ascii_case("default") && self.is_other_name(name);
-        // `two pens` may be the scene `two_pens`.
-        let names = |(at, (first, _)): (usize, &(Range<usize>, &str))| {
-            let mut joined = words.iter().skip(at).take(JOINED_WORDS_MAX);
-            joined.any(|(last, _)| text.get(first.start..last.end).is_some_and(names))
-        };
+        let is_name =
+            |name: &str| !name.eq_ignore_ascii_case("default") && self.is_other_name(name);
         let named = words.iter().map(|(_, word)| self.param_named(word));
         let named: Vec<&ParameterShape> = named.flatten().collect();
         let asks = |param: &&ParameterShape| {
@@ -143,7 +150,7 @@ impl CallReader<'_> {
             vocabulary().instructs(text, is_done) || heuristics::holds_size("", &node)
         };
         self.policy.guards_motion()
-            && (words.iter().enumerate().take(NAME_PARTS_MAX).any(names)
+            && (sentence.holds_name(is_name)
                 || named.iter().any(asks)
                 || self.names_value(sentence, is_done)
                 || (!named.is_empty() && instructs()))

@@ -46,7 +46,7 @@ impl CallReader<'_> {
                 Err(flaw_issue(TextFlaw::Garbled))
             }
             ParsedValue::Text(text) | ParsedValue::Word(text) => self.read_inner_text(&text, left),
-            _ => Err(flaw_issue(TextFlaw::NoArguments)),
+            node => Err(self.flaw_of_value(&node)),
         }
     }
 

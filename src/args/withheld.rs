@@ -90,7 +90,10 @@ impl CallReader<'_> {
                     Some(tool) => {
                         self.check_tool_name("name", tool, &ParsedValue::Text(tool.to_owned()));
                     }
-                    None => self.add_other_text(received),
+                    None => {
+                        self.left_out.push(piece.text.clone());
+                        self.add_other_text(ReaderRule::OtherText, received);
+                    }
                 },
                 SkippedMeaning::Arguments => self.add_commented_out(received),
                 SkippedMeaning::Refusal if piece.place == SkippedPlace::Around => {
@@ -133,9 +136,10 @@ impl CallReader<'_> {
         self.add_surrounding_issue(issue, received);
     }
 
-    fn add_other_text(&mut self, received: String) {
+    /// Adds the issue with words around the arguments.
+    pub(super) fn add_other_text(&mut self, rule: ReaderRule, received: String) {
         let reason = "there is other text around the arguments";
-        let issue = ArgumentIssue::new(ReaderRule::OtherText, "other_text", "", reason);
+        let issue = ArgumentIssue::new(rule, "other_text", "", reason);
         self.add_surrounding_issue(issue.in_doubt(true), received);
     }
 
