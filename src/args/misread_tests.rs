@@ -615,6 +615,7 @@ fn the_default_is_not_drawn_in_place_of_a_scene_that_is_named_without_a_place() 
         r#"["letters", "leaf"]"#,
         r#"{"args": ["letters", "leaf"]}"#,
         r#"{"args": ["scene=sunset", "x"]}"#,
+        r#"["scene", "sunset"]"#,
         r#"{"key": "scene", "value": "letters"}"#,
         r#"{"name": "scene", "value": "letters"}"#,
         r#"{"scen": "letters"}"#,

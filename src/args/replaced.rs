@@ -44,8 +44,14 @@ impl CallReader<'_> {
     /// Returns whether a value holds such a text, or more values than may be searched; `left` counts down.
     fn value_says_more(&self, node: &ParsedValue, left: &mut usize) -> bool {
         *left = left.saturating_sub(1);
+        // `scene` before a value in a list, or `:scene` at the end of a text.
+        let is_key = |text: &str| {
+            let last = text.split_whitespace().next_back().unwrap_or_default();
+            self.is_unsent(last.trim_start_matches([':', '-']))
+        };
+        let says_more = |text: &str| is_key(text) || self.says_more(text);
         *left == 0
-            || node.as_text().is_some_and(|text| self.says_more(text))
+            || node.as_text().is_some_and(says_more)
             || node.any_inside(|_, inner| self.value_says_more(inner, left))
     }
 
@@ -72,12 +78,8 @@ impl CallReader<'_> {
     fn says_more(&self, text: &str) -> bool {
         // A mark with nothing behind it gives no value: `Scene:` before an object.
         let given = text.trim_end_matches(|c: char| !c.is_alphanumeric());
-        let is_unsent = |key: &str| {
-            let param = self.param_named(key);
-            param.is_some_and(|param| self.has_default_only(param))
-        };
         text.contains(['{', '｛'])
-            || assigns(given, is_unsent)
+            || assigns(given, |key| self.is_unsent(key))
             || Sentence::of(text)
                 .is_none_or(|sentence| sentence.holds_name(|name| self.is_replaced_name(name)))
     }
@@ -92,6 +94,12 @@ impl CallReader<'_> {
         let mut params = self.shape.params.iter();
         self.is_other_name(text)
             && params.any(|param| self.has_default_only(param) && may_hold(param))
+    }
+
+    /// Returns whether a key means a parameter in whose place the default would be used.
+    fn is_unsent(&self, key: &str) -> bool {
+        let param = self.param_named(key);
+        param.is_some_and(|param| self.has_default_only(param))
     }
 
     /// Returns whether the default of a parameter would be used, as it was not sent, and matters.
