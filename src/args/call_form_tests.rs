@@ -97,15 +97,66 @@ fn a_call_in_one_more_tag_is_read() {
         "<stroke>{\"scene\": \"koi\"}</stroke>",
     ] {
         for tag in ["tool_call", "function_call", "function_calls", "tool"] {
-            let text = format!("<{tag}>\n{call}\n</{tag}>");
-            let read = guarded(&text).map_err(|refusal| refusal.to_string());
-            assert_eq!(
-                Value::Object(read.unwrap().given),
-                json!({"scene": "koi"}),
-                "{text}"
-            );
+            is_koi(&format!("<{tag}>\n{call}\n</{tag}>"));
         }
     }
+}
+
+/// Forms of one call, as models and clients write it.
+const FORMS: [&str; 22] = [
+    r#"{"scene": "koi"}"#,
+    r#"[{"scene": "koi"}]"#,
+    r#""{\"scene\": \"koi\"}""#,
+    "{'scene': 'koi',}",
+    "scene: koi",
+    "scene = \"koi\"",
+    "scene=koi",
+    "--scene koi",
+    "stroke --scene=koi",
+    "stroke(scene=\"koi\")",
+    "[stroke(scene=\"koi\")]",
+    "print(default_api.stroke(scene='koi'))",
+    "args = {'scene': 'koi'}",
+    "<function=stroke>\n<parameter=scene>\nkoi\n</parameter>\n</function>",
+    "<tool_call>stroke\n<arg_key>scene</arg_key>\n<arg_value>koi</arg_value>\n</tool_call>",
+    "<tool_call>\n{\"name\": \"stroke\", \"arguments\": {\"scene\": \"koi\"}}\n</tool_call>",
+    "<invoke name=\"stroke\"><parameter name=\"scene\">koi</parameter></invoke>",
+    "[TOOL_CALLS][{\"name\": \"stroke\", \"arguments\": {\"scene\": \"koi\"}}]",
+    "<|tool_call|>[{\"name\": \"stroke\", \"arguments\": {\"scene\": \"koi\"}}]<|/tool_call|>",
+    "<|channel|>commentary to=functions.stroke <|constrain|>json<|message|>{\"scene\": \"koi\"}<|call|>",
+    "<think>ok</think>\n{\"scene\": \"koi\"}",
+    "```json\n{\"scene\": \"koi\"}\n```",
+];
+
+#[track_caller]
+fn is_koi(text: &str) {
+    let read = guarded(text).map_err(|refusal| refusal.to_string());
+    assert_eq!(
+        Value::Object(read.unwrap().given),
+        json!({"scene": "koi"}),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_form_is_read_behind_a_known_phrase_and_before_one() {
+    for form in FORMS {
+        is_koi(form);
+        is_koi(&format!("Here is the call:\n{form}"));
+        is_koi(&format!("Sure! I'll use `stroke`.\n\n{form}"));
+        is_koi(&format!("{form}\n\nLet me know if this works."));
+        is_koi(&format!("Okay.\n{form}\nThank you!"));
+        for before in ["Tomorrow:\n", "If the lamp is on:\n", "Not this call:\n"] {
+            for text in [format!("{before}{form}"), format!("Sure!\n{before}{form}")] {
+                assert!(guarded(&text).is_err(), "{text}");
+            }
+        }
+    }
+    check(&[
+        ("Here is the call:", "!!rr"),
+        ("Done.\nnull", "!!!r"),
+        ("Sure, not this:\nscene: koi", "!!rr"),
+    ]);
 }
 
 /// Returns a drawing tool on a node with two arms, and its `reset`.

@@ -28,6 +28,7 @@ mod finalize;
 mod form_repair;
 mod heuristics;
 mod indented;
+mod lead_in;
 mod limits;
 pub mod name;
 mod nearest;

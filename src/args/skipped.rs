@@ -79,6 +79,35 @@ impl SkippedText {
     }
 }
 
+/// Returns whether words are a sequence of known phrases. `may_be_tool` judges a word in the place of a tool's name; its second
+/// argument is true where the name is all of the phrase.
+pub(super) fn are_phrases(
+    words: &[impl AsRef<str>],
+    may_be_tool: impl Fn(&str, bool) -> bool,
+) -> bool {
+    let words = words.iter().map(AsRef::as_ref);
+    let words = words.map(|word| (word, FoldedText::new(word).letters()));
+    let words: Vec<(&str, String)> = words.collect();
+    let begins = |rest: &[(&str, String)], phrase: &[String]| {
+        let is_same = |((word, letters), known): (&(&str, String), &String)| match known.as_str() {
+            "{}" => may_be_tool(word, phrase.len() == 1),
+            known => letters == known,
+        };
+        rest.len() >= phrase.len() && rest.iter().zip(phrase).all(is_same)
+    };
+    let mut rest = words.as_slice();
+    while !rest.is_empty() {
+        let phrases = vocabulary().lead_ins.iter();
+        let matching = phrases.filter(|phrase| begins(rest, phrase));
+        let longest = matching.map(Vec::len).max();
+        let Some(after) = longest.and_then(|length| rest.get(length..)) else {
+            return false;
+        };
+        rest = after;
+    }
+    true
+}
+
 /// Returns whether a word may name the tool: any word does if the tool's names are not known.
 fn may_be_tool(word: &str, tools: &[String]) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
@@ -187,25 +216,7 @@ impl<'a> PackagingScanner<'a> {
     /// Returns whether the words since the last mark are a sequence of known phrases. Takes the words.
     fn is_phrase(&mut self) -> bool {
         let words = std::mem::take(&mut self.words);
-        let mut rest = words.as_slice();
-        while !rest.is_empty() {
-            let phrases = self.vocab.lead_ins.iter();
-            let matching = phrases.filter(|phrase| self.begins_with(rest, phrase));
-            let longest = matching.map(Vec::len).max();
-            let Some(after) = longest.and_then(|length| rest.get(length..)) else {
-                return false;
-            };
-            rest = after;
-        }
-        true
-    }
-
-    fn begins_with(&self, words: &[String], phrase: &[String]) -> bool {
-        let is_same = |(word, known): (&String, &String)| match known.as_str() {
-            "{}" => may_be_tool(word, self.tools),
-            known => FoldedText::new(word).letters() == known,
-        };
-        words.len() >= phrase.len() && words.iter().zip(phrase).all(is_same)
+        are_phrases(&words, |word, _| may_be_tool(word, self.tools))
     }
 
     /// Consumes a code fence with its language name.

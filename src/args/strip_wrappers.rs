@@ -1,9 +1,10 @@
 //! Strips what models, their templates and programs put around a call: special tokens, reasoning, labels,
-//! assignments, a printing call.
+//! assignments, a printing call, phrases.
 
 use super::{
     candidates::TextFlaw,
     form_repair::{FormRepair, FormRepairs},
+    lead_in,
     skipped::SkippedPlace,
     thought,
 };
@@ -28,7 +29,16 @@ pub(super) struct StrippedText<T> {
 /// Returns the text inside, if anything was around it; a marker that announces a call with nothing after it is a cut.
 pub(super) fn strip_wrapper(text: &str) -> Result<Option<StrippedText<Cow<'_, str>>>, TextFlaw> {
     let layers = [
-        channels, numbered, addressed, reasoning, marker, react, assignment, printed, pythonic,
+        channels,
+        numbered,
+        addressed,
+        reasoning,
+        marker,
+        react,
+        assignment,
+        printed,
+        pythonic,
+        lead_in::phrases,
     ];
     let mut rest = WrapperLayer::new(text, FormRepair::Prose);
     for _ in 0..LAYERS_MAX {
@@ -55,10 +65,11 @@ pub(super) fn strip_wrapper(text: &str) -> Result<Option<StrippedText<Cow<'_, st
     }))
 }
 
-type WrapperLayer<'a> = StrippedText<&'a str>;
+/// Text without one of its wrappers.
+pub(super) type WrapperLayer<'a> = StrippedText<&'a str>;
 
 impl<'a> WrapperLayer<'a> {
-    fn new(text: &'a str, form: FormRepair) -> Self {
+    pub(super) fn new(text: &'a str, form: FormRepair) -> Self {
         Self {
             text,
             form,
@@ -67,7 +78,7 @@ impl<'a> WrapperLayer<'a> {
         }
     }
 
-    fn skipping(mut self, text: &str, place: SkippedPlace) -> Self {
+    pub(super) fn skipping(mut self, text: &str, place: SkippedPlace) -> Self {
         self.skipped.skip(text, place);
         self
     }
