@@ -2,6 +2,7 @@
 
 use super::{
     candidates::{CandidateReading, TextFlaw},
+    encoding,
     form_repair::{FormRepair, FormRepairs},
     indented,
     limits::{COST_MAX, SHOWN_CHARS_MAX, UNWRAP_MAX},
@@ -118,6 +119,7 @@ impl<'a> CallReader<'a> {
         }
         let sentence = Sentence::of(text);
         let is_passed_over = text.contains(['{', '｛'])
+            || encoding::holds_code(text)
             || self.assigns_parameter(text)
             || sentence
                 .as_ref()

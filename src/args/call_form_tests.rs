@@ -159,6 +159,33 @@ fn a_form_is_read_behind_a_known_phrase_and_before_one() {
     ]);
 }
 
+#[test]
+fn a_form_is_read_that_was_url_encoded() {
+    for form in FORMS {
+        is_koi(&url_encoded(form));
+        is_koi(&url_encoded(&url_encoded(form)));
+        is_koi(&json!({"args": url_encoded(form)}).to_string());
+        is_koi(&format!("Here is the call:\n{}", url_encoded(form)));
+    }
+    check(&[
+        ("draw%20the%20koi", "!!rr"),
+        ("%28stroke%20%3Ascene%20%22koi%22%29", "!!rr"),
+        ("tomorrow:\n%7B%22scene%22%3A%20%22koi%22%7D", "!!rr"),
+        ("koi%2", "!!!r"),
+        ("koi%FF", "!!rr"),
+        ("100%", "!!!r"),
+    ]);
+}
+
+/// Encodes all but letters and digits.
+fn url_encoded(text: &str) -> String {
+    let encoded = text.bytes().map(|byte| match byte.is_ascii_alphanumeric() {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    encoded.collect()
+}
+
 /// Returns a drawing tool on a node with two arms, and its `reset`.
 fn tools_with_arms() -> (ArgumentShape, ArgumentShape) {
     let tool = |params: Vec<ParameterShape>, action: &str| {

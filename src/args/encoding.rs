@@ -117,10 +117,22 @@ fn without_doubles(text: &str) -> Option<String> {
     is_doubled.then(|| single.to_owned())
 }
 
-/// Returns whether a text is `%7B%22scene%22…`, or the same in unencoded braces.
+/// Returns whether a text is `%7B%22scene%22…`, the same in unencoded braces, or anything else without a blank, a bracket or
+/// another mark that encoding leaves nowhere: `stroke%28scene%3D%27koi%27%29`.
 fn is_url_encoded(text: &str) -> bool {
     let marks = ["%7b", "%5b%7b", "{%22"];
+    let is_left = |c: char| c.is_whitespace() || "{}[]()<>\"=&:`".contains(c);
     marks.iter().any(|mark| starts_with_word(text, mark))
+        || (holds_code(text) && !text.contains(is_left))
+}
+
+/// Returns whether a text holds `%XX`.
+pub(super) fn holds_code(text: &str) -> bool {
+    let mut codes = text.match_indices('%').map(|(at, _)| {
+        let digits = text.get(at + 1..at + 3);
+        digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    });
+    codes.any(|is_code| is_code)
 }
 
 #[cfg(test)]

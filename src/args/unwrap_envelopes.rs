@@ -81,7 +81,13 @@ impl CallReader<'_> {
     }
 
     fn knows_a_key(&self, node: &ParsedValue) -> bool {
-        let is_known = |pairs: &[Pair]| pairs.iter().any(|(key, _)| self.is_param(key));
+        // `args = {"scene": "koi"}` is an envelope, and `stroke: {"scene": "koi"}` is one of a call.
+        let is_key = |(key, inner): &Pair| {
+            self.is_param(key)
+                || heuristics::is_envelope(key, inner)
+                || is_named_call(&self.shape.tool_names, key, inner)
+        };
+        let is_known = |pairs: &[Pair]| pairs.iter().any(is_key);
         node.as_pairs()
             .is_none_or(|pairs| pairs.is_empty() || is_known(pairs))
     }
