@@ -177,6 +177,21 @@ fn a_form_is_read_that_was_url_encoded() {
     ]);
 }
 
+#[test]
+fn a_call_that_an_answer_offered_is_read_whole() {
+    for key in ["draw_call", "corrected_call"] {
+        is_koi(&json!({key: {"tool": "stroke", "arguments": {"scene": "koi"}}}).to_string());
+        is_koi(&json!({key: {"scene": "koi"}}).to_string());
+        is_koi(&json!({"arguments": {key: {"arguments": {"scene": "koi"}}}}).to_string());
+        for refused in [
+            json!({key: {"tool": "align", "arguments": {"scene": "koi"}}}),
+            json!({"scene": "star", key: {"arguments": {"scene": "koi"}}}),
+        ] {
+            check(&[(&refused.to_string(), "!!rr")]);
+        }
+    }
+}
+
 /// Encodes all but letters and digits.
 fn url_encoded(text: &str) -> String {
     let encoded = text.bytes().map(|byte| match byte.is_ascii_alphanumeric() {

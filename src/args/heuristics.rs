@@ -30,8 +30,8 @@ const WRAPPERS: [&str; 16] = [
     "inputs",
     "payload",
 ];
-/// Keys that hold a whole call.
-const CALLS: [&str; 10] = [
+/// Keys that hold a whole call. The last two are those of this server's own answers.
+const CALLS: [&str; 12] = [
     "calls",
     "toolcall",
     "functioncall",
@@ -42,6 +42,8 @@ const CALLS: [&str; 10] = [
     "tooluses",
     "functioncalls",
     "toolcallrequest",
+    "drawcall",
+    "correctedcall",
 ];
 /// Keys that name a tool.
 const TOOL_NAMES: [&str; 9] = [
