@@ -192,6 +192,34 @@ fn a_call_that_an_answer_offered_is_read_whole() {
     }
 }
 
+#[test]
+fn a_list_or_object_as_text_is_a_name_or_a_boolean_as_it_is_without_quotes() {
+    for value in [
+        json!(["koi"]),
+        json!({"name": "koi"}),
+        json!([{"name": "koi"}]),
+    ] {
+        is_koi(&json!({"scene": value}).to_string());
+        is_koi(&json!({"scene": value.to_string()}).to_string());
+    }
+    for (value, want) in [
+        ("[false]", false),
+        ("0.0", false),
+        ("1.0", true),
+        ("[\"yes\"]", true),
+    ] {
+        let read = guarded(&json!({"debug": value}).to_string());
+        assert_eq!(read.unwrap().given["debug"], want, "{value}");
+    }
+    check(&[
+        (r#"{"scene": "[\"koi\", \"star\"]"}"#, "!rrr"),
+        (r#"{"scene": "{\"type\": \"string\"}"}"#, "!!rr"),
+        (r#"{"scene": "[scene]"}"#, "!!rr"),
+        (r#"{"scene": "[\"carp\"]"}"#, "!rrr"),
+        (r#"{"debug": "[true, false]"}"#, "!rrr"),
+    ]);
+}
+
 /// Encodes all but letters and digits.
 fn url_encoded(text: &str) -> String {
     let encoded = text.bytes().map(|byte| match byte.is_ascii_alphanumeric() {

@@ -231,7 +231,7 @@ fn only_by_form<'a>(fields: &'a [ParameterShape], key: &str) -> Option<&'a Param
 }
 
 /// Parses a text that is a complete list or object.
-fn parse_whole_text(text: &str) -> Option<ParsedValue> {
+pub(super) fn parse_whole_text(text: &str) -> Option<ParsedValue> {
     let inner = candidates::of_inner_text(text)?.node;
     (!inner.contradicts_itself()).then_some(inner)
 }

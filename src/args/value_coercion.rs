@@ -4,6 +4,7 @@ use super::{
     form_repair::FormRepair,
     heuristics, name,
     nearest::nearest,
+    nested,
     outcome::{ArgumentIssue, ArgumentRepair, RepairLog},
     parsed_value::{self, ParsedValue},
     rules::{ReaderPolicy, ReaderRule, ValueRendering},
@@ -89,6 +90,17 @@ impl<'a> ValueSite<'a> {
         }
     }
 
+    /// Returns the list or object that a text for a name or a boolean holds, as clients write it that make text of both.
+    fn inner_value(&self) -> Option<ParsedValue> {
+        let (ValueKind::Name { .. } | ValueKind::Bool, ParsedValue::Text(text)) =
+            (self.kind, self.node)
+        else {
+            return None;
+        };
+        let may_hold = text.trim_start().starts_with(['{', '[']) && !is_declared(self.kind, text);
+        may_hold.then(|| nested::parse_whole_text(text)).flatten()
+    }
+
     /// Returns the name in an object that holds nothing else: `{"name": "koi"}`.
     fn named_object(&self) -> Option<&'a ParsedValue> {
         let (ValueKind::Name { .. }, ParsedValue::Map(pairs)) = (self.kind, self.node) else {
@@ -122,6 +134,11 @@ impl<'p> ValueCoercer<'p> {
             return Ok(value);
         }
         site.refuse_stand_ins()?;
+        if let Some(node) = &site.inner_value() {
+            let value = self.value(ValueSite { node, ..site })?;
+            self.note_form(site, &value, FormRepair::TextInText);
+            return Ok(value);
+        }
         match site.kind {
             ValueKind::Any => Ok(site.node.to_value()),
             ValueKind::Nothing if *site.node == ParsedValue::Null => Ok(Value::Null),
@@ -266,8 +283,8 @@ impl<'p> ValueCoercer<'p> {
             _ => String::new(),
         };
         let value = match word.as_str() {
-            "y" => Some(true),
-            "n" => Some(false),
+            "y" | "1.0" => Some(true),
+            "n" | "0.0" => Some(false),
             word => truth_word(word),
         };
         let Some(value) = value else {
