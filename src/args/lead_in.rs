@@ -37,8 +37,9 @@ fn leading(text: &str) -> usize {
         let length = rest.find(|c| !is_in_word(c)).unwrap_or(rest.len());
         let (piece, after) = rest.split_at(length.max(c.len_utf8()));
         rest = after;
-        if at > SEARCHED_BYTES_MAX || piece.len() > SEARCHED_BYTES_MAX {
-            break;
+        if at + piece.len() > SEARCHED_BYTES_MAX {
+            // So many phrases are none.
+            return 0;
         } else if is_in_word(c) {
             words.push(piece);
         } else if is_mark(c) {

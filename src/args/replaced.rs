@@ -3,9 +3,7 @@
 use super::{
     arguments::{CallReader, assigns, flaw_issue, whole_text},
     candidates::TextFlaw,
-    heuristics,
-    limits::PAIRS_MAX,
-    name,
+    heuristics, name,
     outcome::ArgumentIssue,
     parsed_value::{self, ParsedValue},
     rules::ReaderRule,
@@ -13,6 +11,9 @@ use super::{
     shape::{ParameterShape, ValueKind},
     unknown_keys::names_any,
 };
+
+/// Most values and words of a list without arguments that are searched; one that holds more may say anything.
+const WORDS_MAX: usize = 512;
 
 impl CallReader<'_> {
     /// Refuses the call where words that were left out around the arguments say what a default would replace.
@@ -34,16 +35,19 @@ impl CallReader<'_> {
     pub(super) fn flaw_of_value(&self, node: &ParsedValue) -> ArgumentIssue {
         let issue = flaw_issue(TextFlaw::NoArguments);
         let may_run = self.policy.guards_motion() && !self.policy.refuses(issue.rule);
-        if may_run && self.value_says_more(node, &mut PAIRS_MAX.clone()) {
+        let mut left = WORDS_MAX;
+        if may_run && self.value_says_more(node, &mut left) {
             let reason = "there are values in this without the names of their arguments";
             return whole_text(ReaderRule::Contradiction, "no_arguments", reason).in_doubt(true);
         }
         issue
     }
 
-    /// Returns whether a value holds such a text, or more values than may be searched; `left` counts down.
+    /// Returns whether a value holds a text that says what a default would replace, or more words than may still be searched.
     fn value_says_more(&self, node: &ParsedValue, left: &mut usize) -> bool {
-        *left = left.saturating_sub(1);
+        let text = node.as_text().unwrap_or_default();
+        let words = text.split_whitespace().take(WORDS_MAX).count();
+        *left = left.saturating_sub(1 + words);
         // `scene` before a value in a list, or `:scene` at the end of a text.
         let is_key = |text: &str| {
             let last = text.split_whitespace().next_back().unwrap_or_default();
@@ -51,7 +55,7 @@ impl CallReader<'_> {
         };
         let says_more = |text: &str| is_key(text) || self.says_more(text);
         *left == 0
-            || node.as_text().is_some_and(says_more)
+            || says_more(text)
             || node.any_inside(|_, inner| self.value_says_more(inner, left))
     }
 

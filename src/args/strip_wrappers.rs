@@ -29,20 +29,18 @@ pub(super) struct StrippedText<T> {
 /// Returns the text inside, if anything was around it; a marker that announces a call with nothing after it is a cut.
 pub(super) fn strip_wrapper(text: &str) -> Result<Option<StrippedText<Cow<'_, str>>>, TextFlaw> {
     let layers = [
-        channels,
-        numbered,
-        addressed,
-        reasoning,
-        marker,
-        react,
-        assignment,
-        printed,
-        pythonic,
-        lead_in::phrases,
+        channels, numbered, addressed, reasoning, marker, react, assignment, printed, pythonic,
     ];
     let mut rest = WrapperLayer::new(text, FormRepair::Prose);
+    let mut may_have_phrases = true;
     for _ in 0..LAYERS_MAX {
-        let Some(layer) = layers.iter().find_map(|layer| layer(rest.text)) else {
+        let phrases = || {
+            // Once is enough, as all of them are stripped together.
+            let is_first = std::mem::take(&mut may_have_phrases);
+            is_first.then(|| lead_in::phrases(rest.text)).flatten()
+        };
+        let found = layers.iter().find_map(|layer| layer(rest.text));
+        let Some(layer) = found.or_else(phrases) else {
             break;
         };
         rest.text = layer.text.trim();
