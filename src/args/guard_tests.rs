@@ -8,8 +8,8 @@
 )]
 
 use super::{
-    ForgivenessProfile,
-    request_tests::{all_draw, codes, lenient_draws, moves, never_draws, none_draws},
+    ForgivenessProfile, ReaderPolicy, ReceivedArguments, ToolEffect, read,
+    request_tests::{all_draw, codes, lenient_draws, moves, never_draws, none_draws, stroke},
 };
 use serde_json::json;
 
@@ -26,6 +26,12 @@ fn always_draws(texts: &[impl AsRef<str>]) {
     }
 }
 
+/// Returns whether the arguments would draw.
+fn reads_as_motion(profile: ForgivenessProfile, sent: ReceivedArguments) -> bool {
+    let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
+    read(&stroke(), &policy, sent).is_ok_and(|reading| !reading.is_cautious)
+}
+
 #[test]
 fn a_dry_run_beside_the_arguments_is_found() {
     never_draws(&[
@@ -35,6 +41,85 @@ fn a_dry_run_beside_the_arguments_is_found() {
         r#"{"dry_run":true,"arguments":"scene: letters"}"#,
         r#"[{"scene":"letters"},{"dry_run":true}]"#,
     ]);
+}
+
+/// A boolean parameter is read in these forms too.
+#[test]
+fn a_dry_run_is_heard_in_every_form_of_true() {
+    for value in [
+        r#""y""#,
+        r#"["true"]"#,
+        "[[1]]",
+        "1.0",
+        r#""1.0""#,
+        r#"{"value":true}"#,
+        r#"{"enabled":"yes"}"#,
+        r#""enabled""#,
+        r#""active""#,
+        r#""'true'""#,
+    ] {
+        let call = |key: &str| format!(r#"{{"scene":"letters","{key}":{value}}}"#);
+        never_draws(&["sim", "estimate", "draft", "тест", "practice"].map(call));
+    }
+    never_draws(&[r#"{"scene":"letters","mode":["test"]}"#]);
+    for value in [
+        r#""n""#,
+        r#"["no"]"#,
+        r#""koi fish""#,
+        "2",
+        r#"{"value":false}"#,
+    ] {
+        let text = format!(r#"{{"scene":"letters","draft":{value}}}"#);
+        let withheld = codes(ForgivenessProfile::Guarded, &text).contains(&"withheld");
+        assert!(!withheld, "{text}");
+    }
+}
+
+/// Arguments that come as an object or a list are read as the text of them is.
+#[test]
+fn a_call_that_is_declined_inside_a_value_draws_no_default() {
+    for text in [
+        "I refuse",
+        "Sorry, I can't help with that.",
+        "no",
+        "stop",
+        "pen up",
+        "dry rum",
+        "preveiw only",
+        "the user said no",
+        "%5Bstroke%5D%0Adry_run%20%3D%20true",
+    ] {
+        for value in [
+            json!(text),
+            json!({"args": text}),
+            json!({"input": [text]}),
+            json!([text]),
+            json!([text, "please"]),
+        ] {
+            for profile in ForgivenessProfile::ALL {
+                for sent in [
+                    ReceivedArguments::Value(value.clone()),
+                    ReceivedArguments::Text(value.to_string()),
+                ] {
+                    assert!(
+                        !reads_as_motion(profile, sent.clone()),
+                        "{profile:?} {sent:?}"
+                    );
+                }
+            }
+        }
+    }
+    for value in [
+        json!({"args": "please"}),
+        json!(["go ahead"]),
+        json!({"input": "no arguments"}),
+    ] {
+        let sent = ReceivedArguments::Value(value.clone());
+        assert!(
+            reads_as_motion(ForgivenessProfile::Lenient, sent),
+            "{value}"
+        );
+    }
 }
 
 /// It counts in any form, as `"dry_run": ""` does.

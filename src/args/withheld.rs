@@ -9,13 +9,15 @@ use super::{
     limits::{KEY_BYTES_MAX, SEARCHED_MAX, UNWRAP_MAX},
     outcome::ArgumentIssue,
     parsed_value::{self, Pair, ParsedValue},
-    rules::{ReaderRule, UnknownKeyPolicy},
+    rules::{ForgivenessProfile, ReaderPolicy, ReaderRule, ToolEffect, UnknownKeyPolicy},
     shape::{ParameterShape, ValueKind},
     skipped::{SkippedMeaning, SkippedPlace, SkippedText},
-    value_coercion::truth_word,
+    unbracketed::percent_decoded,
+    value_coercion::{ValueCoercer, ValueSite, truth_word},
     vocabulary::vocabulary,
     word_table::{FoldedText, SEARCHED_BYTES_MAX},
 };
+use serde_json::Value;
 
 /// A request not to move, answered once all arguments are read.
 #[derive(Debug)]
@@ -162,12 +164,7 @@ impl CallReader<'_> {
         if !self.searches_unread_text() {
             return;
         }
-        let folded = FoldedText::new(text);
-        let vocab = vocabulary();
-        let says_no = vocab.dry_run.is_near(&folded)
-            || vocab.withholds_unless_false(&folded)
-            || vocab.declines(&folded);
-        if says_no || asks_not_to_move("", node) {
+        if unread_text_asks(text) || RequestSearch::of_unread().value_asks(node, true, UNWRAP_MAX) {
             let received = parsed_value::shown_received(text, node);
             self.withhold("", received, ReaderRule::NoArguments);
         }
@@ -232,16 +229,44 @@ pub(super) fn may_forbid(key: &str) -> bool {
 /// Returns whether a key, its value or anything inside asks for a dry run or for no motion. Texts under harmless keys
 /// are not read.
 pub(super) fn asks_not_to_move(key: &str, node: &ParsedValue) -> bool {
-    RequestSearch { left: SEARCHED_MAX }.pair_asks(key, node, true, UNWRAP_MAX)
+    let mut search = RequestSearch {
+        left: SEARCHED_MAX,
+        is_unread: false,
+    };
+    search.pair_asks(key, node, true, UNWRAP_MAX)
+}
+
+/// Returns whether a text in which no arguments could be read asks for a dry run or for no motion, misspelt or encoded
+/// too, or declines the call.
+fn unread_text_asks(text: &str) -> bool {
+    let vocab = vocabulary();
+    let asks = |text: &str| {
+        let folded = FoldedText::new(text);
+        vocab.asks_for_dry_run(&folded)
+            || vocab.dry_run.is_near(&folded)
+            || vocab.withholds_unless_false(&folded)
+            || vocab.declines(&folded)
+    };
+    let decoded = || percent_decoded(text).filter(|decoded| decoded != text);
+    asks(text) || decoded().is_some_and(|decoded| asks(&decoded))
 }
 
 /// A bounded search of a value's keys and texts.
 struct RequestSearch {
     /// Keys and texts that may still be searched.
     left: usize,
+    /// True if no arguments could be read in the value, so that a text in it may decline the call.
+    is_unread: bool,
 }
 
 impl RequestSearch {
+    fn of_unread() -> Self {
+        Self {
+            left: SEARCHED_MAX,
+            is_unread: true,
+        }
+    }
+
     /// Counts a key or text; returns `true` once there are too many, so the value may ask for anything.
     fn is_spent(&mut self) -> bool {
         self.left = self.left.saturating_sub(1);
@@ -285,11 +310,9 @@ impl RequestSearch {
         match value_in_text(text, unwraps) {
             Some(inner) => self.inner_asks(&inner, reads_texts, unwraps.saturating_sub(1)),
             None if !reads_texts => false,
-            None => {
-                self.is_spent()
-                    || may_be_object(text)
-                    || vocabulary().asks_for_dry_run(&FoldedText::new(text))
-            }
+            None if self.is_spent() || may_be_object(text) => true,
+            None if self.is_unread => unread_text_asks(text),
+            None => vocabulary().asks_for_dry_run(&FoldedText::new(text)),
         }
     }
 
@@ -339,7 +362,7 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
         // An empty object under a name for stopping is a call of it: `{"cancel": {}}`.
         return matches!(node, ParsedValue::Map(_)) && vocab.names_dissent(key);
     }
-    if (vocab.asks_if_true(key) && is_clear_yes(node)) || is_still_mode(key, node) {
+    if (vocab.asks_if_true(key) && is_clear_yes(node)) || is_still_mode(key, sole_value(node)) {
         return true;
     }
     let is_number = vocab.ends_with_number(key) && matches!(node, ParsedValue::Number(_));
@@ -397,17 +420,37 @@ pub(super) fn is_clear_no(node: &ParsedValue) -> bool {
     }
 }
 
-/// Returns whether a value is true, or a word for it.
+/// Returns whether a value is true, as a parameter's boolean is read, or a word for it in any known language.
 pub(super) fn is_clear_yes(node: &ParsedValue) -> bool {
+    const POLICY: ReaderPolicy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+    let node = sole_value(node);
+    let site = ValueSite {
+        kind: &ValueKind::Bool,
+        node,
+        path: "",
+        is_inner: false,
+    };
+    ValueCoercer::new(&POLICY).value(site) == Ok(Value::Bool(true))
+        || node.as_text().is_some_and(|text| {
+            text.trim().parse() == Ok(1.0) || vocabulary().is_yes(&FoldedText::new(text))
+        })
+}
+
+/// Returns the value inside lists of one and objects that hold nothing but a value: `["yes"]`, `{"value": true}`.
+fn sole_value(node: &ParsedValue) -> &ParsedValue {
+    const KEYS: [&str; 4] = ["value", "enabled", "enable", "active"];
     match node {
-        ParsedValue::Bool(value) => *value,
-        ParsedValue::Flag => true,
-        ParsedValue::Number(number) => number.as_f64() == Some(1.0),
-        ParsedValue::Text(text) | ParsedValue::Word(text) => {
-            truth_word(&text.trim().to_ascii_lowercase()) == Some(true)
-                || vocabulary().is_yes(&FoldedText::new(text))
-        }
-        _ => false,
+        ParsedValue::List(items) => match items.as_slice() {
+            [only] => sole_value(only),
+            _ => node,
+        },
+        ParsedValue::Map(pairs) => match pairs.as_slice() {
+            [(key, only)] if KEYS.contains(&FoldedText::new(key).letters().as_str()) => {
+                sole_value(only)
+            }
+            _ => node,
+        },
+        _ => node,
     }
 }
 
