@@ -87,6 +87,7 @@ impl RefusedCall<'_> {
             kind,
             must_mend: self.must_mend(),
             choosing: self.choosing(),
+            cautious: self.cautious_argument(),
             good: self.given,
             repairs: self.repairs,
         })
@@ -122,16 +123,39 @@ impl RefusedCall<'_> {
         self.preview(readable)
     }
 
-    /// Returns the names that the next call must not simply leave out: refused parameters, and keys that asked for no motion.
+    /// Returns the argument with which nothing moves, if the tool has one.
+    fn cautious_argument(&self) -> Option<(String, Value)> {
+        let mut params = self.shape.params.iter();
+        params.find_map(|param| Some((param.name.clone(), param.cautious.clone()?)))
+    }
+
+    /// Returns the names that the next call must not simply leave out: refused parameters, keys that asked for no motion or
+    /// for another one, and a text in which what is drawn may be lost.
     fn must_mend(&self) -> Vec<String> {
         let is_param = |name: &str| self.shape.params.iter().any(|param| param.name == name);
-        let must_be_mended = |issue: &&ArgumentIssue| {
-            let name = issue.subject();
-            let is_request = issue.is_in_doubt || withheld::may_ask_not_to_move(name);
-            is_param(name) || (is_request && !name.is_empty())
+        // Without a dry run, no call could say that the key is not wanted.
+        let has_preview = self.cautious_argument().is_some();
+        let changes_act = |issue: &ArgumentIssue| {
+            has_preview && matches!(issue.complaint.code, "physical_key" | "foreign_key")
+        };
+        let loses_choice = |issue: &ArgumentIssue| {
+            issue.rule == ReaderRule::Contradiction && !self.selects(&self.given)
+        };
+        let must_be_mended = |issue: &&ArgumentIssue| match issue.subject() {
+            "" => loses_choice(issue),
+            name => {
+                is_param(name)
+                    || issue.is_in_doubt
+                    || withheld::may_ask_not_to_move(name)
+                    || changes_act(issue)
+            }
         };
         let to_mend = self.issues.iter().filter(must_be_mended);
-        to_mend.map(|one| one.subject().to_owned()).collect()
+        let names = to_mend.map(|issue| match issue.subject() {
+            "" => outcome::WHOLE_CALL,
+            name => name,
+        });
+        names.map(str::to_owned).collect()
     }
 
     /// Returns the caller's readable arguments, with declared defaults for refused ones that name nothing.

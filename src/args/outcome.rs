@@ -111,13 +111,20 @@ pub struct ArgumentRefusal {
     pub repairs: Vec<ArgumentRepair>,
     /// The gravest rule of the complaints.
     pub kind: ReaderRule,
-    /// Parameters whose value was refused, and keys that asked for no motion: a call that merely drops them is suspect.
+    /// Parameters whose value was refused, and keys that asked for no motion or another one: a call that merely drops them
+    /// is suspect.
     #[serde(skip)]
     pub must_mend: Vec<String>,
     /// Parameters that choose what is done: a call that names another value for one is another call.
     #[serde(skip)]
     pub choosing: Vec<String>,
+    /// The argument with which nothing moves, if the tool has one.
+    #[serde(skip)]
+    pub cautious: Option<(String, Value)>,
 }
+
+/// Name of the arguments as a whole, where there is no parameter or key to name.
+pub(super) const WHOLE_CALL: &str = "arguments";
 
 impl fmt::Display for ArgumentRefusal {
     /// Writes one sentence: what is wrong, what was received, what is valid.

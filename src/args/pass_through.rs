@@ -64,5 +64,6 @@ fn refusal(received: &ReceivedArguments) -> ArgumentRefusal {
         kind: ReaderRule::Unplaceable,
         must_mend: Vec::new(),
         choosing: Vec::new(),
+        cautious: None,
     }
 }

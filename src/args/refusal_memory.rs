@@ -2,8 +2,8 @@
 //! with a person.
 
 use super::{
-    limits::REFUSALS_MAX,
-    outcome::{self, ArgumentReading, ArgumentRefusal, ArgumentRepair},
+    limits::{COMPLAINTS_MAX, REFUSALS_MAX},
+    outcome::{self, ArgumentComplaint, ArgumentReading, ArgumentRefusal, ArgumentRepair},
     rules::{ReaderPolicy, ReaderRule},
 };
 use serde_json::{Map, Value};
@@ -96,10 +96,13 @@ impl RefusalMemory {
             let failures = 1 + own.map_or(0, |last| last.failures);
             let accepted = same().find_map(|last| last.accepted.clone());
             for caller in callers {
+                let unsettled = lasts.iter().filter(|last| last.caller == *caller);
+                let mut remembered = refusal.clone();
+                unsettled.for_each(|last| last.carry_into(&mut remembered));
                 self.remember(RememberedRefusal {
                     caller: (*caller).to_owned(),
                     tool: tool.to_owned(),
-                    refusal: refusal.clone(),
+                    refusal: remembered,
                     failures,
                     refused_at: earlier.map_or(self.now, |last| last.refused_at),
                     is_shared: callers.first() != Some(caller)
@@ -192,10 +195,14 @@ impl RememberedRefusal {
         };
         let rule = ReaderRule::RefusedArgumentLeftOut;
         if policy.refuses(rule) {
+            let known = match self.is_shared {
+                true => self.refusal_of_another(field, &reading),
+                false => (*self.refusal).clone(),
+            };
             return Err(Box::new(ArgumentRefusal {
                 kind: rule,
-                guidance: self.explain_refusal(field, &reading),
-                ..(*self.refusal).clone()
+                guidance: self.explain_refusal(field, &reading, known.corrected.is_some()),
+                ..known
             }));
         }
         let (class, cost) = (rule.class(), rule.cost());
@@ -210,9 +217,46 @@ impl RememberedRefusal {
         Ok(reading)
     }
 
+    /// Returns the refusal for another caller than the one that was refused: made of its own arguments, and of no value that
+    /// the other sent.
+    fn refusal_of_another(&self, field: &str, reading: &ArgumentReading) -> ArgumentRefusal {
+        let complaints = self.refusal.complaints.iter();
+        let complaints = complaints.filter(|one| outcome::root(&one.path) == field);
+        let preview = self.refusal.cautious.clone().map(|cautious| {
+            let mut call = reading.given.clone();
+            call.extend([cautious]);
+            call
+        });
+        ArgumentRefusal {
+            complaints: complaints
+                .map(|one| ArgumentComplaint {
+                    path: field.to_owned(),
+                    received: String::new(),
+                    ..one.clone()
+                })
+                .collect(),
+            corrected: preview,
+            good: reading.given.clone(),
+            repairs: reading.repairs.clone(),
+            must_mend: vec![field.to_owned()],
+            ..(*self.refusal).clone()
+        }
+    }
+
     /// Returns the refused arguments that the new call leaves out without any new choice. The offered correction always counts
     /// as a new choice, and so does an accepted argument.
     fn left_out(&self, given: &Map<String, Value>, understood: &Map<String, Value>) -> Vec<&str> {
+        if self.is_settled_by(given) {
+            return Vec::new();
+        }
+        let refused = self.refusal.must_mend.iter().map(String::as_str);
+        refused
+            .filter(|field| !given.contains_key(*field))
+            .filter(|field| !self.is_shared || understood.contains_key(*field))
+            .collect()
+    }
+
+    fn is_settled_by(&self, given: &Map<String, Value>) -> bool {
         // Flags and other arguments that choose nothing may come with any drawing.
         let has_new_choice = given.iter().any(|(key, value)| {
             self.refusal.choosing.contains(key) && self.refusal.good.get(key) != Some(value)
@@ -223,14 +267,7 @@ impl RememberedRefusal {
             let given = given.get(name).and_then(Value::as_str);
             given.is_some_and(|given| is_same_word(given, value))
         });
-        if has_new_choice || is_correction || is_accepted {
-            return Vec::new();
-        }
-        let refused = self.refusal.must_mend.iter().map(String::as_str);
-        refused
-            .filter(|field| !given.contains_key(*field))
-            .filter(|field| !self.is_shared || understood.contains_key(*field))
-            .collect()
+        has_new_choice || is_correction || is_accepted
     }
 
     fn is_left_out_by(&self, reading: &ArgumentReading) -> bool {
@@ -239,31 +276,66 @@ impl RememberedRefusal {
             .is_empty()
     }
 
+    /// Adds what a later refused call left out too, so that it does not replace what it did not settle.
+    fn carry_into(&self, later: &mut ArgumentRefusal) {
+        if self.is_shared || self.is_settled_by(&later.good) {
+            return;
+        }
+        for name in &self.refusal.must_mend {
+            let is_known = later.must_mend.contains(name) || later.good.contains_key(name);
+            if !is_known && later.must_mend.len() < COMPLAINTS_MAX {
+                later.must_mend.push(name.clone());
+            }
+        }
+    }
+
+    /// Describes what a plan of these arguments leaves out: also a text that was refused as a whole, in whose place the
+    /// caller may send something of its own.
     fn describe_left_out(
         &self,
         given: &Map<String, Value>,
         understood: &Map<String, Value>,
     ) -> Vec<LeftOutArgument> {
-        let describe = |name: &str| {
-            let mut complaints = self.refusal.complaints.iter();
-            let complaint = complaints.find(|one| outcome::root(&one.path) == name);
-            LeftOutArgument {
-                name: name.to_owned(),
-                received: complaint.map_or_else(String::new, |one| one.received.clone()),
-            }
-        };
-        let left_out = self.left_out(given, understood);
-        left_out.into_iter().map(describe).collect()
+        let mut left_out = self.left_out(given, understood);
+        let mut complaints = self.refusal.complaints.iter();
+        let is_of_whole = |one: &ArgumentComplaint| one.path.is_empty() || one.code == "other_tool";
+        let is_unsettled = !self.is_shared && !self.is_settled_by(given);
+        if left_out.is_empty() && is_unsettled && complaints.any(is_of_whole) {
+            left_out.push(outcome::WHOLE_CALL);
+        }
+        left_out
+            .into_iter()
+            .map(|name| self.describe(name))
+            .collect()
+    }
+
+    /// Describes a refused argument; to others than its caller without its value.
+    fn describe(&self, name: &str) -> LeftOutArgument {
+        let mut complaints = self.refusal.complaints.iter();
+        let complaint = complaints.find(|one| match outcome::root(&one.path) {
+            "" => name == outcome::WHOLE_CALL,
+            path => path == name,
+        });
+        let received = complaint.filter(|_| !self.is_shared);
+        LeftOutArgument {
+            name: name.to_owned(),
+            received: received.map_or_else(String::new, |one| one.received.clone()),
+        }
     }
 
     /// Explains why a call is refused that would be accepted from another caller, and which call is accepted instead.
-    fn explain_refusal(&self, field: &str, reading: &ArgumentReading) -> String {
+    fn explain_refusal(
+        &self,
+        field: &str,
+        reading: &ArgumentReading,
+        is_corrected: bool,
+    ) -> String {
         let refused = format!(
             "`{field}` was refused a moment ago, and leaving it out now would move the arm"
         );
-        let or_corrected = match self.refusal.corrected {
-            Some(_) => ", or send the corrected call",
-            None => "",
+        let or_corrected = match is_corrected {
+            true => ", or send the corrected call",
+            false => "",
         };
         let choosing = &self.refusal.choosing;
         // The default of another choice may not go with the caller's own, such as the default scene with a text.
@@ -319,12 +391,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn call(
-        memory: &mut RefusalMemory,
-        profile: ForgivenessProfile,
-        arguments: Value,
-    ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
-        let shape = ArgumentShape::new(vec![
+    fn stroke() -> ArgumentShape {
+        ArgumentShape::new(vec![
             ParameterShape::new("scene", ValueKind::name(["default", "tiger", "koi"]))
                 .default("default")
                 .selects_motion(),
@@ -332,7 +400,16 @@ mod tests {
             ParameterShape::new("dry_run", ValueKind::Bool)
                 .default(false)
                 .cautious(true),
-        ]);
+        ])
+        .with_tool_names(["stroke"])
+    }
+
+    fn call(
+        memory: &mut RefusalMemory,
+        profile: ForgivenessProfile,
+        arguments: Value,
+    ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
+        let shape = stroke();
         let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
         memory.judge(
             &["caller"],
@@ -468,23 +545,89 @@ mod tests {
         assert_eq!(reading.loss, super::super::RepairClass::L2);
     }
 
+    /// The next call drew without it, and said nothing of it.
     #[test]
-    fn an_unknown_key_may_be_dropped_as_the_correction_says() {
+    fn a_refused_key_is_not_simply_left_out() {
+        let guarded = ForgivenessProfile::Guarded;
+        for (refused, rest) in [
+            (json!({"scene": "koi", "depth": 2}), json!({"scene": "koi"})),
+            (
+                json!({"scene": "koi", "speed": "slow"}),
+                json!({"scene": "koi"}),
+            ),
+            (json!({"scene": "string"}), json!({})),
+        ] {
+            let mut memory = RefusalMemory::default();
+            let (refusal, _) = call(&mut memory, guarded, refused.clone()).unwrap_err();
+            let corrected = refusal.corrected.unwrap();
+            call(&mut memory, guarded, Value::Object(corrected)).unwrap();
+            let given = rest.as_object().cloned().unwrap();
+            let left_out = memory.left_out(&["caller"], "stroke", &given, &given);
+            assert_eq!(left_out.len(), 1, "{refused}");
+            call(&mut memory, guarded, rest).unwrap_err();
+            call(&mut memory, guarded, json!({"scene": "tiger"})).unwrap();
+        }
+    }
+
+    /// A call that only sends what it is offered drew the default scene, or the first of two.
+    #[test]
+    fn a_preview_after_a_text_that_was_refused_as_a_whole_leaves_it_out() {
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+        let shape = stroke();
+        for text in [
+            r#"{"scene": "lett"#,
+            "draw the koi, please",
+            "write hello",
+            "[object Object]",
+            r#"{"scene": "koi"} {"scene": "tiger"}"#,
+            r#"{"name": "align", "arguments": {"scene": "koi"}}"#,
+            r#"Tomorrow: {"scene": "koi"}"#,
+        ] {
+            let mut memory = RefusalMemory::default();
+            let outcome = read(&shape, &policy, ReceivedArguments::Text(text.into()));
+            let refused = memory.judge(&["caller"], "stroke", &policy, outcome);
+            let mut given = refused.unwrap_err().0.corrected.unwrap();
+            given.remove("dry_run");
+            let understood = json!({"scene": "default"}).as_object().cloned().unwrap();
+            let left_out = memory.left_out(&["caller"], "stroke", &given, &understood);
+            assert_eq!(left_out.len(), 1, "{text}: {left_out:?}");
+            let other = json!({"scene": "tiger"}).as_object().cloned().unwrap();
+            let left_out = memory.left_out(&["caller"], "stroke", &other, &other);
+            assert_eq!(left_out, [], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_second_refusal_does_not_settle_the_first() {
+        let guarded = ForgivenessProfile::Guarded;
         let mut memory = RefusalMemory::default();
-        call(
-            &mut memory,
-            ForgivenessProfile::Guarded,
-            json!({"depth": 2, "debug": true}),
-        )
-        .unwrap_err();
-        assert!(
-            call(
-                &mut memory,
-                ForgivenessProfile::Guarded,
-                json!({"debug": true})
-            )
-            .is_ok()
-        );
+        call(&mut memory, guarded, json!({"scene": "koy"})).unwrap_err();
+        call(&mut memory, guarded, json!({"debug": "maybe"})).unwrap_err();
+        call(&mut memory, guarded, json!({"debug": true})).unwrap_err();
+        call(&mut memory, guarded, json!({"scene": "koi"})).unwrap();
+        call(&mut memory, guarded, json!({})).unwrap();
+    }
+
+    /// The corrected call named the scene and the overlay of the other session.
+    #[test]
+    fn nothing_that_another_caller_sent_is_in_an_answer() {
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+        let shape = stroke();
+        let mut memory = RefusalMemory::default();
+        let mut judge = |session: &str, arguments: Value| {
+            let outcome = read(&shape, &policy, ReceivedArguments::Value(arguments));
+            memory.judge(&[session, "all"], "stroke", &policy, outcome)
+        };
+        judge("first", json!({"scene": "koi", "debug": "secret"})).unwrap_err();
+        let (refusal, _) = judge("second", json!({"scene": "koi"})).unwrap_err();
+        let answer = serde_json::to_string(&refusal).unwrap();
+        assert!(!answer.contains("secret"), "{answer}");
+        let preview = json!({"scene": "koi", "dry_run": true});
+        assert_eq!(refusal.corrected.map(Value::Object), Some(preview));
+        let (refusal, _) = judge("third", json!({})).unwrap_err();
+        let corrected = refusal.corrected.map(Value::Object);
+        assert_eq!(corrected, Some(json!({"dry_run": true})));
+        assert!(refusal.good.is_empty(), "{:?}", refusal.good);
     }
 
     #[test]
