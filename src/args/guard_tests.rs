@@ -75,6 +75,69 @@ fn a_dry_run_is_heard_in_every_form_of_true() {
     }
 }
 
+/// The lenient profile left these out.
+#[test]
+fn a_key_that_says_that_nothing_moves_is_heard_in_either_profile() {
+    let call = |pair: &str| format!(r#"{{"scene":"letters",{pair}}}"#);
+    never_draws(
+        &[
+            r#""view_only":true"#,
+            r#""displayOnly":"yes""#,
+            r#""hover-only":1"#,
+            r#""skip":true"#,
+            r#""pen":"up""#,
+            r#""pen_down":false"#,
+            r#""do_not":"draw""#,
+            r#""start":false"#,
+            r#""begin":"no""#,
+            r#""do_it":false"#,
+            r#""is_enabled":false"#,
+            r#""enable":"off""#,
+            r#""active":"no""#,
+            r#""armed":[false]"#,
+            r#""permission":"denied""#,
+            r#""execute":"later""#,
+            r#""mode":"view only""#,
+        ]
+        .map(call),
+    );
+    for text in [
+        "не рисуй",
+        "ne dessine pas",
+        "no dibujes",
+        "描かないで",
+        "不要画",
+        "đừng vẽ",
+        "çizme",
+        "keep the arm still",
+    ] {
+        never_draws(
+            &["comment", "message", "reason"].map(|key| call(&format!(r#""{key}":"{text}""#))),
+        );
+    }
+    never_draws(&[call(r#""đừng_vẽ":true"#), call(r#""çizme":true"#)]);
+    lenient_draws(
+        &[
+            r#""start":0"#,
+            r#""start":"""#,
+            r#""enable_logging":false"#,
+            r#""skip":2"#,
+            r#""pen":"blue""#,
+            r#""comment":"for display only""#,
+            r#""comment":"draft of a cat""#,
+        ]
+        .map(call),
+    );
+    all_draw(
+        &[
+            r#""start":"""#,
+            r#""enabled":true"#,
+            r#""comment":"draft of a cat""#,
+        ]
+        .map(call),
+    );
+}
+
 /// Arguments that come as an object or a list are read as the text of them is.
 #[test]
 fn a_call_that_is_declined_inside_a_value_draws_no_default() {

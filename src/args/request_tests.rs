@@ -490,6 +490,22 @@ fn a_harmless_key_does_not_hide_a_request_for_a_dry_run() {
         (r#"{"scene":"letters","context":"dry run: yes"}"#, true),
         (r#"{"scene":"letters","metadata":"dry run"}"#, true),
         (r#"{"scene":"letters","output":{"mode":"preview"}}"#, true),
+        (r#"{"scene":"letters","output":"pen must stay up"}"#, true),
+        (r#"{"scene":"letters","context":"just a dry-run"}"#, true),
+        (r#"{"scene":"letters","context":{"mode":"dry run"}}"#, true),
+        (r#"{"scene":"letters","_meta":{"mode":["dry run"]}}"#, true),
+        (
+            r#"{"scene":"letters","context":{"instruction":"do not draw"}}"#,
+            true,
+        ),
+        (
+            r#"{"scene":"letters","context":{"thought":"no dry run"}}"#,
+            false,
+        ),
+        (
+            r#"{"scene":"letters","context":{"user":"asked for a preview of the letters first"}}"#,
+            false,
+        ),
         (r#"{"scene":"letters","stop":"stop"}"#, true),
         (r#"{"scene":"letters","stop":"not now"}"#, true),
         (r#"{"scene":"letters","metadata":"dry_run=false"}"#, false),

@@ -11,6 +11,8 @@ pub(super) struct ReaderVocabulary {
     presentation: Vec<String>,
     /// Words of keys that withhold the act unless they are true: `confirm`, `execute`.
     assents: Vec<String>,
+    /// Whole keys that withhold the act if they are denied: `start`, `is_armed`. In a longer key they mean anything.
+    assents_alone: Vec<String>,
     /// Words of keys that withhold the act unless they are false: `cancel`, `test_mode`.
     dissents: Vec<String>,
     /// Words of keys that withhold the act together with one of `acts`: `do_not_draw`, `plan_only`.
@@ -132,6 +134,7 @@ impl ReaderVocabulary {
             framework: list("framework_keys"),
             presentation: list("presentation_keys"),
             assents: list("assents"),
+            assents_alone: list("assents_alone"),
             dissents: list("dissents"),
             limits: list("limits"),
             acts: list("acts"),
@@ -227,6 +230,11 @@ impl ReaderVocabulary {
         has_word(key, &self.assents)
     }
 
+    /// Returns whether a key is nothing but a word for the act or for leave to act: `start`, `is_armed`, `pen_down`.
+    pub(super) fn is_assent_alone(&self, key: &FoldedText) -> bool {
+        is_name_of(key, &[&self.assents_alone], &self.dry_run_fillers)
+    }
+
     /// Returns whether a key withholds the act unless its value is false.
     pub(super) fn withholds_unless_false(&self, key: &FoldedText) -> bool {
         self.awaits_consent(key) || self.names_dissent(key) || self.forbids_act(key)
@@ -295,7 +303,7 @@ impl ReaderVocabulary {
 
     /// Returns whether a key asks for a dry run if its value is true: `sim`, `is_draft`, `planOnly`.
     pub(super) fn asks_if_true(&self, key: &FoldedText) -> bool {
-        is_made_of(key, &[&self.dry_run_if_true], &self.dry_run_fillers)
+        is_name_of(key, &[&self.dry_run_if_true], &self.dry_run_fillers)
     }
 
     /// Returns whether a key begins with a verb of doing, so that a false under it may deny the act: `run_plan`, `use_draft`.
@@ -359,7 +367,7 @@ impl ReaderVocabulary {
     pub(super) fn is_still_mode(&self, key: &FoldedText, value: &FoldedText) -> bool {
         let words = [self.dry_run_if_true.as_slice(), &self.dissents];
         self.mode_keys.contains(&key.letters())
-            && (is_made_of(value, &words, &self.dry_run_fillers) || self.dry_run.is_near(value))
+            && (is_name_of(value, &words, &self.dry_run_fillers) || self.dry_run.is_near(value))
     }
 
     /// Returns whether a key names the act: `action`, `do`.
@@ -520,6 +528,12 @@ fn is_made_of(text: &FoldedText, words: &[&[String]], fillers: &[String]) -> boo
     let is_known = |word: &str| words.iter().any(|list| holds(list, word));
     let is_either = |word: &str| is_known(word) || holds(fillers, word);
     text.words().any(is_known) && text.words().all(is_either)
+}
+
+/// As [`is_made_of`], or whether the whole text is one of `words`, which may be several in one: `view_only`.
+fn is_name_of(text: &FoldedText, words: &[&[String]], fillers: &[String]) -> bool {
+    let letters = text.letters();
+    is_made_of(text, words, fillers) || words.iter().any(|list| holds(list, &letters))
 }
 
 fn holds(list: &[String], word: &str) -> bool {

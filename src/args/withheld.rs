@@ -325,25 +325,48 @@ impl RequestSearch {
     }
 }
 
-/// Returns whether the text under a harmless key is nothing but a request for a dry run: `"output": "preview"`,
-/// `"metadata": "dry_run=true"`.
+/// Most words of a text that is nothing but a request.
+const REQUEST_WORDS_MAX: usize = 4;
+
+/// Returns whether the text under a harmless key, or in an object there, is nothing but a request for a dry run:
+/// `"output": "preview"`, `"metadata": "dry_run=true"`, `"context": {"mode": "dry run"}`.
 fn harmless_asks(key: &str, node: &ParsedValue) -> bool {
-    const WORDS_MAX: usize = 3;
-    let Some(text) = node.as_text() else {
-        return false;
-    };
     let vocab = vocabulary();
-    let is_pair = text.split_once(['=', ':']).is_some_and(|(key, value)| {
-        let value = ParsedValue::Word(value.trim().to_owned());
-        vocab.dry_run.is_in(&FoldedText::new(key)) && !is_clear_no(&value)
-    });
-    let is_short_request = || {
-        let (key, text) = (FoldedText::new(key), FoldedText::new(text));
-        let is_searched = vocab.is_presentation(&key)
-            || ["metadata", "context", "ctx"].contains(&key.letters().as_str());
-        is_searched && text.words().count() <= WORDS_MAX && vocab.asks_for_dry_run(&text)
+    let is_pair = |text: &str| {
+        text.split_once(['=', ':']).is_some_and(|(key, value)| {
+            let value = ParsedValue::Word(value.trim().to_owned());
+            vocab.dry_run.is_in(&FoldedText::new(key)) && !is_clear_no(&value)
+        })
     };
-    is_pair || (!text.contains(['=', ':']) && is_short_request())
+    let key = FoldedText::new(key);
+    let is_searched = || {
+        vocab.is_presentation(&key)
+            || ["metadata", "meta", "context", "ctx"].contains(&key.letters().as_str())
+    };
+    node.as_text().is_some_and(is_pair) || (is_searched() && holds_short_request(node))
+}
+
+/// Returns whether a value is, or holds, a short text that asks for a dry run. Texts under harmless keys in it do not count.
+fn holds_short_request(node: &ParsedValue) -> bool {
+    match node.as_text() {
+        Some(text) => {
+            let folded = FoldedText::new(text);
+            !text.contains(['=', ':'])
+                && folded.words().count() <= REQUEST_WORDS_MAX
+                && vocabulary().asks_for_dry_run(&folded)
+        }
+        None => node
+            .any_inside(|key, inner| !heuristics::is_harmless(key) && holds_short_request(inner)),
+    }
+}
+
+/// Returns whether a key and its short text are one request: `"pen": "up"`, `"do_not": "draw"`.
+fn asks_with_key(key: &FoldedText, node: &ParsedValue) -> bool {
+    node.as_text().is_some_and(|text| {
+        let words = format!("{} {text}", key.phrase());
+        let words = FoldedText::new(&words);
+        words.words().count() <= REQUEST_WORDS_MAX && vocabulary().asks_for_dry_run(&words)
+    })
 }
 
 fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
@@ -362,7 +385,11 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
         // An empty object under a name for stopping is a call of it: `{"cancel": {}}`.
         return matches!(node, ParsedValue::Map(_)) && vocab.names_dissent(key);
     }
-    if (vocab.asks_if_true(key) && is_clear_yes(node)) || is_still_mode(key, sole_value(node)) {
+    let value = sole_value(node);
+    if (vocab.asks_if_true(key) && is_clear_yes(node))
+        || is_still_mode(key, value)
+        || asks_with_key(key, value)
+    {
         return true;
     }
     let is_number = vocab.ends_with_number(key) && matches!(node, ParsedValue::Number(_));
@@ -370,8 +397,11 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
         return false;
     }
     let is_no = is_clear_no(node);
-    let denies = is_no || is_negation(node);
-    let withholds_if_false = denies && (vocab.withholds_if_false(key) || vocab.waives_consent(key));
+    let denies = is_clear_no(value) || is_negation(value);
+    // A number under `start` is a place to begin at.
+    let is_denied = || !matches!(node, ParsedValue::Number(_)) && vocab.is_assent_alone(key);
+    let withholds_if_false =
+        denies && (vocab.withholds_if_false(key) || vocab.waives_consent(key) || is_denied());
     withholds_if_false || (!is_no && vocab.withholds_unless_false(key))
 }
 

@@ -58,6 +58,24 @@ fn after_a_refused_scene_a_preview_offers_no_drawing_of_the_default() {
     assert_eq!(drawn["success"], true, "{text}");
 }
 
+/// A client that only sends what it was offered drew at full speed, or the default scene in place of the one that was cut off.
+#[test]
+fn a_refused_key_or_text_is_not_left_out_of_what_a_preview_offers() {
+    let bench = Bench::at_test_rate();
+    let served = serve(&bench);
+    for (refused, named) in [
+        (json!({"scene": "short", "speed": "slow"}), "`speed`"),
+        (json!("{\"scene\": \"sho"), "`arguments`"),
+    ] {
+        let (text, shown) = preview_after(&served, &refused);
+        assert_eq!(shown.get("draw_call"), None, "{text}");
+        assert!(text.contains(named), "{text}");
+    }
+    let call = json!({"scene": "short"});
+    let (text, drawn) = call_tool(&served, "stroke", &call);
+    assert_eq!(drawn["success"], true, "{text}");
+}
+
 /// The offered call was refused for as long as the client chose nothing else.
 #[test]
 fn what_a_preview_leaves_out_is_drawn_by_its_hash_alone() {
