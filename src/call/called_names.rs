@@ -30,7 +30,8 @@ const NAME_KEYS: [&str; 14] = [
 ];
 
 /// Further keys that may hold a name, but do not hide other names.
-const OTHER_NAME_KEYS: [&str; 15] = [
+const OTHER_NAME_KEYS: [&str; 16] = [
+    "steps",
     "tools",
     "tooluses",
     "functionname",
@@ -391,6 +392,20 @@ mod tests {
         ] {
             assert!(!is_stop(&json!({ key: "stop" })), "{key}");
         }
+    }
+
+    /// The arm drew on.
+    #[test]
+    fn a_stop_among_steps_is_heard() {
+        assert!(is_stop(
+            &json!({"steps": [{"tool": "sense"}, {"tool": "stop"}]})
+        ));
+        assert!(is_stop(&json!({"steps": ["stop"]})));
+        assert!(!is_stop(
+            &json!({"steps": [{"tool": "sense", "note": "stop"}]})
+        ));
+        assert!(!is_stop(&json!({"completed_steps": ["stop"]})));
+        assert!(!is_stop(&json!({"steps": 2})));
     }
 
     #[test]
