@@ -107,6 +107,7 @@ impl RefusedCall<'_> {
         let readable = self.readable_arguments();
         let mut missing = self.missing_parameters(&readable);
         missing.extend(self.lost_data());
+        missing.extend(self.missing_beside(&readable));
         if !missing.is_empty() {
             let guidance = format!(
                 "no corrected call can be offered, since {} must come from the caller",
@@ -190,6 +191,17 @@ impl RefusedCall<'_> {
         };
         let missing = self.shape.params.iter().filter(is_missing);
         missing.map(|param| param.name.as_str()).collect()
+    }
+
+    /// Returns the parameters of which one must stand beside a readable one, where none does: a text for its place.
+    fn missing_beside(&self, readable: &Map<String, Value>) -> Vec<&str> {
+        let is_lone = |param: &&ParameterShape| {
+            let mut beside = param.beside.iter();
+            readable.contains_key(&param.name) && !beside.any(|name| readable.contains_key(name))
+        };
+        let lone = self.shape.params.iter().filter(is_lone);
+        let missing = lone.map(|param| param.beside.first());
+        missing.flatten().map(String::as_str).take(1).collect()
     }
 
     /// Returns the parameters whose data was refused, or came in a text that was not read verbatim.

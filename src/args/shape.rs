@@ -49,6 +49,8 @@ pub struct ParameterShape {
     /// True if it limits what is done, or says where: without its value more would happen than was requested, so a lost
     /// value is refused in every profile.
     pub guards: bool,
+    /// Parameters of which one must be sent beside it; none if it can stand without.
+    pub beside: Vec<String>,
 }
 
 /// Kind of value that a parameter accepts.
@@ -231,6 +233,7 @@ impl ParameterShape {
             nullable: false,
             selects_motion: false,
             guards: false,
+            beside: Vec::new(),
         }
     }
 

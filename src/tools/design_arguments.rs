@@ -8,10 +8,10 @@ use base::units::Finite;
 use scene::{CallerDesignKind, DesignPlacement, DesignReplacement};
 
 /// Parameters that carry a design.
-const DESIGN_KEYS: [&str; 2] = ["text", "svg"];
+pub(super) const DESIGN_KEYS: [&str; 2] = ["text", "svg"];
 
 /// Parameters of a design's placement.
-const PLACE_KEYS: [&str; 2] = ["size_mm", "at_mm"];
+pub(super) const PLACE_KEYS: [&str; 2] = ["size_mm", "at_mm"];
 
 /// File name under which an SVG is read.
 const SVG_NAME: &str = "design.svg";

@@ -1,5 +1,6 @@
 //! Converts the catalogue's entry of a tool to the shape that the argument reader needs.
 
+use super::design_arguments::{DESIGN_KEYS, PLACE_KEYS};
 use args::{ArgumentShape, DeclaredUnit, ItemCount, NumberRange, ParameterShape, ValueKind};
 use catalogue::{
     KnownNames, NameSource, PREVIEW_NAMES, ParameterKind, ToolDefinition, ToolParameter,
@@ -42,6 +43,8 @@ fn names(parameter: &ToolParameter) -> impl Iterator<Item = &str> {
 
 fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
     let is_scene = parameter.kind == ParameterKind::Name(NameSource::Scenes);
+    let is_place = PLACE_KEYS.contains(&parameter.name.as_str());
+    let beside = DESIGN_KEYS.iter().filter(|_| is_place);
     ParameterShape {
         aliases: parameter.aliases.clone(),
         required: parameter.required,
@@ -51,6 +54,7 @@ fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
             .then_some(true.into()),
         selects_motion: is_scene,
         guards: !is_scene,
+        beside: beside.map(|key| (*key).to_owned()).collect(),
         ..ParameterShape::new(&parameter.name, kind(&parameter.kind, here))
     }
 }

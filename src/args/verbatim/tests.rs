@@ -337,3 +337,25 @@ fn a_text_that_is_taken_was_there_as_json() {
         Ok(())
     });
 }
+
+/// The corrected call kept the place of a text that was not there, and was refused in its turn.
+#[test]
+fn no_corrected_call_places_a_text_that_is_not_there() {
+    let mut shape = shape();
+    let places = shape.params.iter_mut();
+    for place in places.filter(|param| ["size_mm", "at_mm"].contains(&param.name.as_str())) {
+        place.beside = vec!["text".into(), "svg".into()];
+    }
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+    let offered = |sent: Value| {
+        let refusal = read(&shape, &policy, ReceivedArguments::Value(sent)).unwrap_err();
+        (refusal.corrected.map(Value::Object), refusal.guidance)
+    };
+    let (call, guidance) = offered(json!({"scene": "the koi", "at_mm": [1, 2]}));
+    assert_eq!(call, None);
+    let reason = "since text must come from the caller";
+    assert!(guidance.contains(reason), "{guidance}");
+    let (call, _) = offered(json!({"text": "Hi", "at_mm": [1, 2], "scene": "the koi"}));
+    let preview = json!({"dry_run": true, "text": "Hi", "at_mm": [1, 2]});
+    assert_eq!(call, Some(preview));
+}
