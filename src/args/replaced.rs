@@ -9,7 +9,6 @@ use super::{
     rules::ReaderRule,
     sentence::Sentence,
     shape::{ParameterShape, ValueKind},
-    unknown_keys::names_any,
 };
 
 /// Most values and words of a list without arguments that are searched; one that holds more may say anything.
@@ -57,24 +56,6 @@ impl CallReader<'_> {
         *left == 0
             || says_more(text)
             || node.any_inside(|_, inner| self.value_says_more(inner, left))
-    }
-
-    /// Returns the issue with an unknown key, refused in every profile if a name in it would be replaced by a default.
-    pub(super) fn with_replaced(
-        &self,
-        issue: ArgumentIssue,
-        key: &str,
-        node: &ParsedValue,
-    ) -> ArgumentIssue {
-        let may_run = self.policy.guards_motion() && !self.policy.refuses(issue.rule);
-        let is_replaced = may_run && names_any(key, node, &|name| self.is_replaced_name(name));
-        ArgumentIssue {
-            rule: match is_replaced {
-                true => ReaderRule::Contradiction,
-                false => issue.rule,
-            },
-            ..issue
-        }
     }
 
     /// Returns whether a text that was left out holds an object, gives a parameter that was not sent a value, or names

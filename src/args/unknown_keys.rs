@@ -205,7 +205,6 @@ impl CallReader<'_> {
             self.note_ignored(shown, node, "unknown_key", "no such parameter; ignored");
             return true;
         };
-        let issue = self.with_replaced(issue, key, node);
         self.add_issue(issue, node);
         false
     }
@@ -263,7 +262,12 @@ impl CallReader<'_> {
 
     /// Returns whether a key or its value is a known name that the arguments do not use.
     pub(super) fn names_other(&self, key: &str, node: &ParsedValue) -> bool {
-        names_any(key, node, &|text| self.is_other_name(text))
+        let is_name = |text: &str| self.is_other_name(text);
+        parts_of_name(key).any(is_name)
+            || node
+                .as_text()
+                .is_some_and(|text| parts_of_name(text).any(is_name))
+            || node.any_inside(|key, inner| self.names_other(key, inner))
     }
 
     /// Returns whether a text is a known name that the arguments do not use.
@@ -415,13 +419,6 @@ fn parts_of_name(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split(|c: char| c.is_whitespace() || ".,;:!?/\\()[]{}<>|+=\"'`".contains(c));
     let parts = parts.filter(|part| !part.is_empty()).take(NAME_PARTS_MAX);
     std::iter::once(text).chain(parts)
-}
-
-/// Returns whether a key, its value or a word of either is a name.
-pub(super) fn names_any(key: &str, node: &ParsedValue, is_name: &dyn Fn(&str) -> bool) -> bool {
-    let text = node.as_text().unwrap_or_default();
-    let mut parts = parts_of_name(key).chain(parts_of_name(text));
-    parts.any(is_name) || node.any_inside(|key, inner| names_any(key, inner, is_name))
 }
 
 /// Returns whether a key is more than a name: three words or more, a question, a quantity, an option, or a pair such as `scene=koi`.
