@@ -22,28 +22,42 @@ pub fn stale(
         let mismatch = record.session.origin.mismatch(arm);
         matches!(mismatch, None | Some(OriginMismatch::Unknown))
     };
-    let has_pen = |name: &String| scene.pens.iter().any(|pen| pen.name == *name);
-    let newest = |kind: CalibrationKind| {
-        let mut records = history.iter().rev().filter(may_be_own).filter(|record| {
-            let session = &record.session;
-            session.kind == kind && session.scene == scene.name
-        });
-        records.find(|record| kind != CalibrationKind::Tool || has_pen(&record.session.pen))
+    let newest = |kind: CalibrationKind, pen: &str| {
+        let mut records = history.iter().rev().filter(may_be_own);
+        records.find(|CalibrationRecord { session, .. }| {
+            session.kind == kind
+                && session.scene == scene.name
+                && (pen.is_empty() || session.pen == pen)
+        })
     };
-    [newest(CalibrationKind::Tool), newest(CalibrationKind::Sheet)].into_iter().flatten().find_map(|record| {
-        let session = &record.session;
-        if rests_on_this(session, scene) || !is_in_force(record, scene) {
-            return None;
-        }
-        let (what, reason) = match session.kind {
-            CalibrationKind::Sheet => ("sheet", "the tool or the arm's zeros were calibrated since"),
-            _ => ("tool", "the arm's zeros were calibrated since"),
-        };
-        Some(format!(
-            "the {what} of scene {} is stale (calibration {}): {reason}; touch it again: `steadyhand calibrate touch {what} --scene {}`",
-            scene.name, record.number, scene.name
-        ))
-    })
+    let tools = drawing_pens(scene).filter_map(|pen| newest(CalibrationKind::Tool, pen));
+    let mut records = tools.chain(newest(CalibrationKind::Sheet, ""));
+    let stale =
+        records.find(|record| !rests_on_this(&record.session, scene) && is_in_force(record, scene));
+    stale.map(|record| stale_text(record, &scene.name))
+}
+
+/// Names a stale calibration, the reason, and the command that renews it.
+fn stale_text(record: &CalibrationRecord, scene: &str) -> String {
+    let (number, pen) = (record.number, &record.session.pen);
+    match record.session.kind {
+        CalibrationKind::Sheet => format!(
+            "the sheet of scene {scene} is stale (calibration {number}): the tool or the arm's zeros were calibrated since; touch it again: `steadyhand calibrate touch sheet --scene {scene}`"
+        ),
+        _ => format!(
+            "the tip of {pen} in scene {scene} is stale (calibration {number}): the arm's zeros were calibrated since; touch it again: `steadyhand calibrate touch tool --scene {scene} --pen {pen}`"
+        ),
+    }
+}
+
+/// Returns the names of the pens that draw; of all, in a scene whose strokes come with a call.
+fn drawing_pens(scene: &Scene) -> impl Iterator<Item = &str> {
+    let draws = |index: usize| {
+        scene.strokes.is_empty() || scene.strokes.iter().any(|stroke| stroke.pen == index)
+    };
+    let pens = scene.pens.iter().enumerate();
+    pens.filter(move |(index, _)| draws(*index))
+        .map(|(_, pen)| pen.name.as_str())
 }
 
 /// Returns the calibrations that a drawing of this scene needs and its arm lacks, each with its command,
@@ -68,12 +82,10 @@ pub fn missing(
             file.name
         ));
     }
-    for (index, pen) in scene.pens.iter().enumerate() {
-        let draws = scene.strokes.iter().any(|stroke| stroke.pen == index);
-        if let Some(reason) = lacks(CalibrationKind::Tool, &pen.name).filter(|_| draws) {
+    for pen in drawing_pens(scene) {
+        if let Some(reason) = lacks(CalibrationKind::Tool, pen) {
             missing.push(format!(
-                "the tip of {0}{reason}: `steadyhand calibrate touch tool --scene {name} --pen {0}`",
-                pen.name
+                "the tip of {pen}{reason}: `steadyhand calibrate touch tool --scene {name} --pen {pen}`"
             ));
         }
     }

@@ -42,6 +42,24 @@ fn with_tip(scene: &Scene, shift_mm: [f64; 3]) -> Scene {
     other
 }
 
+/// Returns the scene with pens of these names, of which all but the last draw.
+fn with_pens(scene: &Scene, names: [&str; 3]) -> Scene {
+    let (pen, stroke) = (&scene.pens[0], &scene.strokes[0]);
+    let named = |name: &str| scene::ScenePen {
+        name: name.to_owned(),
+        ..pen.clone()
+    };
+    let drawn_with = |pen| scene::SheetStroke {
+        pen,
+        ..stroke.clone()
+    };
+    Scene {
+        pens: names.map(named).into(),
+        strokes: [0, 1].map(drawn_with).into(),
+        ..scene.clone()
+    }
+}
+
 /// A simulated person who touches points with the true arm.
 pub(super) struct Hand<'a> {
     truth: &'a Scene,
@@ -405,6 +423,33 @@ fn a_new_tool_makes_the_sheet_stale_and_a_hand_edit_does_not() {
     moved[0].new.clone_from(&moved[0].old);
     assert!(stale(&moved, &other, &practice()).is_some());
     assert_eq!(stale(&moved, &other, &port_origin("12345678")), None);
+}
+
+/// The newest touch of any pen was looked at alone: one pen touched anew let another draw with its stale tip.
+#[test]
+fn every_pen_that_draws_needs_a_tip_that_is_not_stale() {
+    let before = with_pens(&scene(), ["ink", "red", "spare"]);
+    let mut zeros_changed = before.clone();
+    std::sync::Arc::make_mut(&mut zeros_changed.arm).file.joints[4].servos[0].zero_tick += 100;
+    let tool = |number, scene: &Scene, pen: usize| {
+        let mut session = session(CalibrationKind::Tool, scene, Vec::new());
+        session.pen.clone_from(&scene.pens[pen].name);
+        let mut assessed = assess(&session, scene, None).unwrap();
+        assessed.new = assessed.old.clone();
+        record(number, session, &assessed)
+    };
+    let mut history: Vec<_> = (0..3)
+        .map(|pen| tool(1 + pen as u64, &before, pen))
+        .collect();
+    assert_eq!(stale(&history, &before, &practice()), None);
+    for (pen, name) in ["ink", "red"].into_iter().enumerate() {
+        let reason = stale(&history, &zeros_changed, &practice()).unwrap();
+        let command = format!("`steadyhand calibrate touch tool --scene default --pen {name}`");
+        assert!(reason.contains(&command), "{reason}");
+        history.push(tool(4 + pen as u64, &zeros_changed, pen));
+    }
+    // The third pen draws nothing.
+    assert_eq!(stale(&history, &zeros_changed, &practice()), None);
 }
 
 #[test]
