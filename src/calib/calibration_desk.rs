@@ -47,9 +47,9 @@ pub enum CalibrationDeskError {
     )]
     OtherArm {
         /// Theirs.
-        pending: &'static str,
+        pending: String,
         /// This one.
-        here: &'static str,
+        here: String,
     },
     /// This kind has no such touch.
     #[error(
@@ -145,8 +145,8 @@ pub struct CalibrationDesk<'a> {
     pub library: &'a SceneLibrary,
     /// The time now, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Returns every arm of a file, by its name in the node file, with the origin of what is measured on it now.
-    pub arms: &'a dyn Fn(&ArmFile) -> Vec<(String, CalibrationOrigin)>,
+    /// Returns of every arm of a file the origin of what is measured on it now.
+    pub arms: &'a dyn Fn(&ArmFile) -> Vec<CalibrationOrigin>,
 }
 
 impl CalibrationDesk<'_> {
@@ -225,7 +225,7 @@ impl CalibrationDesk<'_> {
             Some(pending) if !pending.is_of_same(&fresh) || pending.is_by_itself() => {
                 return Err(other_thing(&pending));
             }
-            Some(pending) if pending.origin != fresh.origin => {
+            Some(pending) if !pending.origin.is_same_arm(&fresh.origin) => {
                 return Err(CalibrationDeskError::OtherArm {
                     pending: pending.origin.describe(),
                     here: fresh.origin.describe(),
@@ -372,7 +372,8 @@ impl CalibrationDesk<'_> {
         &self,
         session: &CalibrationSession,
     ) -> Result<(), CalibrationDeskError> {
-        let origins = self.origins(&self.library.arm(&session.arm)?.file, &session.arm_name);
+        let name = session.origin.name_among_several();
+        let origins = self.origins(&self.library.arm(&session.arm)?.file, name);
         let is_alike = |origin: &CalibrationOrigin| origin.simulated == session.origin.simulated;
         if origins.iter().any(is_alike) {
             return Ok(());
@@ -386,13 +387,13 @@ impl CalibrationDesk<'_> {
     }
 
     /// Returns the origins of the arms of a file, or of the named one alone; one that nothing is known of if there are none.
-    fn origins(&self, file: &ArmFile, name: &str) -> Vec<CalibrationOrigin> {
+    fn origins(&self, file: &ArmFile, name: Option<&str>) -> Vec<CalibrationOrigin> {
         let mut arms = (self.arms)(file);
-        arms.retain(|(other, _)| name.is_empty() || other == name);
-        match arms.is_empty() {
-            true => vec![CalibrationOrigin::default()],
-            false => arms.into_iter().map(|(_, origin)| origin).collect(),
+        arms.retain(|origin| name.is_none_or(|name| origin.arm_name == name));
+        if arms.is_empty() {
+            arms.push(CalibrationOrigin::default());
         }
+        arms
     }
 
     /// Discards the proposal that was shown.
@@ -541,7 +542,7 @@ impl CalibrationDesk<'_> {
             .into_iter()
             .filter_map(|name| self.library.scene(name, None).ok());
         let stale_for_an_arm = |scene: Arc<Scene>| {
-            let origins = self.origins(&scene.arm.file, "");
+            let origins = self.origins(&scene.arm.file, None);
             let mut origins = origins.iter();
             origins.find_map(|origin| stale(&history, &scene, origin))
         };
@@ -653,7 +654,6 @@ pub fn begin_session(
         pen,
         arm: scene.arm.file.name.clone(),
         name: String::new(),
-        arm_name: String::new(),
         probed: false,
         read_mm: None,
         seen: None,
@@ -675,8 +675,7 @@ mod tests {
     fn simulated_origin(_: &ArmFile) -> CalibrationOrigin {
         CalibrationOrigin {
             simulated: Some(true),
-            servos: String::new(),
-            unmeasured: false,
+            ..CalibrationOrigin::default()
         }
     }
 
@@ -686,7 +685,7 @@ mod tests {
             store,
             library,
             at_ms: 0,
-            arms: &|arm| vec![("arm".to_owned(), simulated_origin(arm))],
+            arms: &|arm| vec![simulated_origin(arm)],
         }
     }
 
@@ -792,16 +791,18 @@ mod tests {
     }
     #[test]
     fn a_proposal_is_accepted_for_the_arm_that_measured_it() {
-        let origin = |is_simulated| CalibrationOrigin {
+        let origin = |name: &str, is_simulated| CalibrationOrigin {
             simulated: Some(is_simulated),
+            arm_name: name.to_owned(),
+            among_several: !name.is_empty(),
             ..CalibrationOrigin::default()
         };
         let arms = |_: &ArmFile| {
             let arms = [("left", true), ("right", false)];
-            let arms = arms.map(|(name, is_simulated)| (name.to_owned(), origin(is_simulated)));
+            let arms = arms.map(|(name, is_simulated)| origin(name, is_simulated));
             arms.to_vec()
         };
-        // A sheet that a person touched says no arm: any of the model may be meant.
+        // An older proposal says no arm: any of the model may be meant.
         for (name, is_simulated, is_accepted) in [
             ("right", false, true),
             ("left", true, true),
@@ -818,9 +819,9 @@ mod tests {
                 arms: &arms,
             };
             let scene = desk.library.scene("default", None).unwrap();
-            let fresh = begin_session(CalibrationKind::Sheet, &scene, None, origin(is_simulated));
+            let origin = origin(name, is_simulated);
+            let fresh = begin_session(CalibrationKind::Sheet, &scene, None, origin);
             let session = CalibrationSession {
-                arm_name: name.to_owned(),
                 read_mm: Some([1.0, 0.0]),
                 ..fresh.unwrap()
             };

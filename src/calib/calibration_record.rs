@@ -106,6 +106,12 @@ pub struct CalibrationOrigin {
     /// True if the values were not measured together on an arm: those that a file had before, or an import that lacks joints.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unmeasured: bool,
+    /// Name of the arm in the node file; empty without one, and in older files.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub arm_name: String,
+    /// True if the node had several arms of its model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub among_several: bool,
 }
 
 impl CalibrationOrigin {
@@ -121,19 +127,46 @@ impl CalibrationOrigin {
             (Some(false), Some(false)) if self.servos.is_empty() || arm.servos.is_empty() => {
                 Some(OriginMismatch::Unknown)
             }
-            (Some(false), Some(false)) => {
-                (self.servos != arm.servos).then_some(OriginMismatch::OtherServos)
+            (Some(false), Some(false)) if self.servos != arm.servos => {
+                Some(OriginMismatch::OtherServos)
             }
+            (Some(false), Some(false)) => self.name_mismatch(arm),
         }
+    }
+
+    /// Compares names where the node has several arms of the model: factory-new servos of two kits are alike.
+    fn name_mismatch(&self, arm: &Self) -> Option<OriginMismatch> {
+        let among_several = self.among_several || arm.among_several;
+        match among_several && self.arm_name != arm.arm_name {
+            false => None,
+            true if self.arm_name.is_empty() => Some(OriginMismatch::Unknown),
+            true => Some(OriginMismatch::OtherArm),
+        }
+    }
+
+    /// Returns whether touches on both are touches on one arm.
+    pub(super) fn is_same_arm(&self, other: &Self) -> bool {
+        let known = |origin: &Self| (origin.simulated, origin.servos.clone(), origin.unmeasured);
+        known(self) == known(other) && self.name_mismatch(other).is_none()
+    }
+
+    /// Returns the arm's name where the node had several of its model, which the name alone tells apart.
+    #[must_use]
+    pub fn name_among_several(&self) -> Option<&str> {
+        self.among_several.then_some(&*self.arm_name)
     }
 
     /// Describes the arm.
     #[must_use]
-    pub const fn describe(&self) -> &'static str {
-        match self.simulated {
+    pub fn describe(&self) -> String {
+        let arm = match self.simulated {
             Some(true) => "a simulated arm",
             Some(false) => "an arm at a port, with servos of its own",
             None => "an arm that no node file names",
+        };
+        match self.name_among_several() {
+            Some(name) => format!("arm `{name}`, {arm}"),
+            None => arm.to_owned(),
         }
     }
 }
@@ -151,6 +184,8 @@ pub enum OriginMismatch {
     Hardware,
     /// It was made on an arm with other servos, or with other settings of its servos.
     OtherServos,
+    /// It was made on another arm of the same model.
+    OtherArm,
 }
 
 /// Touches that are being collected, and their purpose.
@@ -164,9 +199,6 @@ pub struct CalibrationSession {
     pub pen: String,
     /// The arm.
     pub arm: String,
-    /// Name in the node file of the arm that measured by itself; empty for what a person touched, and on a node of one arm.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub arm_name: String,
     /// Name of the pose, ink cap or camera.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -245,10 +277,8 @@ impl CalibrationSession {
             CalibrationKind::Zeros | CalibrationKind::Play => format!("arm {}", self.arm),
             _ => format!("scene {}", self.scene),
         };
-        let by = match self.arm_name.as_str() {
-            "" => String::new(),
-            name => format!(" by arm {name}"),
-        };
+        let name = self.origin.name_among_several();
+        let by = name.map_or_else(String::new, |name| format!(" by arm {name}"));
         let method = self.method();
         format!("{} of {of} ({method}{by})", self.kind.word())
     }

@@ -130,7 +130,7 @@ fn lack_reason(
         None => true,
         Some(mismatch) => {
             if reason.is_empty() {
-                reason = mismatch_reason(record.number, mismatch);
+                reason = mismatch_reason(record, mismatch);
             }
             false
         }
@@ -138,12 +138,17 @@ fn lack_reason(
     (!is_calibrated).then_some(reason)
 }
 
-fn mismatch_reason(number: u64, mismatch: OriginMismatch) -> String {
+fn mismatch_reason(record: &CalibrationRecord, mismatch: OriginMismatch) -> String {
+    let number = record.number;
     let reason = match mismatch {
         OriginMismatch::Unknown => {
             return format!(
                 " (calibration {number} does not say which arm it was made on; where that was this one, with these servos, `steadyhand calibrate restore {number}` beside this node says so)"
             );
+        }
+        OriginMismatch::OtherArm => {
+            let other = &record.session.origin.arm_name;
+            return format!(" (calibration {number} was made on arm `{other}`)");
         }
         OriginMismatch::Unmeasured => "holds values that nobody measured on this arm",
         OriginMismatch::Practice => "was practice, on a simulated arm",

@@ -87,9 +87,9 @@ pub fn record(record: &CalibrationRecord) -> String {
 
 fn title(session: &CalibrationSession) -> String {
     let title = kind_title(session);
-    match session.arm_name.as_str() {
-        "" => title,
-        name => format!("{title} (arm `{name}`)"),
+    match session.origin.name_among_several() {
+        Some(name) => format!("{title} (arm `{name}`)"),
+        None => title,
     }
 }
 

@@ -151,12 +151,11 @@ fn propose_camera(
     Ok(proposal_reply(&session, &assessment))
 }
 
-/// Returns every attached arm of a file, by its name, with the origin of what is measured on it now.
-fn arms_of(node: &Node, file: &ArmFile) -> Vec<(String, CalibrationOrigin)> {
+/// Returns of every attached arm of a file the origin of what is measured on it now.
+fn arms_of(node: &Node, file: &ArmFile) -> Vec<CalibrationOrigin> {
     let arms = node.arms.iter();
     let arms = arms.filter(|arm| arm.motion.arm().file.name == file.name);
-    arms.map(|arm| (arm.name.clone(), tools::origin(node, arm)))
-        .collect()
+    arms.map(|arm| tools::origin(node, arm)).collect()
 }
 
 fn show_proposal(desk: &CalibrationDesk<'_>) -> Result<VerbReply, CalibrationDeskError> {

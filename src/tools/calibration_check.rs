@@ -105,9 +105,13 @@ pub fn origin(node: &Node, arm: &AttachedArm) -> CalibrationOrigin {
     let fingerprints = identity
         .iter()
         .map(|identity| (identity.servo.id.to_string(), identity.fingerprint()));
+    let model = &arm.motion.arm().file.name;
+    let of_model = node.file.arms.iter().filter(|arm| arm.model == *model);
     CalibrationOrigin {
         simulated: entry(node, arm).map(ArmEntry::is_simulated),
         servos: calib::servos_of(&fingerprints.collect()),
         unmeasured: false,
+        arm_name: arm.name.clone(),
+        among_several: of_model.count() > 1,
     }
 }

@@ -264,7 +264,6 @@ fn went_stale(test_node: &TestNode) {
         arm: scene.arm.file.name.clone(),
         name: String::new(),
         basis: "another tool".to_owned(),
-        arm_name: String::new(),
         probed: false,
         read_mm: None,
         seen: None,

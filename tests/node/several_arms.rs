@@ -202,6 +202,7 @@ fn what_an_arm_measured_is_accepted_for_that_arm() {
             shop.bench.path(&name)
         };
         let kept = std::fs::read_to_string(record(1)).unwrap();
+        has(&kept, &["arm_name = \"right\"\n"]);
         std::fs::write(record(1), kept.replace("simulated = false\n", "")).unwrap();
         let restore = ["calibrate", "restore", "1"];
         refused(shop.says(&restore), &["--arm: left, right"]);

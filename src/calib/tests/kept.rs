@@ -149,8 +149,7 @@ pub(super) fn hand(truth: &Scene, seed: u64) -> Hand<'_> {
 fn practice() -> CalibrationOrigin {
     CalibrationOrigin {
         simulated: Some(true),
-        servos: String::new(),
-        unmeasured: false,
+        ..CalibrationOrigin::default()
     }
 }
 
@@ -158,7 +157,7 @@ fn port_origin(servos: &str) -> CalibrationOrigin {
     CalibrationOrigin {
         simulated: Some(false),
         servos: servos.to_owned(),
-        unmeasured: false,
+        ..CalibrationOrigin::default()
     }
 }
 
@@ -178,7 +177,6 @@ pub(super) fn session(
         arm: scene.arm.file.name.clone(),
         basis: basis_of(kind, scene, &scene.pens[0].name).unwrap(),
         name: String::new(),
-        arm_name: String::new(),
         probed: false,
         read_mm: None,
         seen: None,
@@ -555,6 +553,71 @@ fn refuses_practice_other_servos_and_an_unknown_arm_as_calibration_of_an_arm_on_
     assert_eq!(missing(&history, &assumed, &practice()).len(), 3);
     let unknown = CalibrationOrigin::default();
     assert_eq!(missing(&history, &assumed, &unknown).len(), 3);
+}
+
+/// Factory-new servos of two kits are alike: one arm drew on what was measured on the other.
+#[test]
+fn an_arm_does_not_draw_on_what_was_measured_on_another_of_its_model() {
+    let assumed = scene();
+    let arm = |name: &str, among_several| CalibrationOrigin {
+        arm_name: name.to_owned(),
+        among_several,
+        ..port_origin("12345678")
+    };
+    let lacks = |made_on: &CalibrationOrigin, arm: &CalibrationOrigin| {
+        missing(&all_kinds(&assumed, 1, made_on), &assumed, arm).join("; ")
+    };
+    let (left, right) = (arm("left", true), arm("right", true));
+    assert_eq!(lacks(&left, &left), "");
+    assert_eq!(lacks(&arm("left", false), &left), "");
+    for made_on in [&left, &arm("left", false)] {
+        let lacking = lacks(made_on, &right);
+        assert!(
+            lacking.contains("calibration 1 was made on arm `left`"),
+            "{lacking}"
+        );
+    }
+    // The other arm is gone; and the only arm has another name by now.
+    assert!(lacks(&left, &arm("right", false)).contains("arm `left`"));
+    assert_eq!(lacks(&arm("arm", false), &arm("left", false)), "");
+    // Older ones have no name.
+    let unnamed = port_origin("12345678");
+    assert_eq!(lacks(&unnamed, &arm("left", false)), "");
+    let lacking = lacks(&unnamed, &right);
+    assert!(
+        lacking.contains("`steadyhand calibrate restore 3`"),
+        "{lacking}"
+    );
+}
+
+#[test]
+fn touches_on_two_arms_of_one_model_are_not_judged_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, library) = (
+        CalibrationStore::of_state(folder.path()),
+        SceneLibrary::new(None),
+    );
+    let desk = CalibrationDesk {
+        store: &store,
+        library: &library,
+        at_ms: 0,
+        arms: &|_| Vec::new(),
+    };
+    let assumed = scene();
+    let touch = |name: &str, among_several| {
+        let origin = CalibrationOrigin {
+            arm_name: name.to_owned(),
+            among_several,
+            ..port_origin("12345678")
+        };
+        let fresh = begin_session(CalibrationKind::Sheet, &assumed, None, origin).unwrap();
+        desk.add_touch(fresh, &HandTouch::default(), vec![0.0; assumed.arm.dof()])
+    };
+    touch("arm", false).unwrap();
+    touch("arm", true).unwrap();
+    let error = touch("right", true).unwrap_err().to_string();
+    assert!(error.contains("this is arm `right`"), "{error}");
+    assert_eq!(store.proposal().unwrap().unwrap().touches.len(), 2);
 }
 
 #[test]

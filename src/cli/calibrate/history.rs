@@ -35,7 +35,8 @@ impl CalibrationFolders {
     }
 
     /// Writes the values of a calibration again or, with `is_before`, the file's values from before it. One that says no arm belongs
-    /// to the named arm of its model from then on, or to the only one.
+    /// to the named arm of its model from then on, or to the only one; so does one without the name of an arm of this node, where its
+    /// model has several.
     pub(super) fn restore(
         self,
         number: u64,
@@ -49,17 +50,26 @@ impl CalibrationFolders {
         }
         let origin = &target.session.origin;
         let says_no_arm = origin.simulated.is_none() && !origin.unmeasured;
-        if !says_no_arm && arm.is_some() {
+        let lacks_name = arm.is_some() && self.lacks_name(&target.session);
+        if !says_no_arm && !lacks_name && arm.is_some() {
             bail!(
                 "calibration {number} is written for the arm on which it was made: leave --arm out; nothing was written"
             );
         }
-        if !says_no_arm {
+        if !says_no_arm && !lacks_name {
             return self.write_again(target, is_before, overridden);
         }
         let folders = self.only(&target.session.arm, arm)?;
         let model = folders.library.arm(&target.session.arm)?;
-        target.session.origin = folders.origin(&model.file);
+        let named = folders.origin(&model.file);
+        target.session.origin = match says_no_arm {
+            true => named,
+            false => CalibrationOrigin {
+                arm_name: named.arm_name,
+                among_several: named.among_several,
+                ..target.session.origin
+            },
+        };
         folders.write_again(target, is_before, overridden)
     }
 
@@ -140,7 +150,6 @@ fn state_before(record: CalibrationRecord) -> anyhow::Result<CalibrationRecord> 
         residuals_mm: Vec::new(),
         new: old.clone(),
         session: CalibrationSession {
-            arm_name: String::new(),
             probed: false,
             read_mm: None,
             seen: None,

@@ -88,9 +88,9 @@ impl CalibrationFolders {
     /// Returns whether a calibration on any arm of a file applies to every other.
     fn are_alike(&self, file: &ArmFile) -> bool {
         let arms = self.arms_of(file);
-        let known = self.known.iter().filter(|(_, model)| *model == file.name);
+        let known = self.names_of(&file.name);
         let first = self.origin(file);
-        let is_like_first = |(_, origin): &(_, CalibrationOrigin)| first.mismatch(origin).is_none();
+        let is_like_first = |origin: &CalibrationOrigin| first.mismatch(origin).is_none();
         arms.len() == known.count() && arms.iter().all(is_like_first)
     }
 
@@ -109,8 +109,7 @@ impl CalibrationFolders {
     /// # Errors
     /// There are several and none is named, or there are some and the named one is none of them.
     pub(super) fn only(mut self, model: &str, name: Option<&str>) -> anyhow::Result<Self> {
-        let names = self.known.iter().filter(|(_, other)| other == model);
-        let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = self.names_of(model).collect();
         let valid = names.join(", ");
         match name {
             None if names.len() > 1 => bail!(
@@ -126,6 +125,22 @@ impl CalibrationFolders {
             }
         }
         Ok(self)
+    }
+
+    /// Returns the names of every arm of a model.
+    fn names_of(&self, model: &str) -> impl Iterator<Item = &str> {
+        let arms = self.known.iter().filter(move |(_, other)| other == model);
+        arms.map(|(name, _)| name.as_str())
+    }
+
+    /// Returns whether a calibration was made on one of several arms of its model, and on none that has its name now.
+    pub(super) fn lacks_name(&self, session: &CalibrationSession) -> bool {
+        let origin = &session.origin;
+        let among_several = origin.among_several || self.names_of(&session.arm).count() > 1;
+        let has_name = self
+            .names_of(&session.arm)
+            .any(|name| name == origin.arm_name);
+        among_several && !has_name && !origin.unmeasured
     }
 
     /// Returns whether the node has several arms, so that answers say which one they are about.
@@ -147,16 +162,27 @@ impl CalibrationFolders {
     /// Returns the arm that is calibrated, where [`Self::only`] has left one: the running node's, or what the files know of it.
     pub(super) fn origin(&self, file: &ArmFile) -> CalibrationOrigin {
         let first = self.arms_of(file).into_iter().next();
-        first.map_or_else(|| origin_by_files(file, None), |(_, origin)| origin)
+        first.unwrap_or_else(|| self.origin_by_files(file, None))
     }
 
-    /// Returns every arm of a file, by its name, with its origin: the running node's, or what the files know of them.
-    fn arms_of(&self, file: &ArmFile) -> Vec<(String, CalibrationOrigin)> {
+    /// Returns the origin of every arm of a file: the running node's, or what the files know of them.
+    fn arms_of(&self, file: &ArmFile) -> Vec<CalibrationOrigin> {
         let measured = self.arms.iter().filter(|arm| arm.model == file.name);
-        let measured = measured.map(|arm| (arm.name.clone(), arm.origin.clone()));
+        let measured = measured.map(|arm| arm.origin.clone());
         let entries = self.entries.iter().filter(|entry| entry.model == file.name);
-        let entries = entries.map(|entry| (entry.name.clone(), origin_by_files(file, Some(entry))));
+        let entries = entries.map(|entry| self.origin_by_files(file, Some(entry)));
         measured.chain(entries).collect()
+    }
+
+    /// Returns what an arm's file and its entry in the node file say of it.
+    fn origin_by_files(&self, file: &ArmFile, entry: Option<&ArmEntry>) -> CalibrationOrigin {
+        CalibrationOrigin {
+            simulated: entry.map(ArmEntry::is_simulated),
+            servos: calib::servos(file),
+            unmeasured: false,
+            arm_name: entry.map_or_else(String::new, |entry| entry.name.clone()),
+            among_several: entry.is_some() && self.names_of(&file.name).count() > 1,
+        }
     }
 
     /// Fails if a running node measures with zeros that differ from the arm's file.
@@ -187,15 +213,6 @@ impl CalibrationFolders {
 
     pub(super) fn assess(&self, session: &CalibrationSession) -> anyhow::Result<TouchAssessment> {
         Ok(self.desk(|desk| desk.assess(session))?)
-    }
-}
-
-/// Returns what an arm's file and its entry in the node file say of it.
-fn origin_by_files(file: &ArmFile, entry: Option<&ArmEntry>) -> CalibrationOrigin {
-    CalibrationOrigin {
-        simulated: entry.map(ArmEntry::is_simulated),
-        servos: calib::servos(file),
-        unmeasured: false,
     }
 }
 

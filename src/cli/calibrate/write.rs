@@ -111,7 +111,6 @@ impl CalibrationFolders {
             arm: arm.name.clone(),
             name: String::new(),
             basis: String::new(),
-            arm_name: String::new(),
             probed: false,
             read_mm: None,
             seen: None,

@@ -117,7 +117,7 @@ pub(super) fn propose_observed(
 /// Claims the next proposal for an answer without any motion.
 fn claim_answer(ctx: &ToolContext<'_>, scene: &Scene) -> Result<ProposalClaim, Box<Reply>> {
     let store = CalibrationStore::of_state(&ctx.node.state);
-    let arm = name_among_several(ctx.node, ctx.arm()?);
+    let arm = &ctx.arm()?.name;
     let claim = store.claim("another `align` is being answered");
     let claim = claim.map_err(|error| refused("calibration", error))?;
     refuse_open_proposal(&store, scene, arm).map_err(|error| refused("calibration", error))?;
@@ -152,20 +152,8 @@ pub(super) fn session(
     scene: &Scene,
 ) -> Result<CalibrationSession, Box<Reply>> {
     let origin = calibration_check::origin(node, arm);
-    let session = calib::begin_session(CalibrationKind::Sheet, scene, None, origin)
-        .map_err(|error| Reply::failed(error.to_string()).boxed())?;
-    Ok(CalibrationSession {
-        arm_name: name_among_several(node, arm).to_owned(),
-        ..session
-    })
-}
-
-/// Returns the name by which a proposal says which arm measured it; empty where the node has one.
-fn name_among_several<'a>(node: &Node, arm: &'a AttachedArm) -> &'a str {
-    match node.has_several_arms() {
-        true => &arm.name,
-        false => "",
-    }
+    calib::begin_session(CalibrationKind::Sheet, scene, None, origin)
+        .map_err(|error| Reply::failed(error.to_string()).boxed())
 }
 
 /// Claims the next proposal for an arm before it moves; a measurement that is asked for meanwhile is told what it does.
@@ -176,7 +164,7 @@ pub(super) fn claim(ctx: &JobContext, scene: &Scene, does: &str) -> Result<Propo
     let store = CalibrationStore::of_state(&ctx.node.state);
     let (arm, scene_name) = (&ctx.arm.name, &scene.name);
     let claim = store.claim(&format!("arm {arm} {does} in scene {scene_name}"))?;
-    refuse_open_proposal(&store, scene, name_among_several(&ctx.node, &ctx.arm))?;
+    refuse_open_proposal(&store, scene, arm)?;
     Ok(claim)
 }
 
@@ -190,8 +178,8 @@ fn refuse_open_proposal(store: &CalibrationStore, scene: &Scene, arm: &str) -> R
         // An arm has one model of its play, whichever the scene.
         let is_automatic = session.ink.as_ref().is_some_and(|ink| !ink.is_by_hand());
         let is_play = session.kind == CalibrationKind::Play && session.arm == scene.arm.file.name;
-        // A proposal of an earlier version names no arm.
-        (session.arm_name.is_empty() || session.arm_name == arm)
+        let name = session.origin.name_among_several();
+        name.is_none_or(|name| name == arm)
             && ((is_of_scene && (measured || is_automatic)) || (is_play && is_automatic))
     };
     match store.proposal()?.filter(|session| !is_ours(session)) {
@@ -210,7 +198,7 @@ pub(super) fn keep(
     scene: &Scene,
 ) -> Result<TouchAssessment, Refusal> {
     let lock = store.lock()?;
-    refuse_open_proposal(store, scene, &session.arm_name)?;
+    refuse_open_proposal(store, scene, &session.origin.arm_name)?;
     let history = store.history()?;
     let mut newest_first = history.iter().rev();
     let last = newest_first.find(|record| record.session.is_of_same(session));
