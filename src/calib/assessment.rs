@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::calibration_record::{
     CalibrationChange, CalibrationKind, CalibrationRecord, CalibrationSession, FileValues,
-    TagObservation, TouchContact, TouchRole, basis, zeros_of,
+    TagObservation, TouchContact, TouchRole, basis, short_hash, zeros_of,
 };
 use super::edit_scene_file::{RADIUS_KEY, sign_key, zero_key};
 use super::sheet_frame::touched_axes;
@@ -127,6 +127,11 @@ pub enum AssessError {
         /// The file's.
         now: String,
     },
+    /// The sheet, or the arm's play and sag, are others than those that a cross, a pattern or joints at rest were measured with.
+    #[error(
+        "the sheet of scene {0}, or the play and sag of its arm, were calibrated or changed since this was measured, so it says nothing of them as they are now: `steadyhand calibrate discard`, then align, and read again"
+    )]
+    ChangedSince(String),
     /// The scene has nothing of that name.
     #[error("the scene has no `{0}`; it has {1}")]
     NoName(String, String),
@@ -157,6 +162,25 @@ pub fn basis_of(kind: CalibrationKind, scene: &Scene, pen: &str) -> Result<Strin
     ))
 }
 
+/// Returns a hash of what a cross or a pattern drawn now is drawn with, of eight hexadecimal digits: a reading of it is a difference
+/// from the sheet and its correction, and from play and sag.
+pub(super) fn drawn_on(scene: &Scene) -> String {
+    let sheet = values_of(&scene.surface, &scene.surface.flat());
+    let correction = ink_assessment::correction_now(scene);
+    let compensation = ink_assessment::compensation_now(&scene.arm);
+    short_hash(&format!("1 {sheet:?} {correction:?} {compensation:?}"))
+}
+
+/// Refuses a reading of a cross, a pattern or joints at rest that was measured with another sheet, play or sag than the files have.
+fn check_drawn_on(session: &CalibrationSession, scene: &Scene) -> Result<(), AssessError> {
+    let is_difference = session.read_mm.is_some() || session.ink.is_some();
+    let is_known = !session.drawn_on.is_empty();
+    match is_difference && is_known && session.drawn_on != drawn_on(scene) {
+        true => Err(AssessError::ChangedSince(scene.name.clone())),
+        false => Ok(()),
+    }
+}
+
 fn find_pen<'a>(scene: &'a Scene, name: &str) -> Result<&'a ScenePen, AssessError> {
     let found = scene.pens.iter().find(|pen| pen.name == name);
     found.ok_or_else(|| AssessError::NoPen {
@@ -182,6 +206,7 @@ pub fn assess(
     if session.basis != basis_of(session.kind, scene, &session.pen)? {
         return Err(AssessError::Changed("zeros or another tip"));
     }
+    check_drawn_on(session, scene)?;
     check_joints(session, scene)?;
     check_zeros(session, scene)?;
     if let Some(ink) = &session.ink {

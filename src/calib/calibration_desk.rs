@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::assessment::drawn_on;
 use super::calibration_record::{
     CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, TagObservation,
     TouchContact, TouchRole, check, servos, short_hash, zeros_of,
@@ -649,6 +650,7 @@ pub fn begin_session(
     let pen = pen.map(str::to_owned).or_else(first).unwrap_or_default();
     Ok(CalibrationSession {
         basis: basis_of(kind, scene, &pen)?,
+        drawn_on: drawn_on(scene),
         kind,
         scene: scene.name.clone(),
         pen,
@@ -701,10 +703,11 @@ mod tests {
         let desk = desk(&store, &library);
         let scene = library.scene("default", None).unwrap();
         let kind = CalibrationKind::Sheet;
-        let session = CalibrationSession {
+        let reading = |scene: &Scene| CalibrationSession {
             read_mm: Some([5.0, 0.0]),
-            ..begin_session(kind, &scene, None, simulated_origin(&scene.arm.file)).unwrap()
+            ..begin_session(kind, scene, None, simulated_origin(&scene.arm.file)).unwrap()
         };
+        let session = reading(&scene);
         store.propose(&session, &store.lock().unwrap()).unwrap();
         let accept = || {
             let session = desk.proposal()?;
@@ -745,6 +748,7 @@ mod tests {
             assert_eq!(store.history().unwrap().len(), 1);
         }
         // The same reading of another cross is another proposal.
+        let session = reading(&library.scene("default", None).unwrap());
         store.propose(&session, &store.lock().unwrap()).unwrap();
         assert_eq!(accept().unwrap().number, 2);
         assert_ne!(std::fs::read_to_string(&accepted.path).unwrap(), written);

@@ -204,6 +204,9 @@ pub struct CalibrationSession {
     pub name: String,
     /// Basis of the touches at the first of them: see [`basis`].
     pub basis: String,
+    /// The sheet, play and sag with which it began: see [`drawn_on`](super::assessment::drawn_on). Empty in older files.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub drawn_on: String,
     /// True if the arm probed for the sheet at its assumed place: such touches give its height and
     /// tilt, but not its origin.
     #[serde(default)]

@@ -11,6 +11,7 @@ mod by_hand;
 mod chance;
 mod inked;
 mod kept;
+mod later_changes;
 mod rolled;
 
 use std::f64::consts::TAU;

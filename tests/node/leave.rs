@@ -264,6 +264,7 @@ fn went_stale(test_node: &TestNode) {
         arm: scene.arm.file.name.clone(),
         name: String::new(),
         basis: "another tool".to_owned(),
+        drawn_on: String::new(),
         probed: false,
         read_mm: None,
         seen: None,

@@ -11,12 +11,12 @@ use base::units::JointVector;
 use kin::{IkGoal, ToolTip};
 use scene::{Scene, SceneLibrary};
 
-fn scene() -> Scene {
+pub(super) fn scene() -> Scene {
     Scene::clone(&*SceneLibrary::default().scene("default", None).unwrap())
 }
 
 /// Returns the scene with its sheet moved along itself and turned.
-fn with_sheet(scene: &Scene, right_mm: f64, up_mm: f64, turn_deg: f64) -> Scene {
+pub(super) fn with_sheet(scene: &Scene, right_mm: f64, up_mm: f64, turn_deg: f64) -> Scene {
     let turn = UnitQuaternion::from_euler_angles(0.0, 0.0, turn_deg.to_radians());
     let shift = Translation3::new(right_mm / 1e3, up_mm / 1e3, 0.0);
     let flat = scene.surface.flat() * Isometry3::from_parts(shift, turn);
@@ -67,7 +67,7 @@ pub(super) struct Hand<'a> {
 }
 
 impl Hand<'_> {
-    fn touch(&mut self, at: Point3<f64>, role: TouchRole) -> TouchContact {
+    pub(super) fn touch(&mut self, at: Point3<f64>, role: TouchRole) -> TouchContact {
         let pen = self.truth.pen(0).unwrap();
         let tip = ToolTip {
             point_m: pen.tip_m,
@@ -106,7 +106,7 @@ impl Hand<'_> {
     }
 
     /// Touches eight places, each three times in a row.
-    fn sheet(&mut self) -> Vec<TouchContact> {
+    pub(super) fn sheet(&mut self) -> Vec<TouchContact> {
         let places = [
             ([0.0, 0.0], TouchRole::Origin),
             ([100.0, 0.0], TouchRole::X),
@@ -146,14 +146,14 @@ pub(super) fn hand(truth: &Scene, seed: u64) -> Hand<'_> {
     }
 }
 
-fn practice() -> CalibrationOrigin {
+pub(super) fn practice() -> CalibrationOrigin {
     CalibrationOrigin {
         simulated: Some(true),
         ..CalibrationOrigin::default()
     }
 }
 
-fn port_origin(servos: &str) -> CalibrationOrigin {
+pub(super) fn port_origin(servos: &str) -> CalibrationOrigin {
     CalibrationOrigin {
         simulated: Some(false),
         servos: servos.to_owned(),
@@ -176,6 +176,7 @@ pub(super) fn session(
         pen: scene.pens[0].name.clone(),
         arm: scene.arm.file.name.clone(),
         basis: basis_of(kind, scene, &scene.pens[0].name).unwrap(),
+        drawn_on: String::new(),
         name: String::new(),
         probed: false,
         read_mm: None,
@@ -186,7 +187,7 @@ pub(super) fn session(
     }
 }
 
-fn record(
+pub(super) fn record(
     number: u64,
     session: CalibrationSession,
     assessed: &TouchAssessment,

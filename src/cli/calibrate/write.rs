@@ -111,6 +111,7 @@ impl CalibrationFolders {
             arm: arm.name.clone(),
             name: String::new(),
             basis: String::new(),
+            drawn_on: String::new(),
             probed: false,
             read_mm: None,
             seen: None,
