@@ -94,7 +94,42 @@ pub fn missing(
             "the sheet{reason}: `steadyhand teach sheet --scene {name}`"
         ));
     }
+    missing.extend(play_lack(history, scene, arm));
     missing
+}
+
+/// Returns the play and sag that the arm's file has from a calibration which does not apply to this arm, with the commands that mend it.
+fn play_lack(
+    history: &[CalibrationRecord],
+    scene: &Scene,
+    arm: &CalibrationOrigin,
+) -> Option<String> {
+    let is_some = |record: &CalibrationRecord| record.new.values().flatten().any(|deg| *deg != 0.0);
+    let in_force = || {
+        history.iter().rev().filter(|record| {
+            let session = &record.session;
+            session.kind == CalibrationKind::Play
+                && session.arm == scene.arm.file.name
+                && is_some(record)
+                && is_in_force(record, scene)
+        })
+    };
+    let mismatch = |record: &CalibrationRecord| record.session.origin.mismatch(arm);
+    if in_force().any(|record| mismatch(record).is_none()) {
+        return None;
+    }
+    let newest = in_force().next()?;
+    let (mismatch, number) = (mismatch(newest)?, newest.number);
+    let undo = match mismatch {
+        OriginMismatch::Unmeasured => String::new(),
+        _ => format!(", or `steadyhand calibrate restore {number} --before`"),
+    };
+    Some(format!(
+        "the play and sag of arm {}{}: `steadyhand calibrate play --scene {}`{undo}",
+        scene.arm.file.name,
+        mismatch_reason(newest, mismatch),
+        scene.name
+    ))
 }
 
 /// Returns why an object is not calibrated on this arm: the reason why its existing calibration does not count, empty

@@ -195,7 +195,9 @@ fn command_for_arm(command: &str, arm: ArmNames<'_>) -> String {
         let rest = command.strip_prefix(*verb);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
-    if command.contains(" --arm") || !OF_ONE_ARM.iter().any(begins_with) {
+    // What was before a calibration belongs to the arm of that calibration.
+    let names_its_arm = command.contains(" --arm") || command.ends_with(" --before");
+    if names_its_arm || !OF_ONE_ARM.iter().any(begins_with) {
         return command.to_owned();
     }
     match command.split_once(" --") {
@@ -247,6 +249,10 @@ mod tests {
             (
                 "`steadyhand calibrate restore 3`",
                 "`steadyhand calibrate restore 3 --arm right`",
+            ),
+            (
+                "`steadyhand calibrate restore 3 --before`",
+                "`steadyhand calibrate restore 3 --before`",
             ),
             (
                 "`steadyhand calibrate joints --arm koch`",

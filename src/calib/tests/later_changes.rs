@@ -1,6 +1,6 @@
 //! What was measured with one sheet, play or arm, and is used with another.
 
-use super::kept::{scene, with_sheet};
+use super::kept::{port_origin, practice, record, scene, session, with_sheet};
 use crate::*;
 
 /// A reading is a difference: accepted on another sheet it made values that nobody measured a good calibration.
@@ -32,4 +32,51 @@ fn refuses_a_reading_of_a_cross_that_was_drawn_on_another_sheet() {
         ..session
     };
     assess(&older, &restored, None).unwrap();
+}
+
+/// What practice, or other servos, gave the arm's file raised the pen of an arm at a port.
+#[test]
+fn play_of_another_arm_does_not_count() {
+    let mut worn = scene();
+    let compensation = toml::from_str(
+        "sag_deg_per_n_m = [0.0, 0.164, 0.1989, 0.0, 0.0]\nplay_deg = [0.0, 0.0, 0.0, 0.0, 0.0]",
+    );
+    std::sync::Arc::make_mut(&mut worn.arm).file.compensation = Some(compensation.unwrap());
+    let play = |number, origin: &CalibrationOrigin| {
+        let session = CalibrationSession {
+            origin: origin.clone(),
+            ..session(CalibrationKind::Play, &worn, Vec::new())
+        };
+        let new = [(
+            "sag_deg_per_n_m".to_owned(),
+            vec![0.0, 0.164, 0.1989, 0.0, 0.0],
+        )];
+        let assessed = TouchAssessment {
+            new: new.into(),
+            ..TouchAssessment::default()
+        };
+        record(number, session, &assessed)
+    };
+    let port = port_origin("12345678");
+    let lacks = |history: &[CalibrationRecord], scene: &scene::Scene| {
+        let lacks = missing(history, scene, &port);
+        lacks
+            .into_iter()
+            .find(|lack| lack.contains("the play and sag"))
+    };
+    let history = [play(8, &practice())];
+    let lack = lacks(&history, &worn).unwrap();
+    for part in [
+        "calibration 8 was practice",
+        "`steadyhand calibrate play --scene default`",
+        "`steadyhand calibrate restore 8 --before`",
+    ] {
+        assert!(lack.contains(part), "{lack}");
+    }
+    assert!(lacks(&[play(8, &port_origin("87654321"))], &worn).is_some());
+    assert_eq!(lacks(&[play(8, &port)], &worn), None);
+    // A file without it, or with values that a person wrote, does not rest on it.
+    assert_eq!(lacks(&history, &scene()), None);
+    let other = [play(7, &port), play(8, &practice())];
+    assert_eq!(lacks(&other, &worn), None);
 }
