@@ -688,6 +688,13 @@ impl<'a> AssessmentInput<'a> {
             let moved = (zero - turns * f64::from(servo.ticks_per_turn)).round();
             old.insert(zero_key(servo.id), vec![zero]);
             new.insert(zero_key(servo.id), vec![moved]);
+            let turns = f64::from(servo.sign) * (zero - moved) / f64::from(servo.ticks_per_turn);
+            let limits = arm.file.joints.get(joint);
+            let limits = limits.and_then(|file| shifted_limit(file, turns * std::f64::consts::TAU));
+            if let Some((key, [limit_rad, shifted_rad])) = limits {
+                old.insert(key.clone(), vec![limit_rad]);
+                new.insert(key, vec![shifted_rad]);
+            }
             let name = names.get(joint).map_or("", String::as_str);
             figures.push((format!("{name}_deg"), offset_rad.to_degrees()));
         }
@@ -828,6 +835,18 @@ pub(super) fn vector_value(key: &str, vector: &Vector3<f64>) -> FileValues {
 pub(super) fn vector(values: &FileValues, key: &str) -> Option<Vector3<f64>> {
     let components: [f64; 3] = values.get(key)?.as_slice().try_into().ok()?;
     Some(components.into())
+}
+
+/// Returns the key of the limit that a new zero moves inward, as it is and as it will be. The other one stays: a joint must not
+/// turn past the end that it was found to have, nor past what its file allows.
+fn shifted_limit(file: &JointFile, offset_rad: f64) -> Option<(String, [f64; 2])> {
+    let (key, limit_rad) = match offset_rad {
+        0.0 => return None,
+        inward if inward > 0.0 => ("lower_rad", file.lower_rad.get()),
+        _ => ("upper_rad", file.upper_rad.get()),
+    };
+    let shifted_rad = ((limit_rad + offset_rad) * 1e5).round() / 1e5;
+    Some((format!("{key} of {}", file.name), [limit_rad, shifted_rad]))
 }
 
 fn normal_of(record: &CalibrationRecord) -> Option<Vector3<f64>> {

@@ -13,6 +13,7 @@ mod inked;
 mod kept;
 mod later_changes;
 mod rolled;
+mod touched_zeros;
 
 use std::f64::consts::TAU;
 
