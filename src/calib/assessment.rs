@@ -434,11 +434,13 @@ impl<'a> AssessmentInput<'a> {
                 finding.report_bend(along, radius, chord_mm, &self.limits());
             }
         }
+        let new = frame_values(&frame.origin_m, &frame.x, &frame.y);
+        let (old, new) = self.touched_values(new);
         Ok(TouchAssessment {
             finding,
             change: self.sheet_change(&corners),
-            old: self.old_sheet(),
-            new: frame_values(&frame.origin_m, &frame.x, &frame.y),
+            old,
+            new,
             figures,
             points: self.residuals(|contact| {
                 let at = self.tip(contact);
@@ -502,12 +504,13 @@ impl<'a> AssessmentInput<'a> {
             ("scale_x", fit.scale[0]),
             ("scale_y", fit.scale[1]),
         ]));
+        let (old, new) = self.touched_values(values_of(&fit.surface, &flat));
         Ok(TouchAssessment {
             finding,
             change: self
                 .sheet_change(&corners.map(|(name, at)| (name, fit.surface.at(at).point_m))),
-            old: self.old_sheet(),
-            new: values_of(&fit.surface, &flat),
+            old,
+            new,
             figures,
             points: self.residuals(|contact| {
                 let at = self.tip(contact);
@@ -631,6 +634,19 @@ impl<'a> AssessmentInput<'a> {
     pub(super) fn old_sheet(&self) -> FileValues {
         let surface = &self.scene.surface;
         values_of(surface, &surface.flat())
+    }
+
+    /// Returns the old and the new values of a touched sheet. A correction that ink gave means nothing on another sheet than the one
+    /// before: touches of a new origin and new axes take it back.
+    fn touched_values(&self, mut new: FileValues) -> (FileValues, FileValues) {
+        let mut old = self.old_sheet();
+        let correction = ink_assessment::correction_now(self.scene);
+        if !self.session.probed && correction.values().flatten().any(|mm| *mm != 0.0) {
+            let none = |(key, mm): (&String, &Vec<f64>)| (key.clone(), vec![0.0; mm.len()]);
+            new.extend(correction.iter().map(none));
+            old.extend(correction);
+        }
+        (old, new)
     }
 
     pub(super) fn sheet_change(&self, new: &[(&str, Point3<f64>); 4]) -> CalibrationChange {

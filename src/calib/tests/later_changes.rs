@@ -1,6 +1,6 @@
 //! What was measured with one sheet, play or arm, and is used with another.
 
-use super::kept::{port_origin, practice, record, scene, session, with_sheet};
+use super::kept::{hand, port_origin, practice, record, scene, session, with_sheet};
 use crate::*;
 
 /// A reading is a difference: accepted on another sheet it made values that nobody measured a good calibration.
@@ -79,4 +79,31 @@ fn play_of_another_arm_does_not_count() {
     assert_eq!(lacks(&history, &scene()), None);
     let other = [play(7, &port), play(8, &practice())];
     assert_eq!(lacks(&other, &worn), None);
+}
+
+/// It stayed, unsaid, on a sheet whose touches had no error, and drew up to 2 mm beside it.
+#[test]
+fn a_sheet_that_is_touched_anew_has_no_correction_of_the_one_before() {
+    let mut corrected = scene();
+    let mut coefficients_mm = [[0.0; 6]; 2];
+    coefficients_mm[0][0] = 1.9;
+    let correction = scene::SheetCorrection::new(coefficients_mm, corrected.surface.size_mm());
+    corrected.correction = Some(correction.unwrap());
+    let mut session = session(
+        CalibrationKind::Sheet,
+        &corrected,
+        hand(&corrected, 22).sheet(),
+    );
+    let assessed = assess(&session, &corrected, None).unwrap();
+    assert_eq!(assessed.old["correction.x_mm"], coefficients_mm[0]);
+    assert_eq!(assessed.new["correction.x_mm"], [0.0; 6]);
+    assert_eq!(assessed.new["correction.y_mm"], [0.0; 6]);
+    // Probes leave origin and axes where they were.
+    session.probed = true;
+    let probed = assess(&session, &corrected, None).unwrap();
+    assert!(
+        !probed.new.contains_key("correction.x_mm"),
+        "{:?}",
+        probed.new
+    );
 }
