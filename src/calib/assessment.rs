@@ -722,6 +722,13 @@ impl<'a> AssessmentInput<'a> {
         });
         let limits = self.limits();
         let mut finding = judge_zeros(&fit, &limits, &names);
+        let is_known = |touch: &ZerosTouch| matches!(touch.target, TouchTarget::Known(_));
+        if fit.dropped.contains(&0) && !touches.iter().any(is_known) {
+            finding.usable(format!(
+                "the zero of {} shows in touches of a known place alone, for it turns all others with it: write `calibrator_m` into the scene, and touch that with `--of calibrator`",
+                arm.joint_name(0)
+            ));
+        }
         self.name_places(&mut finding, &limits, fit.outlier.as_ref(), None, |tip_m| {
             self.present_place_mm(tip_m)
         });

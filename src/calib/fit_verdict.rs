@@ -67,10 +67,13 @@ impl FitFinding {
         }
     }
 
-    /// Adds a reason for which the fit may not be accepted.
+    /// Adds a reason for which the fit may not be accepted. The first one comes before what makes a fit only usable: it is the next step.
     pub fn redo(&mut self, reason: String) {
+        match self.verdict {
+            FitVerdict::Redo => self.reasons.push(reason),
+            _ => self.reasons.insert(0, reason),
+        }
         self.verdict = FitVerdict::Redo;
-        self.reasons.push(reason);
     }
 
     /// Returns the verdict and the reasons, one on each line.

@@ -325,9 +325,8 @@ impl<'a> ZerosProblem<'a> {
         slopes.rows(0, touch_rows).into_owned()
     }
 
-    /// Returns the unknowns that the touches determine, and their condition.
-    fn observable(&self) -> Result<(Vec<usize>, f64), FitError> {
-        let mut kept: Vec<usize> = (0..self.unknowns).collect();
+    /// Returns those of some unknowns that the touches determine, and their condition.
+    fn observable(&self, mut kept: Vec<usize>) -> Result<(Vec<usize>, f64), FitError> {
         let start = DVector::zeros(self.unknowns);
         while !kept.is_empty() {
             let svd = self.jacobian(&start, &kept).svd(false, true);
@@ -349,14 +348,39 @@ impl<'a> ZerosProblem<'a> {
     }
 
     fn solve(&self) -> Result<ZerosFit, FitError> {
-        let (kept, condition) = self.observable()?;
-        let start = DVector::zeros(self.unknowns);
-        let solution = self.with_model(&kept, |model| fit::least_squares(model, start));
-        let (x, _) = solution.ok_or(FitError::Unobservable)?;
-        Ok(self.fit_result(&x, &kept, condition))
+        let mut candidates: Vec<usize> = (0..self.unknowns).collect();
+        loop {
+            let (mut kept, condition) = self.observable(candidates)?;
+            let start = DVector::zeros(self.unknowns);
+            let solution = self.with_model(&kept, |model| fit::least_squares(model, start));
+            let (x, _) = solution.ok_or(FitError::Unobservable)?;
+            let sigma = self.sigma(&x, &kept);
+            match self.unseen(&kept, &sigma) {
+                Some(place) => kept.remove(place),
+                None => return Ok(self.fit_result(&x, &kept, &sigma, condition)),
+            };
+            candidates = kept;
+        }
     }
 
-    fn fit_result(&self, x: &DVector<f64>, kept: &[usize], condition: f64) -> ZerosFit {
+    /// Returns the place of the least known joint, if the touches say less of its zero than is assumed without any: scatter alone
+    /// makes a joint look seen that turns everything touched with it.
+    fn unseen(&self, kept: &[usize], sigma: &[f64]) -> Option<usize> {
+        let joints = kept.iter().zip(sigma).enumerate();
+        let unseen = joints.filter(|(_, (unknown, sigma))| {
+            **unknown < self.chain.dof() && **sigma >= ZERO_PRIOR_RAD
+        });
+        let least_known = unseen.max_by(|(_, (_, a)), (_, (_, b))| a.total_cmp(b));
+        least_known.map(|(place, _)| place)
+    }
+
+    fn fit_result(
+        &self,
+        x: &DVector<f64>,
+        kept: &[usize],
+        sigma: &[f64],
+        condition: f64,
+    ) -> ZerosFit {
         let (offsets_rad, tip_m) = self.state(x);
         let norms = |x: &DVector<f64>| -> Vec<f64> {
             self.residuals(x).iter().map(Vector3::norm).collect()
@@ -369,7 +393,6 @@ impl<'a> ZerosProblem<'a> {
                 .collect()
         };
         let held_out = select(&residuals_m, false);
-        let sigma = self.sigma(x, kept);
         let sigma_of = |joint: usize| {
             let place = kept.iter().position(|unknown| *unknown == joint);
             place.map_or(f64::INFINITY, |place| sigma[place])

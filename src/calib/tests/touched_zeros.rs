@@ -51,3 +51,28 @@ fn a_zero_found_by_touches_moves_no_limit_outward() {
         "{text}"
     );
 }
+
+/// The pan, which turns all touched points with it, was told to be turned farther, and the next step was a remark.
+#[test]
+fn zeros_are_found_from_points_of_unknown_place_alone() {
+    let assessed = with_elbow_off();
+    let reasons = assessed.finding.reasons.join("; ");
+    check(&assessed.finding, &assessed.change, false).unwrap_or_else(|_| panic!("{reasons}"));
+    assert!(
+        reasons.contains("the zero of shoulder_pan shows in touches of a known place"),
+        "{reasons}"
+    );
+    assert_eq!(
+        assessed.new["zero_tick of servo 1"],
+        assessed.old["zero_tick of servo 1"]
+    );
+}
+
+#[test]
+fn the_next_step_is_the_first_reason_to_touch_again() {
+    let mut finding = FitFinding::good();
+    finding.usable("a remark".to_owned());
+    finding.redo("touch more".to_owned());
+    finding.redo("touch slower".to_owned());
+    assert_eq!(finding.reasons, ["touch more", "a remark", "touch slower"]);
+}
