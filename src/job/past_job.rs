@@ -7,6 +7,9 @@ use base::clock::calendar_ms;
 use base::wording::{count, millimetres};
 use scene::{DrawingPause, SheetStroke};
 
+/// State of a drawing that came to its end, but a joint did not follow while the tip drew.
+pub const DEVIATED: &str = "deviated";
+
 /// An arm of a node to its jobs: the arm on a port and the one that practice simulates under the same name are two.
 #[derive(Clone, Copy, Debug)]
 pub struct ArmKey<'a> {
@@ -79,7 +82,7 @@ pub struct PastJob {
     pub drawn: InkProgress,
     /// Length up to which line may be drawn; nothing beyond it is.
     pub released_mm: f64,
-    /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `stopped`, `refused` or `faulted`.
+    /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `deviated`, `stopped`, `refused` or `faulted`.
     pub state: String,
     /// Its outcome, in a sentence.
     pub message: String,
@@ -238,6 +241,7 @@ impl PastJob {
     pub fn state_text(&self) -> String {
         match self.state.as_str() {
             "reached" => "reached its end".to_owned(),
+            DEVIATED => "reached its end with a joint that had not followed".to_owned(),
             "faulted" => "ended in a fault".to_owned(),
             ended @ ("stopped" | "refused") => format!("was {ended}"),
             "waiting_for_pen" => "waits for a pen".to_owned(),
@@ -298,7 +302,7 @@ impl PastJob {
     /// Returns whether it has ended, with any outcome. Its time of end is not used: the calendar may have been at zero.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        let ends = ["reached", "stopped", "refused", "faulted"];
+        let ends = ["reached", DEVIATED, "stopped", "refused", "faulted"];
         self.interrupted || ends.contains(&self.state.as_str())
     }
 
@@ -403,10 +407,12 @@ impl PastJob {
         self.state == "reached" || self.is_all_drawn()
     }
 
-    /// Returns whether all of its design is on the sheet, however it ended after that.
+    /// Returns whether all of its design is on the sheet, however it ended after that. Where a joint did not follow, the ink is
+    /// not where the design has it, or not there.
     #[must_use]
     pub fn is_all_drawn(&self) -> bool {
         self.tool == "stroke"
+            && self.state != DEVIATED
             && !self.strokes.is_empty()
             && self.drawn.strokes == self.strokes.len()
     }

@@ -818,6 +818,28 @@ fn a_job_that_goes_on_is_no_longer_reported_as_held() {
 }
 
 #[test]
+fn a_drawing_that_a_joint_did_not_follow_is_over_but_not_on_its_sheet() {
+    let state = tempfile::tempdir().unwrap();
+    let (arm, jobs) = (TestArm::new(), JobStore::open(state.path(), KEEP).unwrap());
+    let end = |state: &str| {
+        let entry = jobs.begin(&accepted(&jobs)).unwrap();
+        entry.planned(&arm.plan, &arm.scene.rest_rad).unwrap();
+        entry.moving().unwrap();
+        let strokes = arm.plan.strokes.len();
+        entry.passed(InkProgress { mm: 60.0, strokes }).unwrap();
+        entry
+            .ended(state, "told", "{}", Some(TipPlace::Off))
+            .unwrap();
+        entry.past()
+    };
+    for (state, is_on_sheet) in [("reached", true), ("stopped", true), (DEVIATED, false)] {
+        let past = end(state);
+        assert!(past.is_over() && !past.is_unfinished(), "{state}");
+        assert_eq!(past.is_on_sheet(), is_on_sheet, "{state}");
+    }
+}
+
+#[test]
 fn a_pen_that_may_be_down_is_remembered_until_the_arm_has_moved_again() {
     let state = tempfile::tempdir().unwrap();
     let arm = TestArm::new();

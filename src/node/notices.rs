@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use base::clock::calendar_ms;
 use config::{NoticeKind, NoticesEntry};
+use job::DEVIATED;
 use mcp::http_client;
 use tools::{AttachedArm, Node, latch_text};
 
@@ -126,12 +127,16 @@ fn arm_causes(seat: &AttachedArm) -> Vec<NoticeCause> {
     let fault = seat.motion.snapshot().fault;
     let fault =
         fault.map(|fault| cause(None, NoticeKind::Fault, format!("{}: {fault}", seat.name)));
-    let done = seat.live_job().filter(|job| job.state == "reached");
-    let done = done.map(|job| {
+    let ended = seat.live_job().and_then(|job| {
+        let kind = match job.state {
+            "reached" => NoticeKind::Done,
+            DEVIATED => NoticeKind::Fault,
+            _ => return None,
+        };
         let text = format!("{} on {}: {}", job.id, seat.name, job.words);
-        cause(Some(job.id), NoticeKind::Done, text)
+        Some(cause(Some(job.id), kind, text))
     });
-    [latched, fault, done].into_iter().flatten().collect()
+    [latched, fault, ended].into_iter().flatten().collect()
 }
 
 async fn deliver(entry: NoticesEntry, mut receive: mpsc::Receiver<SentNotice>) {

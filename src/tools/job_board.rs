@@ -38,7 +38,7 @@ pub(super) struct JobCard {
     /// The drawing of a queue that it draws.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ticket: Option<String>,
-    /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `stopped`, `refused`, `faulted`.
+    /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `deviated`, `stopped`, `refused`, `faulted`.
     pub(super) state: &'static str,
     /// Strokes or points done: planned ones while they are planned, drawn ones from then on.
     pub(super) done: usize,

@@ -25,7 +25,7 @@ use base::lock::MutexExt as _;
 use base::units::{ArmMeasurement, JointVector};
 use base::wording::{millimetres, seconds};
 use call::{ArrivalStamp, Refusal, refusal};
-use job::{AcceptedJob, BYTES, InkProgress, JobJournal, JournalWriter, PastJob};
+use job::{AcceptedJob, BYTES, DEVIATED, InkProgress, JobJournal, JournalWriter, PastJob};
 use motion::{
     DrawingDeviation, MotionOutcome, MotionState, Snapshot, StopCounter, StopReport, VisitReading,
 };
@@ -78,6 +78,8 @@ pub(super) enum JobError {
     EndNotJournalled(String),
     /// The arm did what it was asked, but what it measured could not be kept as a proposal.
     NotKept(String),
+    /// A drawing was carried out, but a joint did not follow; this is the complete answer.
+    Deviated(Box<Reply>),
     /// A fault came on the way.
     Faulted(String),
     /// The arm came to rest, but another stop or fault was latched before the reset ended.
@@ -591,7 +593,7 @@ async fn run_job(ctx: JobContext, work: JobWork) {
     reply.set("job", card);
     // The journal, from which the rest is known, does not say what was drawn last.
     let knows_rest = reply.code() != Some(END_NOT_JOURNALLED);
-    let reply = if reply.is_error && state != "reached" && knows_rest {
+    let reply = if reply.is_error && !["reached", DEVIATED].contains(&state) && knows_rest {
         with_resume_hint(reply, &node, &arm, &entry.past())
     } else {
         reply
@@ -773,6 +775,7 @@ impl JobError {
             Self::Panic(error) => ("refused", *refused("internal_error", error)),
             Self::Refused(reason) => ("refused", *refused("refused", reason)),
             Self::Answered(reply) => ("refused", *reply),
+            Self::Deviated(reply) => (DEVIATED, *reply),
             Self::PenNotConfirmed(reason) => ("stopped", *refused("pen_not_confirmed", reason)),
             Self::PenNotMeasured(reason) => ("stopped", *refused("pen_not_measured", reason)),
             Self::Stopped(report, drawn, raised_mm) => {

@@ -330,6 +330,13 @@ pub(super) async fn draw(
         &done,
         (&planned.strokes, earlier_lines),
     );
+    if done
+        .deviation
+        .as_ref()
+        .is_some_and(DrawingDeviation::is_beyond_tolerance)
+    {
+        return Err(JobError::Deviated(reply.boxed()));
+    }
     let Some(rest) = drawing.rest else {
         return Ok(reply);
     };
@@ -376,7 +383,7 @@ fn drawn_reply(
         ("drawn.png", inked.as_deref()),
     ];
     let files = pictures::write(&ctx.node, &ctx.job.card().id, &pictures);
-    let mut reply = Reply::done(message(plan, done, deviation.as_ref()));
+    let mut reply = outcome(done, message(plan, done, deviation.as_ref()));
     add_facts(&mut reply, plan);
     add_stretch(&mut reply, scene, plan);
     if let Some(deviation) = deviation.as_ref().filter(|found| found.max_mm.is_finite()) {
@@ -395,6 +402,18 @@ fn drawn_reply(
     reply.set("files", files);
     reply.show(planned.into_iter().chain(inked));
     reply.hint("sense shows the drawing; reset parks the arm")
+}
+
+/// Begins the answer. A drawing that a joint did not follow is no success.
+fn outcome(done: &CompletedMotion, message: String) -> Reply {
+    let measured = done.deviation.as_ref();
+    match measured.filter(|measured| measured.is_beyond_tolerance()) {
+        None => Reply::done(message),
+        Some(measured) => Reply::failed(message).with("code", "did_not_follow").hint(&format!(
+            "look what {} presses against, or whether the sheet or its zero is elsewhere than the scene says; the same call draws all of it again",
+            measured.joint
+        )),
+    }
 }
 
 fn message(plan: &Plan, done: &CompletedMotion, deviation: Option<&InkDeviation>) -> String {
@@ -432,7 +451,7 @@ fn measured_text(measured: &DrawingDeviation) -> String {
     let off = format!("{:.2}°", measured.joint_rad.to_degrees());
     let allowed = format!("{:.1}°", measured.tolerance_rad.to_degrees());
     let tip = millimetres(measured.tip_mm, 1);
-    if measured.joint_rad > measured.tolerance_rad {
+    if measured.is_beyond_tolerance() {
         return format!(
             "; {} did not follow: it was measured {off} off while the pen drew ({allowed} is allowed), the tip {tip} off",
             measured.joint

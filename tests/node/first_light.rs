@@ -7,6 +7,7 @@
 )]
 
 use crate::support;
+use serde_json::Value;
 use support::{Bench, sloppy_arm};
 
 fn deviation_mm(bench: &Bench) -> (f64, f64) {
@@ -38,5 +39,49 @@ fn play_in_the_gears_shows_in_the_ink() {
     assert!(
         with.is_finite() && with > without,
         "{with} mm with play, {without} mm without"
+    );
+}
+
+/// An arm whose shoulder stands four degrees lower than its file says presses the pen into the table.
+#[test]
+fn a_drawing_that_a_joint_did_not_follow_is_no_success() {
+    let bench = Bench::at_test_rate();
+    std::fs::create_dir_all(bench.path("truth/arms")).unwrap();
+    let arm = include_str!("../../scenes/arms/so101.toml");
+    let wrong = arm.replace(
+        "id = 2, sign = 1, zero_tick = 2048",
+        "id = 2, sign = 1, zero_tick = 2002",
+    );
+    assert_ne!(arm, wrong);
+    std::fs::write(bench.path("truth/arms/so101.toml"), wrong).unwrap();
+    let truth = std::fs::read(bench.path("scenes/short.toml")).unwrap();
+    std::fs::write(bench.path("truth/short.toml"), truth).unwrap();
+    let node =
+        "[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = \"simulator\"\ntruth = \"truth\"\n";
+    std::fs::write(bench.path("node.toml"), node).unwrap();
+    let (config, state) = (bench.path("node.toml"), bench.path("state"));
+    let options = [
+        "--config",
+        config.to_str().unwrap(),
+        "--state",
+        state.to_str().unwrap(),
+    ];
+    let call = ["call", "--json", "stroke", r#"{"scene": "short"}"#];
+    let output = bench.run(&[&options[..], &call].concat());
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{result:#}");
+    assert_eq!(result["success"], false, "{result:#}");
+    assert_eq!(result["code"], "did_not_follow", "{result:#}");
+    assert_eq!(result["job"]["state"], "deviated", "{result:#}");
+    let message = result["message"].as_str().unwrap();
+    assert!(
+        message.contains("shoulder_lift did not follow"),
+        "{message}"
+    );
+    let jobs = bench.run(&[&options[..], &["jobs", "job-1"]].concat());
+    let jobs = String::from_utf8(jobs.stdout).unwrap();
+    assert!(
+        jobs.contains("deviated") && !jobs.contains("drawn whole"),
+        "{jobs}"
     );
 }
