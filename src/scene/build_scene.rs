@@ -80,6 +80,8 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     let fiducials = tags(file, surface.as_ref(), &mut problems);
     let pens = pens(file, &mut problems);
     let inks = keep_each(&file.inks, ink_of, &mut problems);
+    let calibrator_m = file.calibrator_m.map(|at_m| point("calibrator_m", at_m));
+    let calibrator_m = calibrator_m.and_then(|point_m| keep(point_m, &mut problems));
     let limits = keep(limits(&file.limits, &parts.arm), &mut problems);
     let heights = keep(heights(&file.heights), &mut problems);
     let [rest_rad, ready_rad, change_rad] = poses(file, &parts.arm, &mut problems);
@@ -127,7 +129,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         pens,
         holder: holder(file, change_rad.unwrap_or(rest_rad)),
         inks,
-        calibrator_m: file.calibrator_m.map(point),
+        calibrator_m,
         rest_rad,
         ready_rad,
         heights,
@@ -183,8 +185,21 @@ fn keep_each<F, T>(
     kept.collect()
 }
 
-fn point(coordinates: [Finite; 3]) -> Point3<f64> {
-    Point3::from(coordinates.map(Finite::get))
+/// Farthest coordinate of a scene: beyond any table that an arm works at.
+const COORDINATE_M_MAX: f64 = 10.0;
+
+/// Returns the point of these coordinates, which a file in millimetres would put far beyond the arm.
+fn point(what: &str, coordinates: [Finite; 3]) -> Result<Point3<f64>, SceneFault> {
+    let point_m = Point3::from(coordinates.map(Finite::get));
+    let is_near = point_m
+        .iter()
+        .all(|metres| metres.abs() <= COORDINATE_M_MAX);
+    let far = || SceneFault::TooFar {
+        what: what.to_owned(),
+        point_m,
+        max_m: COORDINATE_M_MAX,
+    };
+    is_near.then_some(point_m).ok_or_else(far)
 }
 
 fn tags(
@@ -233,7 +248,7 @@ fn pen_of(pen: &PenFile, file: &SceneFile) -> Result<ScenePen, SceneFault> {
     Ok(ScenePen {
         name: name.clone(),
         kind: pen.kind,
-        tip_m: point(pen.tip_m),
+        tip_m: point(&format!("pen `{name}`: tip_m"), pen.tip_m)?,
         axis,
         cone_rad: cone_deg.to_radians(),
         width_mm,
@@ -264,7 +279,7 @@ fn ink_of(ink: &InkFile) -> Result<InkCap, SceneFault> {
     let what = |field: &str| format!("ink `{}`: {field}", ink.name);
     Ok(InkCap {
         name: ink.name.clone(),
-        rim_m: point(ink.rim_m),
+        rim_m: point(&what("rim_m"), ink.rim_m)?,
         depth_m: within(&what("depth_mm"), ink.depth_mm, 0.5, 100.0)? / 1e3,
         dip_every_mm: within(&what("dip_every_mm"), ink.dip_every_mm, 1.0, 1e6)?,
         wait_s: within(&what("wait_s"), ink.wait_s, 0.0, 60.0)?,
@@ -348,7 +363,8 @@ fn default_workspace(arm: &ArmModel) -> AxisAlignedBox {
 const TOOL_M_MAX: f64 = 0.3;
 
 fn corners(what: &str, min: [Finite; 3], max: [Finite; 3]) -> Result<AxisAlignedBox, SceneFault> {
-    let (min_m, max_m) = (point(min), point(max));
+    let min_m = point(&format!("{what}: min_m"), min)?;
+    let max_m = point(&format!("{what}: max_m"), max)?;
     if min_m.iter().zip(max_m.iter()).all(|(low, high)| low < high) {
         Ok(AxisAlignedBox { min_m, max_m })
     } else {
@@ -585,6 +601,37 @@ pub(super) fn choose_pen(
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_in_millimetres_are_refused_by_their_keys() {
+        let metres = |text: &str| -> [Finite; 3] {
+            let file: toml::Table = toml::from_str(&format!("at = {text}")).unwrap();
+            file.get("at").unwrap().clone().try_into().unwrap()
+        };
+        let near = metres("[-0.3, -0.3, -0.003]");
+        let box_in_mm = corners("limits.workspace", metres("[-300, -300, -3]"), near);
+        let box_far_up = corners("keep-out `lamp`", near, metres("[0.15, 0.2, 300]"));
+        let tip = point("pen `ink`: tip_m", metres("[0, -38.6, -10.4]"));
+        for (refused, key) in [
+            (
+                box_in_mm.map(|_| ()),
+                "limits.workspace: min_m is [-300, -300, -3]",
+            ),
+            (
+                box_far_up.map(|_| ()),
+                "keep-out `lamp`: max_m is [0.15, 0.2, 300]",
+            ),
+            (tip.map(|_| ()), "pen `ink`: tip_m is [0, -38.6, -10.4]"),
+        ] {
+            let message = refused.unwrap_err().to_string();
+            assert!(message.starts_with(key), "{message}");
+            assert!(
+                message.ends_with("from -10 to 10: lengths are in metres"),
+                "{message}"
+            );
+        }
+        assert!(corners("limits.workspace", near, metres("[0.3, 0.3, 0.3]")).is_ok());
+    }
 
     #[test]
     fn a_hop_is_at_least_half_a_millimetre_high_and_no_higher_than_travel() {

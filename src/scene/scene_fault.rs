@@ -66,6 +66,18 @@ pub enum SceneFault {
         /// Upper corner of the workspace.
         max_m: [f64; 3],
     },
+    /// A point is farther away than anything at an arm's table.
+    #[error(
+        "{what} is [{}, {}, {}]; each must be from -{max_m} to {max_m}: lengths are in metres", point_m.x, point_m.y, point_m.z
+    )]
+    TooFar {
+        /// Its key.
+        what: String,
+        /// The point.
+        point_m: Point3<f64>,
+        /// Largest possible coordinate.
+        max_m: f64,
+    },
     /// The corners of a box are the wrong way round.
     #[error("{what}: min_m {min_m} must be below max_m {max_m} along each axis")]
     Corners {
