@@ -17,12 +17,14 @@ mod arm_fault;
 mod gear_wear;
 mod gravity_load;
 mod joint_compensation;
+mod shipped_arms;
 pub mod urdf;
 
 pub use arm_fault::ArmFault;
 pub use gear_wear::GearWear;
 pub use gravity_load::{CarriedMass, GravityLoad};
 pub use joint_compensation::{CompensationFile, GearModel, JointCompensation};
+pub use shipped_arms::{SHIPPED_ARMS, arm_of_ids, ids_beside};
 
 /// An arm as its file describes it.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]

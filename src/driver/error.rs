@@ -33,6 +33,16 @@ pub enum DriverError {
         /// The baud rate of the requests.
         baud: u32,
     },
+    /// The servos that reply are those of another shipped arm.
+    #[error(
+        "another arm is connected: the ids that answer are those of arm `{other}`, and this is arm `{arm}`; connect the right one, or name the right one in the node file. A servo of your own is named in the arm's file"
+    )]
+    OtherArm {
+        /// The arm with these ids.
+        other: &'static str,
+        /// The arm that is to be attached.
+        arm: String,
+    },
     /// Several consecutive readings that no movement explains.
     #[error(
         "{servo} jumped from {from_ticks} to {to_ticks} ticks, more than the {bound_ticks} that its speed allows, three times in a row: check its cable, and for a second servo with the same id"

@@ -73,6 +73,34 @@ mod tests {
     }
 
     #[test]
+    fn the_ids_of_every_shipped_arm_are_known() {
+        let library = crate::SceneLibrary::new(None);
+        let arms = library.arms().into_iter();
+        let arms = arms.map(|name| library.arm(&name).unwrap().file.clone());
+        let on_a_bus = arms.filter(|file| {
+            file.family != arm::ServoFamily::Firmware && file.simulation.wear.is_none()
+        });
+        let mut in_files: Vec<_> = on_a_bus
+            .map(|file| {
+                let turning = file.joints.iter().flat_map(|joint| &joint.servos);
+                let turning = turning.map(|servo| servo.id);
+                let mut ids: Vec<u8> = turning
+                    .chain(file.held.iter().map(|held| held.id))
+                    .collect();
+                ids.sort_unstable();
+                (file.name, format!("{:?}", file.family), ids)
+            })
+            .collect();
+        let known = arm::SHIPPED_ARMS.into_iter();
+        let known = known
+            .map(|(name, family, ids)| (name.to_owned(), format!("{family:?}"), ids.collect()));
+        let mut known: Vec<_> = known.collect();
+        in_files.sort();
+        known.sort();
+        assert_eq!(in_files, known);
+    }
+
+    #[test]
     fn every_file_of_the_scenes_folder_is_in_the_binary() {
         let mut on_disk = Vec::new();
         collect_files(

@@ -15,7 +15,11 @@ impl<D: Dialect> ServoDriver<D> {
         link: &mut dyn ByteLink,
     ) -> Result<AttachReport, DriverError> {
         self.reset();
-        let latency = self.ping_all(link).await?;
+        let (latency, missing) = self.ping_all(link).await?;
+        if missing.len() == self.ids.len() {
+            self.check_strangers(link, &[]).await?;
+        }
+        self.check_missing(&missing, RETRIES_MAX + 1)?;
         let mut servos = Vec::with_capacity(self.ids.len());
         for index in 0..self.ids.len() {
             servos.push(self.identify(link, index).await?);
@@ -23,6 +27,7 @@ impl<D: Dialect> ServoDriver<D> {
         self.check_firmware(&servos)?;
         identity::check(&self.arm, &servos)?;
         self.bus.learn_latency(latency);
+        let strangers = self.check_strangers(link, &self.ids.clone()).await?;
         let delays = servos.iter().map(|servo| servo.return_delay);
         self.bus.return_delay = delays.fold(Duration::ZERO, Duration::max);
         let readings = self.first_readings(link).await?;
@@ -33,6 +38,7 @@ impl<D: Dialect> ServoDriver<D> {
         }
         let mut warnings = self.range_warnings(&servos);
         warnings.extend(delay_warnings(&servos));
+        warnings.extend(strangers);
         for (index, (servo, reading)) in servos.iter_mut().zip(&readings).enumerate() {
             servo.error_bits = reading.error;
             if let Some(fault) = self.reading_fault(index, reading) {
@@ -65,8 +71,11 @@ impl<D: Dialect> ServoDriver<D> {
         }
     }
 
-    /// Pings every servo and returns the slowest round trip.
-    async fn ping_all(&mut self, link: &mut dyn ByteLink) -> Result<Duration, DriverError> {
+    /// Pings every servo and returns the slowest round trip, and the indices of those that did not reply.
+    async fn ping_all(
+        &mut self,
+        link: &mut dyn ByteLink,
+    ) -> Result<(Duration, Vec<usize>), DriverError> {
         let mut latency = Duration::ZERO;
         let mut missing = Vec::new();
         for index in 0..self.ids.len() {
@@ -75,8 +84,47 @@ impl<D: Dialect> ServoDriver<D> {
                 None => missing.push(index),
             }
         }
-        self.check_missing(&missing, RETRIES_MAX + 1)?;
-        Ok(latency)
+        Ok((latency, missing))
+    }
+
+    /// Pings the ids of other arms of the family, once each. Refuses the arm if those that answer and its `own` are
+    /// all the servos of another one; otherwise returns a warning of the others.
+    async fn check_strangers(
+        &mut self,
+        link: &mut dyn ByteLink,
+        own: &[u8],
+    ) -> Result<Option<String>, DriverError> {
+        let mut strangers = Vec::new();
+        for id in arm::ids_beside(self.arm.family, &self.ids) {
+            if self.ping_once(link, id).await? {
+                strangers.push(id);
+            }
+        }
+        if strangers.is_empty() {
+            return Ok(None);
+        }
+        let name = &self.arm.name;
+        let there = [own, &strangers].concat();
+        if let Some(other) = arm::arm_of_ids(self.arm.family, &there).filter(|arm| arm != name) {
+            return Err(DriverError::OtherArm {
+                other,
+                arm: name.clone(),
+            });
+        }
+        let ids: Vec<String> = strangers.iter().map(u8::to_string).collect();
+        Ok(Some(format!(
+            "id {} answers, and arm `{name}` has no such servo: look whether another arm is connected; take it off the bus, or name it in the arm's file",
+            ids.join(", ")
+        )))
+    }
+
+    async fn ping_once(&mut self, link: &mut dyn ByteLink, id: u8) -> Result<bool, DriverError> {
+        let ping = ServoRequest::Ping(id);
+        let replies = self
+            .bus
+            .request::<D>(link, Vec::new(), ping, NO_DEADLINE)
+            .await?;
+        Ok(matches!(replies.first(), Some(Some(_))))
     }
 
     pub(super) async fn ping(
@@ -87,12 +135,7 @@ impl<D: Dialect> ServoDriver<D> {
         let id = self.map.name(index).id;
         for _ in 0..=RETRIES_MAX {
             let began = self.bus.clock.now();
-            let ping = ServoRequest::Ping(id);
-            let replies = self
-                .bus
-                .request::<D>(link, Vec::new(), ping, NO_DEADLINE)
-                .await?;
-            if matches!(replies.first(), Some(Some(_))) {
+            if self.ping_once(link, id).await? {
                 return Ok(Some(self.bus.received_at.since(began)));
             }
         }

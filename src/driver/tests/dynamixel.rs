@@ -31,6 +31,51 @@ async fn an_arm_is_attached_energised_and_follows_a_wave() {
     assert_eq!(bench.sim.kept_writes(), 0);
 }
 
+/// What attaching the first arm comes to where the second one is connected, some of whose servos are silent.
+async fn attach_other(
+    arm: &str,
+    connected: &str,
+    silent: &[u8],
+) -> Result<AttachReport, DriverError> {
+    let mut bench = Bench::new(connected);
+    let silent = silent.iter().copied().map(SimulatedFault::Silence);
+    silent.for_each(|fault| bench.sim.break_it(fault));
+    bench.driver = ArmDriver::new(&arm_file(arm), &bench.clock);
+    bench.driver.attach(&mut bench.link).await
+}
+
+#[tokio::test]
+async fn another_arm_of_the_family_is_refused_by_its_ids() {
+    for (arm, connected) in [
+        ("koch", "widowx250s"),
+        ("koch", "vx300"),
+        ("koch", "openmanipulator-x"),
+        ("vx300", "widowx250s"),
+        ("openmanipulator-x", "koch"),
+    ] {
+        let error = attach_other(arm, connected, &[]).await.unwrap_err();
+        let DriverError::OtherArm { other, .. } = &error else {
+            panic!("{arm} where {connected} is connected: {error}");
+        };
+        assert_eq!(*other, connected);
+    }
+    // A cable may be loose as well.
+    let error = attach_other("widowx250s", "koch", &[]).await.unwrap_err();
+    assert!(matches!(error, DriverError::NoReply { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_servo_that_may_be_of_another_arm_is_a_warning() {
+    let attached = attach_other("koch", "widowx250s", &[8, 9]).await.unwrap();
+    let [warning] = attached.warnings.as_slice() else {
+        panic!("{:?}", attached.warnings);
+    };
+    assert!(
+        warning.starts_with("id 7 answers, and arm `koch` has no such servo"),
+        "{warning}"
+    );
+}
+
 #[tokio::test]
 async fn the_watchdog_stops_an_arm_whose_host_has_died() {
     let mut bench = Bench::energised("widowx250s").await;
