@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::bus::opener;
 use super::{ExitStatus, NodeOptions, terminal_output};
-use arm::{ArmModel, ServoFamily};
+use arm::{ArmModel, SHIPPED_ARMS, ServoFamily};
 use base::clock::NodeClock;
 use config::{ArmEntry, NodeFile, SIMULATOR_PORT};
 use node::open;
@@ -279,8 +279,14 @@ async fn examine(
 pub(super) fn expected(arm: &Arc<ArmModel>) -> Option<ExpectedServos> {
     let turning = arm.servos().map(|(_, servo)| servo.id);
     let held = arm.file.held.iter().map(|held| held.id);
+    let (name, family) = (arm.file.name.as_str(), arm.file.family);
+    let others = SHIPPED_ARMS.into_iter();
+    let others = others.filter(|(other, of, _)| *of == family && *other != name);
     Some(ExpectedServos {
-        arm: arm.file.name.clone(),
+        others: others
+            .map(|(other, _, ids)| (other.to_owned(), ids.collect()))
+            .collect(),
+        arm: name.to_owned(),
         protocol: driver::diagnose::servo_protocol(arm.file.family)?,
         baud: arm.file.baud,
         ids: turning.chain(held).collect(),

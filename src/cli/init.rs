@@ -140,6 +140,7 @@ fn choose_arm(
 ) -> anyhow::Result<String> {
     if let Some(model) = &args.arm {
         library.arm(model)?;
+        check_named(library, model, port, found)?;
         return Ok(model.clone());
     }
     if port == SIMULATOR_PORT {
@@ -163,6 +164,27 @@ fn choose_arm(
             several.join(", ")
         ),
     }
+}
+
+/// Refuses a named arm where the servos that answer are those of others.
+fn check_named(
+    library: &SceneLibrary,
+    model: &str,
+    port: &str,
+    found: &[FoundServo],
+) -> anyhow::Result<()> {
+    let fits = fitting_arms(library, found);
+    let is_other = count_strangers(library, model, found) != Some(0)
+        && fits
+            .iter()
+            .any(|name| count_strangers(library, name, found) == Some(0));
+    ensure!(
+        !is_other,
+        "the servos at {port} are those of {}, not of {model}: say --arm {}, or connect the right arm; --no-scan writes the file all the same",
+        fits.join(" or "),
+        fits.first().map_or(model, String::as_str)
+    );
+    Ok(())
 }
 
 /// Returns the arms all of whose servos answered and that leave the fewest other servos unexplained.

@@ -89,6 +89,8 @@ pub struct ExpectedServos {
     pub baud: u32,
     /// Their ids.
     pub ids: Vec<u8>,
+    /// Other arms of this protocol that may be connected instead, and their ids.
+    pub others: Vec<(String, Vec<u8>)>,
 }
 
 /// The result of a diagnosis.
@@ -266,25 +268,44 @@ impl BusDiagnosis {
         let missing: Vec<u8> = expected.ids.iter().copied().filter(is_missing).collect();
         let is_extra = |id: &u8| !expected.ids.contains(id);
         let extra: Vec<u8> = found.iter().copied().filter(is_extra).collect();
-        let arm = &expected.arm;
-        match (join_ids(&extra), join_ids(&missing)) {
-            (None, None) => {}
-            (None, Some(missing)) => self.add(
+        let (cause, what, fix) = match (join_ids(&extra), join_ids(&missing)) {
+            (None, None) => return,
+            (None, Some(missing)) => (
                 DiagnosisCause::MissingServo,
                 format!("no answer from id {missing}"),
-                "check the cable from the servo before it, and its id: `steadyhand bus scan PORT`",
+                "check the cable from the servo before it, and its id: `steadyhand bus scan PORT`"
+                    .to_owned(),
             ),
-            (Some(extra), Some(missing)) => self.add(
+            (Some(extra_ids), Some(missing_ids)) => (
                 DiagnosisCause::MissingServo,
-                format!("id {extra} answers, id {missing} does not"),
-                format!("a servo may have the wrong id: `steadyhand bus configure PORT --id {extra} --new-id {missing}`, one servo at a time; otherwise check the cable from the servo before it"),
+                format!("id {extra_ids} answers, id {missing_ids} does not"),
+                wrong_id_fix(&extra, &missing),
             ),
-            (Some(extra), None) => self.add(
+            (Some(extra), None) => (
                 DiagnosisCause::UnexpectedServo,
-                format!("id {extra} answers, and arm `{arm}` has no such servo"),
-                "take it off the bus, or name it in the arm's file",
+                format!(
+                    "id {extra} answers, and arm `{}` has no such servo",
+                    expected.arm
+                ),
+                "take it off the bus, or name it in the arm's file".to_owned(),
             ),
-        }
+        };
+        let has_these =
+            |ids: &[u8]| ids.len() == found.len() && ids.iter().all(|id| found.contains(id));
+        let other = expected.others.iter().find(|(_, ids)| has_these(ids));
+        let fix = match other.map(|(other, _)| other) {
+            // The cable to the last servos is loose more often.
+            Some(other) if extra.is_empty() => {
+                format!(
+                    "{fix}; or arm `{other}` is connected, which has exactly the ids that answer"
+                )
+            }
+            Some(other) => format!(
+                "the ids that answer are those of arm `{other}`: {RIGHT_ARM}; otherwise {fix}"
+            ),
+            None => fix,
+        };
+        self.add(cause, what, fix);
     }
 
     /// Adds what the servos report of themselves.
@@ -298,6 +319,17 @@ impl BusDiagnosis {
                 );
             }
         }
+    }
+}
+
+/// Returns the fix for servos that answer where others should. Only one servo that takes the place of one other surely
+/// has the wrong id.
+fn wrong_id_fix(extra: &[u8], missing: &[u8]) -> String {
+    match (extra, missing) {
+        ([extra], [missing]) => format!(
+            "a servo may have the wrong id: `steadyhand bus configure PORT --id {extra} --new-id {missing}`; or check the cable from the servo before it"
+        ),
+        _ => "check which arm is connected, then the cable from the servo before the first that is missing; a servo with the wrong id is given another by `steadyhand bus configure PORT --id N --new-id M`, one servo on the cable at a time".to_owned(),
     }
 }
 

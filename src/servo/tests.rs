@@ -130,6 +130,7 @@ fn so101() -> ExpectedServos {
         protocol: ServoProtocol::FeetechSts,
         baud: 1_000_000,
         ids: (1..=6).collect(),
+        others: Vec::new(),
     }
 }
 
@@ -266,6 +267,13 @@ async fn a_servo_with_an_unexpected_id_is_named_with_the_missing_one() {
     assert_eq!(finding.cause, DiagnosisCause::MissingServo);
     assert_eq!(finding.what, "id 5 answers, id 9 does not");
     assert!(finding.fix.contains("--id 5 --new-id 9"), "{finding:?}");
+    let several = ExpectedServos {
+        ids: vec![1, 2, 3, 4, 9, 10],
+        ..so101()
+    };
+    let finding = bench.diagnose(Some(&several)).await.findings.remove(0);
+    assert_eq!(finding.what, "id 5, 6 answers, id 9, 10 does not");
+    assert!(finding.fix.contains("--id N --new-id M"), "{finding:?}");
     let fewer = ExpectedServos {
         ids: (1..=5).collect(),
         ..so101()
@@ -276,6 +284,32 @@ async fn a_servo_with_an_unexpected_id_is_named_with_the_missing_one() {
         finding.what,
         "id 6 answers, and arm `so101` has no such servo"
     );
+}
+
+#[tokio::test]
+async fn another_arm_of_the_family_is_named_before_any_servo_is_set_otherwise() {
+    let bench = Bench::new("so101");
+    for (ids, named) in [
+        (
+            11..=15,
+            "the ids that answer are those of arm `so101`: connect the right arm",
+        ),
+        (
+            1..=4,
+            "the ids that answer are those of arm `so101`: connect the right arm",
+        ),
+        (1..=9, "check the cable from the servo before it"),
+    ] {
+        let other = ExpectedServos {
+            arm: "other".to_owned(),
+            ids: ids.collect(),
+            others: vec![("so101".to_owned(), (1..=6).collect())],
+            ..so101()
+        };
+        let finding = bench.diagnose(Some(&other)).await.findings.remove(0);
+        assert!(finding.fix.starts_with(named), "{finding:?}");
+        assert!(finding.fix.contains("arm `so101`"), "{finding:?}");
+    }
 }
 
 #[tokio::test]

@@ -146,6 +146,17 @@ fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
             checked.status.success() && stdout.contains("desk"),
             "{stdout}"
         );
+        // An arm that is not the one whose servos answer is not written without a word.
+        let (_koch, koch) = bench.sim(&["--unpaced", "--arm", "koch"]);
+        let other = bench.path("other.toml").display().to_string();
+        let init = ["init", "--name", "desk", "--out", &other, "--port", &koch];
+        let refused = bench.run(&[&init[..], &["--arm", "openmanipulator-x"]].concat());
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success(), "{stderr}");
+        assert!(
+            stderr.contains("are those of koch, not of openmanipulator-x"),
+            "{stderr}"
+        );
         // What a person has written is not written over.
         let again = bench.run(&["init", "--port", "simulator", "--out", &out]);
         let stderr = String::from_utf8(again.stderr).unwrap();

@@ -143,6 +143,17 @@ fn another_family() {
 }
 
 #[test]
+fn another_arm_of_the_family() {
+    unless_starved(|| {
+        let (what, fix) = Patient::new("openmanipulator-x").suffers("missing_servo", "koch");
+        assert!(what.starts_with("id 11, 12, 13, 14, 15 answers"), "{what}");
+        let named =
+            "the ids that answer are those of arm `openmanipulator-x`: connect the right arm";
+        assert!(fix.starts_with(named), "{fix}");
+    });
+}
+
+#[test]
 fn a_controller_where_servos_are_expected() {
     unless_starved(|| {
         let (what, fix) = Patient::new("custom").suffers("wrong_family", "so101");
