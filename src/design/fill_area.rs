@@ -41,7 +41,7 @@ pub(crate) const SPACING_MIN_MM: f64 = 0.05;
 const WORK_MAX: usize = 400_000_000;
 
 /// A point this near an edge is on it: usvg's `f32` is no more precise on a page of a metre.
-const EDGE_MM: f64 = 1e-3;
+pub(crate) const EDGE_MM: f64 = 1e-3;
 
 /// Work units of one fill line; this bounds the number of lines.
 const LINE_WORK: usize = 2_000;
@@ -101,13 +101,13 @@ impl FilledArea {
     }
 
     /// Returns the distance to the nearest edge.
-    fn distance_mm(&self, from: Point) -> f64 {
+    pub(crate) fn distance_mm(&self, from: Point) -> f64 {
         let distances = self.edges.iter().map(|edge| distance_to_piece(from, *edge));
         distances.fold(f64::INFINITY, f64::min)
     }
 
     /// Returns the crossings of a segment with edges, as fractions of its length between 0 and 1.
-    fn cuts(&self, from: Point, to: Point) -> Vec<f64> {
+    pub(crate) fn cuts(&self, from: Point, to: Point) -> Vec<f64> {
         let segment = [to[0] - from[0], to[1] - from[1]];
         let crossing = |[a, b]: &[Point; 2]| {
             let edge = [b[0] - a[0], b[1] - a[1]];

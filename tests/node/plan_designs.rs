@@ -443,6 +443,19 @@ fn strokes_of_some_pens_are_drawn_alone() {
     );
 }
 
+/// The outlines were judged and fitted without what the clip path makes of them.
+#[test]
+fn a_shape_that_a_clip_path_cuts_out_is_drawn_fitted_and_filled() {
+    let bench = Bench::new();
+    let disc = r##"<svg xmlns="http://www.w3.org/2000/svg" width="60mm" height="60mm" viewBox="0 0 60 60"><clipPath id="c"><circle cx="30" cy="30" r="15"/></clipPath><rect x="5" y="5" width="50" height="50" clip-path="url(#c)"/></svg>"##;
+    let (code, plan) = planned(&bench, "disc.svg", disc, &[]);
+    assert_eq!(code, Some(0), "{plan:#}");
+    near(&plan, "pen_down_mm", std::f64::consts::TAU * 15.0, 1.0);
+    let (code, plan) = planned(&bench, "disc.svg", disc, &["--fill", "hatch", "--fit"]);
+    assert_eq!(code, Some(0), "{plan:#}");
+    assert!(figure(&plan, "pen_down_mm") > 1000.0, "{plan:#}");
+}
+
 #[test]
 fn white_lines_are_left_out_where_no_pen_is_white() {
     let bench = Bench::new();

@@ -8,6 +8,7 @@ mod cascade;
 mod clip_paths;
 mod css;
 mod css_limits;
+mod cut_edges;
 mod expansion_limits;
 mod grammar;
 mod layers;

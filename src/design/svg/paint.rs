@@ -13,7 +13,7 @@ use super::super::fill_area::{AreaFill, FilledArea, InsideRule, WorkBudget, clip
 use super::super::{DesignCaps, DesignError, DesignStroke, dash, flatten};
 use super::layers::{self, SvgLayer};
 use super::unsupported::FlaggedElements;
-use super::{MM_PER_PX, clip_paths, text_to_paths};
+use super::{MM_PER_PX, clip_paths, cut_edges, text_to_paths};
 
 /// Areas in this colour without an outline are paper, and lines for all pens but white ones.
 const PAPER: [u8; 3] = [255, 255, 255];
@@ -167,20 +167,28 @@ impl<'p> SvgPainter<'p> {
             self.strokes.points_left(),
         )
         .ok_or_else(|| self.strokes.too_many_points(&template.source))?;
-        let fill = look.fill.filter(|_| self.fill != AreaFill::Outline);
+        let is_area_used = self.fill != AreaFill::Outline || !self.clips.is_empty();
+        let fill = look.fill.filter(|_| is_area_used);
         let area = fill.map(|(_, rule)| FilledArea::new(&outlines, rule));
+        let points_left = self.strokes.points_left();
         for points in outlines {
             self.push_dashed(points, look.line, &template)?;
         }
         let (Some(area), Some((colour, _))) = (area, fill) else {
             return Ok(());
         };
-        let lines = area.lines(self.fill, &mut self.work);
         let template = DesignStroke {
             colour,
             is_paper_coloured: false,
             ..template
         };
+        if look.line.is_none() || self.strokes.points_left() == points_left {
+            let edges = cut_edges::find(&area, &self.clips, &mut self.work);
+            for edge in edges.ok_or_else(|| too_much_work(&template))? {
+                self.push(edge, &template)?;
+            }
+        }
+        let lines = area.lines(self.fill, &mut self.work);
         for line in lines.ok_or_else(|| too_much_work(&template))? {
             self.clip(line, &template)?;
         }

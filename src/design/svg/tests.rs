@@ -410,6 +410,57 @@ fn a_frame_on_the_edges_of_a_clip_is_complete() {
     assert_eq!(read(dot).unwrap().strokes.len(), 1);
 }
 
+/// The edge of an area is its clip's where that cuts it: once, without seams, and never along a line
+/// that its author drew.
+#[test]
+fn an_area_ends_where_its_clip_cuts_it() {
+    let circle = r##"<clipPath id="c"><circle cx="30" cy="30" r="10"/></clipPath>"##;
+    let abutting = r##"<clipPath id="c"><rect x="20" y="20" width="10" height="20"/><rect x="30" y="20" width="10" height="20"/></clipPath>"##;
+    let ring = r##"<clipPath id="c"><path clip-rule="evenodd" d="M0 0h90v90h-90zM20 20h10v10h-10z"/></clipPath>"##;
+    let large = r##"<rect x="5" y="5" width="50" height="50" clip-path="url(#c)"/>"##;
+    let round = std::f64::consts::TAU * 10.0;
+    for (clip, body, length_mm) in [
+        (circle, large.to_owned(), round),
+        (
+            circle,
+            large.replace("<rect", r#"<rect stroke="red""#),
+            round,
+        ),
+        (
+            circle,
+            large.replace(r#"width="50""#, r#"width="25""#),
+            round / 2.0 + 20.0,
+        ),
+        (
+            circle,
+            format!(r##"<g clip-path="url(#c)">{large}</g>"##),
+            round,
+        ),
+        (
+            circle,
+            r##"<circle cx="30" cy="30" r="10" clip-path="url(#c)"/>"##.to_owned(),
+            round,
+        ),
+        (abutting, large.to_owned(), 80.0),
+        (ring, large.to_owned(), 240.0),
+        (
+            abutting,
+            r##"<rect x="5" y="22" width="50" height="5" stroke="red" clip-path="url(#c)"/>"##
+                .to_owned(),
+            40.0,
+        ),
+    ] {
+        let design = read(&format!("{clip}{body}")).unwrap();
+        let length: f64 = design.strokes.iter().map(DesignStroke::length_mm).sum();
+        assert!(
+            (length - length_mm).abs() < 0.1,
+            "{clip}{body}: {length} for {length_mm}"
+        );
+    }
+    let elsewhere = large.replace(r#"x="5""#, r#"x="45""#);
+    assert!(read(&format!("{circle}{elsewhere}")).is_err());
+}
+
 fn filled(fill: AreaFill) -> ReadOptions {
     ReadOptions {
         fill,
