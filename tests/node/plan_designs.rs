@@ -443,6 +443,20 @@ fn strokes_of_some_pens_are_drawn_alone() {
     );
 }
 
+#[test]
+fn the_tools_of_gcode_are_pens() {
+    let bench = Bench::new();
+    let file = bench.path("tools.gcode");
+    let two = "M5\nT1\nG0 X0 Y0\nM3\nG1 X40\nM5\nT2\nG0 X0 Y20\nM3\nG1 X40\nM5\n";
+    std::fs::write(&file, two).unwrap();
+    let file = file.to_str().unwrap();
+    let (design, size) = (["--design", file], ["--size", "40mm"]);
+    let planned = text(&bench.run(&[&["plan", "two_pens"], &design[..], &size].concat()));
+    assert!(planned.contains("2 pens"), "{planned}");
+    let refused = text(&bench.run(&[&["plan"], &design[..], &size].concat()));
+    assert!(refused.contains("it asks for pen 2"), "{refused}");
+}
+
 /// The outlines were judged and fitted without what the clip path makes of them.
 #[test]
 fn a_shape_that_a_clip_path_cuts_out_is_drawn_fitted_and_filled() {

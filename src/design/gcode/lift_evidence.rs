@@ -60,6 +60,8 @@ pub(super) struct LiftEvidence {
     tool_has_cut: bool,
     /// A different level at which it cuts, and its line.
     other_tool: Option<(ToolLevel, usize)>,
+    /// A person changes the tools, at M6.
+    pub(super) has_tool_changes: bool,
 }
 
 /// Agreement of Z and the tool on the cuts for which the pen is down.
@@ -104,6 +106,7 @@ impl LiftEvidence {
         let mut evidence = Self::default();
         machine::run(text, |movement| {
             evidence.record_tool(movement);
+            evidence.has_tool_changes |= movement.changes_tool;
             if movement.is_height_known {
                 evidence.record_height(movement);
             }

@@ -7,7 +7,7 @@ use base::plane::{Point, distance};
 use super::super::DesignError;
 use super::gcode_words::{GcodeWord, split_words, text_lines};
 use super::tool_switch::{ToolLevel, ToolSwitch};
-use super::{invalid, undrawable};
+use super::{invalid, tool_pens, undrawable};
 
 /// An arc whose two radii differ by more than this and by more than a hundredth of its radius is a
 /// mistake.
@@ -55,8 +55,12 @@ pub(super) struct GcodeMove {
     /// True once a Z is given; before that, and at the machine's own zero, the tool's height is
     /// unknown.
     pub(super) is_height_known: bool,
+    /// The number of the last T; `None` before any.
+    pub(super) tool_number: Option<u16>,
     /// The machine stops here for its operator or for another tool: M0, M1, M6.
     pub(super) pauses: bool,
+    /// A person puts in another tool here: M6.
+    pub(super) changes_tool: bool,
 }
 
 impl GcodeMove {
@@ -92,6 +96,7 @@ struct GcodeMachine {
     is_lost: [bool; 3],
     mode: Option<GcodeMode>,
     tool: ToolSwitch,
+    tool_number: Option<u16>,
 }
 
 /// Commands in the words of one line.
@@ -109,6 +114,8 @@ struct GcodeLine {
     in_machine_coordinates: bool,
     sets_position: bool,
     pauses: bool,
+    /// M6.
+    changes_tool: bool,
     /// M280 and M300: S is a servo's angle, and P its number or a time.
     is_servo: bool,
     /// P, H and K, which have a meaning only with certain other words.
@@ -130,6 +137,7 @@ pub(super) fn run(
         is_lost: [false; 3],
         mode: None,
         tool: ToolSwitch::default(),
+        tool_number: None,
     };
     for (index, text) in text_lines(text).enumerate() {
         let number = index + 1;
@@ -187,7 +195,8 @@ impl GcodeMachine {
         match word.letter {
             'G' => return self.apply_g_word(word, line),
             'M' => return self.apply_m_word(word, line),
-            'F' | 'N' | 'T' => {}
+            'T' => self.tool_number = Some(tool_number(word, line.number)?),
+            'F' | 'N' => {}
             'O' if words.len() == 1 => {}
             'P' | 'H' | 'K' => line.params.push(word),
             _ => return Err(unknown_word(line.number, word)),
@@ -227,7 +236,8 @@ impl GcodeMachine {
                 line.is_servo = true;
                 self.tool.switch_on(false);
             }
-            Some(0 | 10 | 60) => line.pauses = true,
+            Some(0 | 10) => line.pauses = true,
+            Some(60) => (line.pauses, line.changes_tool) = (true, true),
             Some(20 | 300) => line.is_end = true,
             // Coolant and air; motors on and off; an extruder's mode; waiting for moves to finish.
             Some(70 | 80 | 90 | 170 | 180 | 820 | 830 | 840 | 4000) => {}
@@ -260,7 +270,9 @@ impl GcodeMachine {
             to: self.position_mm,
             tool: self.tool.level(motion == GcodeMotion::Rapid),
             is_height_known: self.is_height_known,
+            tool_number: self.tool_number,
             pauses: line.pauses,
+            changes_tool: line.changes_tool,
         })
     }
 
@@ -425,6 +437,18 @@ fn set_mode(line: &mut GcodeLine, mode: GcodeMode, word: GcodeWord) -> Result<()
     }
     line.motion = Some(mode);
     Ok(())
+}
+
+/// Returns the number of a T word.
+fn tool_number(word: GcodeWord, line: usize) -> Result<u16, DesignError> {
+    let is_number = word.value.fract() == 0.0 && (0.0..=f64::from(u16::MAX)).contains(&word.value);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a whole number between 0 and u16::MAX"
+    )]
+    let number = is_number.then_some(word.value as u16);
+    number.ok_or_else(|| invalid(line, format!("T{}", word.value), tool_pens::ACCEPTED))
 }
 
 fn unknown_word(line: usize, word: GcodeWord) -> DesignError {

@@ -1,6 +1,6 @@
 //! Reads G-code as strokes: G0 to G3 in millimetres or inches, absolute or relative. The pen is
 //! lifted by Z, by M3 and M5, or by G0 itself as DrawingBotV3 writes it, whichever changes between
-//! cuts.
+//! cuts. T names the pen.
 //!
 //! Unknown words are refused by name and line: a plotter must not guess.
 
@@ -9,6 +9,7 @@ mod lift_evidence;
 mod machine;
 mod pen_lift;
 mod pen_sets;
+mod tool_pens;
 mod tool_switch;
 
 use base::plane::Point;
@@ -20,6 +21,7 @@ use machine::{GcodeMotion, GcodeMove};
 use pen_lift::LiftRule;
 use pen_sets::PenNumbering;
 pub use pen_sets::set_of;
+use tool_pens::ToolPens;
 
 const EMPTY: &str = "G1, G2 or G3 draw while the pen is down";
 
@@ -27,29 +29,36 @@ const EMPTY: &str = "G1, G2 or G3 draw while the pen is down";
 pub(super) fn read(files: &[(&str, &str)], caps: &DesignCaps) -> Result<Design, DesignError> {
     let mut strokes = StrokeCollector::new(caps);
     let pens = PenNumbering::of(files.iter().map(|(name, _)| *name));
+    let mut notes = Vec::new();
     for (name, text) in files {
         let pen = pens.pen_of(name);
         if files.len() > 1 {
             let prefix = format!("{name} ");
-            read_file(text, pen, prefix, &mut strokes).map_err(|error| error.in_file(name))?;
+            let note = read_file(text, pen, prefix, &mut strokes);
+            let note = note.map_err(|error| error.in_file(name))?;
+            notes.extend(note.map(|note| format!("{name} {note}")));
         } else {
-            read_file(text, pen, String::new(), &mut strokes)?;
+            notes.extend(read_file(text, pen, String::new(), &mut strokes)?);
         }
     }
     let mut design = strokes.on_page_around_origin(EMPTY)?;
+    design.notes.extend(notes);
     design.notes.extend(pens.note());
     Ok(design)
 }
 
+/// Adds the strokes of a file, and returns a note about their pens.
 fn read_file(
     text: &str,
     pen: Option<u16>,
     prefix: String,
     strokes: &mut StrokeCollector<'_>,
-) -> Result<(), DesignError> {
+) -> Result<Option<String>, DesignError> {
+    let evidence = LiftEvidence::of(text)?;
     let mut plotter = GcodePlotter {
-        lift: LiftEvidence::of(text)?.judge(text)?,
-        pen,
+        lift: evidence.judge(text)?,
+        pens: ToolPens::new(pen, evidence.has_tool_changes),
+        tool_number: None,
         prefix,
         strokes,
         path: Vec::new(),
@@ -59,7 +68,8 @@ fn read_file(
         pauses: false,
     };
     machine::run(text, |movement| plotter.apply_move(movement))?;
-    plotter.finish()
+    plotter.finish()?;
+    Ok(plotter.pens.note)
 }
 
 /// Returns the name of a line for messages.
@@ -79,7 +89,8 @@ fn undrawable(line: usize, found: impl Into<String>, fix: impl Into<String>) -> 
 
 struct GcodePlotter<'a, 'c> {
     lift: LiftRule,
-    pen: Option<u16>,
+    pens: ToolPens,
+    tool_number: Option<u16>,
     /// Comes before the line number if there are several files.
     prefix: String,
     strokes: &'a mut StrokeCollector<'c>,
@@ -96,9 +107,15 @@ impl GcodePlotter<'_, '_> {
     fn apply_move(&mut self, movement: &GcodeMove) -> Result<(), DesignError> {
         let draws = self.lift.draws(movement, self.was_down)?;
         let is_down = self.lift.is_down(movement, self.was_down);
+        let changes_tool = movement.tool_number != self.tool_number;
+        if changes_tool {
+            self.finish()?;
+            self.tool_number = movement.tool_number;
+        }
         if draws {
             self.draw(movement)?;
         }
+        let is_interrupted = movement.pauses || changes_tool;
         if !is_down || movement.pauses {
             self.finish()?;
             self.pauses |= movement.pauses && self.has_drawn;
@@ -107,7 +124,7 @@ impl GcodePlotter<'_, '_> {
             self.was_down = false;
             return Ok(());
         }
-        if self.path.is_empty() && !movement.pauses {
+        if self.path.is_empty() && !is_interrupted {
             // The pen came down here, and may go up again without moving: a dot.
             self.start(movement.to, movement.line);
         }
@@ -144,7 +161,7 @@ impl GcodePlotter<'_, '_> {
             return Ok(());
         }
         let template = DesignStroke {
-            pen: self.pen,
+            pen: self.pens.pen_of(self.tool_number, self.from_line)?,
             pause_before: std::mem::take(&mut self.pauses),
             source: format!("{}{}", self.prefix, line_name(self.from_line)),
             ..DesignStroke::default()

@@ -149,9 +149,46 @@ fn the_file_name_gives_the_pen() {
     }
 }
 
+/// Reads the pens of a file's strokes, and its notes.
+fn pens(name: &str, text: &str) -> (Vec<Option<u16>>, Vec<String>) {
+    let design = load(name, text.as_bytes(), &DesignCaps::default()).unwrap();
+    let pens = design.strokes.iter().map(|stroke| stroke.pen);
+    (pens.collect(), design.notes)
+}
+
+#[test]
+fn a_tool_is_a_pen_unless_a_person_puts_it_in() {
+    let two = "T1\nG0 Z5\nG0 X0 Y0\nG1 Z0\nG1 X9\nT2\nG0 Z5\nG0 X0 Y9\nG1 Z0\nG1 X9\nT0\nG0 Z5";
+    let none: Vec<String> = Vec::new();
+    assert_eq!(pens("a.nc", two), (vec![Some(1), Some(2)], none.clone()));
+    let while_down = "G0 X0 Y0\nT1 G1 X9\nT2 G1 X9 Y9";
+    assert_eq!(
+        pens("a.nc", while_down),
+        (vec![Some(1), Some(2)], none.clone())
+    );
+    let (found, notes) = pens("a.nc", &two.replace("T2", "T2 M6"));
+    assert_eq!(found, [None, None]);
+    assert!(
+        notes[0].starts_with("line 9: T2 is drawn with the same pen: "),
+        "{notes:?}"
+    );
+    let (found, notes) = pens("a_pen3_red.nc", two);
+    assert_eq!(found, [Some(3), Some(3)]);
+    assert!(
+        notes[0].starts_with("line 9: T2 is drawn with pen 3 as well"),
+        "{notes:?}"
+    );
+    assert_eq!(pens("a.nc", "T102 M6\nG0 X0 Y0\nG1 X9"), (vec![None], none));
+}
+
 #[test]
 fn refuses_by_name_and_line() {
     for (text, message) in [
+        (
+            "T0\nG1 X1",
+            "line 2: found a line with T0; accepted: T1 for the first pen",
+        ),
+        ("T1.5\nG1 X1", "line 1: found T1.5; accepted: T1 for"),
         (
             "G1 X1\nG5 X3 Y4",
             "line 2: G5 cannot be drawn: supported are G0",
