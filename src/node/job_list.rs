@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::open;
 use super::operator_verb::VerbReply;
 use base::calendar;
 use base::wording::{cut, millimetres, seconds};
@@ -78,9 +79,18 @@ fn pretty_json(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
+/// Said in place of this process's own folder, in which nothing is kept before a node runs.
+const NO_JOBS_OF_ITS_OWN: &str = "no node runs here, and this command has no jobs of its own: start the node whose jobs are meant, or name it with --config FILE or --state DIR";
+
+/// Returns whether a folder is the one that a node for practice in this process would have.
+fn is_own_unmade(state: &Path) -> bool {
+    !state.is_dir() && open::own_temporary().is_ok_and(|own| state.starts_with(own))
+}
+
 /// Explains why a job cannot be read.
 pub fn describe_unread(state: &Path, id: &str, error: &JournalError) -> String {
     match error {
+        _ if is_own_unmade(state) => NO_JOBS_OF_ITS_OWN.to_owned(),
         JournalError::File { error: cause, .. } if cause.kind() != io::ErrorKind::NotFound => {
             format!("{id} cannot be read: {error}")
         }
@@ -108,6 +118,7 @@ fn list_reply(
                 ),
             });
         }
+        Err(_) if is_own_unmade(state) => return VerbReply::failed(NO_JOBS_OF_ITS_OWN.to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return VerbReply::failed(format!(
                 "there is no folder {folder}: no node has kept jobs there; --state DIR or --config FILE names a node's"

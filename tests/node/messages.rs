@@ -176,6 +176,18 @@ fn replay_finds_the_jobs_that_jobs_lists() {
     );
 }
 
+/// They named a temporary folder of their own process, another one each time.
+#[test]
+fn commands_without_a_node_and_without_jobs_say_so() {
+    let bench = Bench::new();
+    for args in [&["jobs"][..], &["jobs", "job-1"], &["replay", "job-1"]] {
+        let output = bench.run(args);
+        assert_eq!(output.status.code(), Some(1));
+        let asked = "no node runs here, and this command has no jobs of its own";
+        check(&output_text(&output), &[asked, "--state DIR"], &["/state"]);
+    }
+}
+
 fn draw(bench: &Bench, served: &Served) {
     let args = ["call", "stroke", r#"{"scene":"short"}"#, "--node"];
     let drawn = bench.run(&[&args[..], &[&served.host()]].concat());
