@@ -85,7 +85,7 @@ impl Node {
             words: past.message.clone(),
             is_over: past.is_over(),
             pen: None,
-            result: serde_json::Map::new(),
+            result: serde_json::from_str(&past.figures).unwrap_or_default(),
             state: past.state,
         })
     }

@@ -188,6 +188,18 @@ fn commands_without_a_node_and_without_jobs_say_so() {
     }
 }
 
+/// A job that another one followed had no result, so that a `draw` did not say how its rest is drawn.
+#[test]
+fn a_followed_job_keeps_its_result_when_another_follows_it() {
+    let bench = Bench::at_test_rate();
+    let served = bench.serve(&["--state", &bench.state()]);
+    draw(&bench, &served);
+    let reset = bench.run(&["call", "reset", "{}", "--node", &served.url]);
+    assert!(reset.status.success(), "{}", output_text(&reset));
+    let watched = output_text(&bench.run(&["watch", "job-1", "--json"]));
+    check(&watched, &["\"stroke_count\"", "\"success\": true"], &[]);
+}
+
 fn draw(bench: &Bench, served: &Served) {
     let args = ["call", "stroke", r#"{"scene":"short"}"#, "--node"];
     let drawn = bench.run(&[&args[..], &[&served.host()]].concat());
