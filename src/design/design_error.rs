@@ -62,7 +62,10 @@ pub enum DesignError {
         fix: String,
     },
     /// A point that is not finite or absurdly far away.
-    #[error("{at}: a point lies at {x}, {y} mm; coordinates may reach ±{max_mm} mm")]
+    #[error(
+        "{at}: a point lies at {}, {} mm; coordinates may reach ±{max_mm} mm",
+        number(*x), number(*y)
+    )]
     FarAway {
         /// The stroke.
         at: String,
@@ -119,6 +122,17 @@ pub(crate) fn quoted(text: &str) -> String {
     let cut: String = text.chars().take(QUOTED_MAX).collect();
     let dots = if cut.len() < text.len() { "…" } else { "" };
     format!("`{}{dots}`", cut.escape_debug())
+}
+
+/// Largest number that messages write out: others would fill a screen with digits.
+const WRITTEN_OUT_MAX: f64 = 1e9;
+
+/// Writes a number of a file in a message.
+pub(crate) fn number(value: f64) -> String {
+    match value.abs() > WRITTEN_OUT_MAX {
+        true => format!("{value:e}"),
+        false => value.to_string(),
+    }
 }
 
 impl DesignError {

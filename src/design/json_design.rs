@@ -5,7 +5,7 @@ use base::plane::Point;
 use serde::Deserialize;
 
 use super::collect_strokes::StrokeCollector;
-use super::design_error::quoted;
+use super::design_error::{number, quoted};
 use super::{Design, DesignCaps, DesignError, DesignStroke, PENS_FROM_1};
 
 const EMPTY: &str = "give at least one stroke with a point";
@@ -107,9 +107,18 @@ fn reword(message: &str) -> String {
     let message = (message.rsplit_once(" at line ")).map_or(message, |(message, _)| message);
     let message = message.strip_prefix("invalid type: ").unwrap_or(message);
     let message = message.strip_prefix("invalid value: ").unwrap_or(message);
-    PHRASES.iter().fold(message.to_owned(), |text, (old, new)| {
-        text.replace(old, new)
-    })
+    let message = match (
+        message.strip_prefix("expected "),
+        message.strip_prefix("EOF while parsing "),
+    ) {
+        (Some("value" | "ident"), _) => "something other than a value".to_owned(),
+        (Some(expected), _) => format!("something other than {expected}"),
+        (_, Some(place)) => format!("the end of the file in {place}"),
+        (None, None) => message.to_owned(),
+    };
+    PHRASES
+        .iter()
+        .fold(message, |text, (old, new)| text.replace(old, new))
 }
 
 /// Escapes characters of a file's text that a terminal would interpret.
@@ -165,7 +174,7 @@ fn page_mm(file: &File) -> Result<Option<Point>, DesignError> {
     if page_mm.iter().all(is_side) {
         return Ok(Some(page_mm));
     }
-    let found = format!("{} by {} mm", page_mm[0], page_mm[1]);
+    let found = format!("{} by {} mm", number(page_mm[0]), number(page_mm[1]));
     let accepted = "two sides above 0 mm, at most 100 m";
     Err(DesignError::syntax("the page", found, accepted))
 }
@@ -293,6 +302,20 @@ mod tests {
                 "a pen's number such as 1",
             ),
             (
+                r#"{"strokes":[{"points":[[0,0],[10,NaN]]}]}"#,
+                "found something other than a value; accepted",
+            ),
+            ("[[[0,0] [1,2]]]", "found something other than `,` or `]`"),
+            ("[[[0,0],", "found the end of the file in a"),
+            (
+                r#"{"page_mm": [1e308, 1], "strokes": []}"#,
+                "found 1e308 by 1 mm",
+            ),
+            (
+                r#"{"page_mm": [9, 9], "strokes": [{"points": [[-1.5e308, 0]]}]}"#,
+                "a point lies at -1.5e308, 0 mm",
+            ),
+            (
                 r#"{"lines": []}"#,
                 "the unknown key `lines`, expected one of `units`",
             ),
@@ -306,6 +329,8 @@ mod tests {
                 "struct",
                 "invalid type",
                 "at line",
+                "found expected",
+                "EOF",
             ] {
                 assert!(!error.contains(term), "{text}: {error}");
             }

@@ -47,8 +47,8 @@ pub struct DesignStroke {
     pub points_mm: Vec<[f64; 2]>,
     /// The colour that the author gave it, as sRGB bytes; says which pen draws it.
     pub colour: Option<[u8; 3]>,
-    /// The pen number that the author gave it, counted from 1 (by layer, name of a G-code file, or
-    /// HP-GL's SP).
+    /// The pen number that the author gave it, counted from 1 (by layer, name or T of a G-code
+    /// file, or HP-GL's SP).
     pub pen: Option<u16>,
     /// A line of an SVG in the colour of paper, in no layer of a pen: only a pen of that colour draws it.
     pub is_paper_coloured: bool,
