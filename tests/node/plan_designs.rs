@@ -451,8 +451,14 @@ fn the_tools_of_gcode_are_pens() {
     std::fs::write(&file, two).unwrap();
     let file = file.to_str().unwrap();
     let (design, size) = (["--design", file], ["--size", "40mm"]);
-    let planned = text(&bench.run(&[&["plan", "two_pens"], &design[..], &size].concat()));
-    assert!(planned.contains("2 pens"), "{planned}");
+    let second = [
+        &["plan", "two_pens", "--pens", "2", "--json"],
+        &design[..],
+        &size,
+    ]
+    .concat();
+    let planned = json(&bench.run(&second));
+    assert_eq!(planned["stroke_count"], 1, "{planned:#}");
     let refused = text(&bench.run(&[&["plan"], &design[..], &size].concat()));
     assert!(refused.contains("it asks for pen 2"), "{refused}");
 }
