@@ -51,6 +51,8 @@ pub(crate) struct MissingPicture {
 enum RecorderCommand {
     Motion(Box<RecordedMotion>),
     MotionEnd,
+    /// Answers once every command before it was carried out.
+    Barrier(Sender<()>),
     Picture(Box<TakenPicture>),
     MissingPicture(Box<MissingPicture>),
     Finish(JobFacts),
@@ -132,7 +134,16 @@ impl JobRecording {
         })
     }
 
-    /// Starts writing the ticks of a motion.
+    /// Returns what receives, or breaks off, once the ticks of the motion before were fetched: the next motion's are counted anew
+    /// in the same queue.
+    pub(crate) fn until_fetched(&self) -> Receiver<()> {
+        let (fetched, until_fetched) = channel();
+        // A thread that has ended fetches nothing more.
+        let _ = self.commands.send(RecorderCommand::Barrier(fetched));
+        until_fetched
+    }
+
+    /// Starts writing the ticks of a motion, after [`Self::until_fetched`].
     pub(crate) fn begin_motion(&self, motion: RecordedMotion) {
         motion.ticks.open();
         let ticks = motion.ticks.clone();
@@ -210,6 +221,11 @@ impl RecorderTask {
                 }
                 Ok(RecorderCommand::Motion(motion)) => self.begin(*motion),
                 Ok(RecorderCommand::MotionEnd) => self.end(),
+                Ok(RecorderCommand::Barrier(fetched)) => {
+                    // Nobody waits for a job that has ended.
+                    let _ = fetched.send(());
+                    Ok(())
+                }
                 Ok(RecorderCommand::Picture(picture)) => self.picture(*picture),
                 Ok(RecorderCommand::MissingPicture(picture)) => self.note_missing(*picture),
                 Err(RecvTimeoutError::Timeout) => Ok(()),

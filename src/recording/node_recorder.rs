@@ -91,7 +91,14 @@ impl JobRecorder for JobRecordings {
             }
             under_way.insert(motion.job.clone(), recording);
         }
-        if let Some(recording) = under_way.get(&motion.job) {
+        let until_fetched = (under_way.get(&motion.job)).map(JobRecording::until_fetched);
+        // Other jobs go on meanwhile.
+        drop(under_way);
+        if let Some(until_fetched) = until_fetched {
+            // It breaks off where the recording has ended, and then there is nothing to wait for.
+            let _ = until_fetched.recv();
+        }
+        if let Some(recording) = self.under_way().get(&motion.job) {
             recording.begin_motion(motion);
         }
     }

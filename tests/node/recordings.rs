@@ -176,6 +176,73 @@ fn a_recording_is_shown_exported_reported_and_replayed() {
     );
 }
 
+/// The queue of ticks was opened for the next motion before the last one's were fetched, so that ticks were lost uncounted, or
+/// counted for the motion before.
+#[test]
+fn a_drawing_that_pauses_is_recorded_whole() {
+    let bench = Bench::at_test_rate();
+    let layer = |name: &str, y: u8| {
+        format!(
+            r#"<g inkscape:groupmode="layer" inkscape:label="{name}"><path stroke="black" d="M5 {y}H25"/></g>"#
+        )
+    };
+    let layers = layer("1 a", 5) + &layer("!1 b", 15) + &layer("!1 c", 25);
+    let design = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" width="30mm" height="30mm" viewBox="0 0 30 30">{layers}</svg>"#
+    );
+    let scene = super::support::scene("layers", "[[[0.0, 0.0], [1.0, 0.0]]]").replace(
+        "polylines = [[[0.0, 0.0], [1.0, 0.0]]]",
+        "file = \"layers.svg\"",
+    );
+    bench.scene("layers", &scene);
+    std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
+    std::fs::write(bench.path("scenes/designs/layers.svg"), design).unwrap();
+    let served = bench.serve(&["--state", &bench.state(), "--record"]);
+    let call = draw_in_background(&bench, &served.url, r#"{"scene":"layers"}"#);
+    let until = Instant::now() + PATIENCE;
+    // A call may be answered while the drawing pauses.
+    while !text(&bench.run(&["jobs", "--json"])).contains("\"reached\"") {
+        assert!(Instant::now() < until, "it does not come to its end");
+        bench.run(&["pen", "--yes"]);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(call);
+    let out = bench.path("exported").display().to_string();
+    let exported = bench.run(&["recording", "export", "csv", "job-1", "--out", &out]);
+    assert!(exported.status.success(), "{exported:?}");
+    let table = std::fs::read_to_string(bench.path("exported/job-1.csv")).unwrap();
+    let mut before = (0, 0);
+    for row in table.lines().skip(1) {
+        let cells: Vec<usize> = row
+            .split(',')
+            .skip(1)
+            .take(2)
+            .flat_map(str::parse)
+            .collect();
+        let (motion, sample) = (cells[0], cells[1]);
+        let is_next = motion == before.0 && sample.wrapping_sub(before.1) <= 1;
+        assert!(
+            is_next || (motion == before.0 + 1 && sample <= 1),
+            "{before:?}: {row}"
+        );
+        before = (motion, sample);
+    }
+    // Three layers, and the way to each pause.
+    assert_eq!(before.0, 5);
+    let replayed = bench.run(&["recording", "replay", "job-1"]);
+    let stderr = String::from_utf8_lossy(&replayed.stderr).into_owned();
+    // A busy machine may have slowed it down.
+    let is_slowed = stderr.contains("slowed it down on its path");
+    assert!(replayed.status.success() || is_slowed, "{replayed:?}");
+}
+
+/// Calls `stroke` of a node that serves.
+fn draw_in_background(bench: &Bench, url: &str, arguments: &str) -> Running {
+    let mut call = bench.command(&["call", "stroke", arguments, "--node", url]);
+    let call = call.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    Running(call.unwrap())
+}
+
 #[test]
 fn what_is_no_recording_is_named() {
     let bench = recorded();
@@ -263,9 +330,7 @@ fn a_node_that_is_killed_leaves_a_recording_that_is_read_and_made_whole_at_the_n
     let at = ["--state", state.as_str(), "--record"];
     let mut served = bench.serve(&at);
     let file = recording(&bench, "job-1");
-    let mut call = bench.command(&["call", "stroke", STROKE, "--node", &served.url]);
-    let call = call.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let caller = Running(call.unwrap());
+    let caller = draw_in_background(&bench, &served.url, STROKE);
     let until = Instant::now() + PATIENCE;
     // Two seconds of messages have been handed to the system.
     while std::fs::metadata(&file).map_or(0, |about| about.len()) < 300_000 {
