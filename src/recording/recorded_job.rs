@@ -50,6 +50,8 @@ pub(crate) struct RecordedTick {
     pub(crate) at_ns: u64,
     pub(crate) motion: u32,
     pub(crate) sample: usize,
+    /// True if the sample is the last of its motion.
+    pub(crate) is_last: bool,
     pub(crate) doing: String,
     pub(crate) stroke: Option<usize>,
     pub(crate) pen: usize,
@@ -275,6 +277,7 @@ impl JobReader {
         self.job.ticks.push(RecordedTick {
             motion: job.motion,
             sample: job.sample,
+            is_last: job.sample.saturating_add(1) >= job.samples,
             doing: job.doing,
             // People count from 1.
             stroke: job.stroke.map(|stroke| stroke.min(usize::MAX - 1)),

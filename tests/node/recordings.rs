@@ -176,6 +176,41 @@ fn a_recording_is_shown_exported_reported_and_replayed() {
     );
 }
 
+/// The lift of a stop was judged as a line that is drawn, and limits were blamed that nothing had broken.
+#[test]
+fn a_job_that_was_stopped_is_not_replayed_and_no_limit_is_blamed() {
+    let bench = Bench::new();
+    let line = |y: u8| format!("[[10.0, {y}.0], [90.0, {y}.0]]");
+    let lines = [10, 30, 50, 70, 90].map(line).join(", ");
+    bench.scene(
+        "long",
+        &super::support::scene("long", &format!("[{lines}]")),
+    );
+    let served = bench.serve(&["--state", &bench.state(), "--record"]);
+    let call = draw_in_background(&bench, &served.url, r#"{"scene":"long"}"#);
+    let until = Instant::now() + PATIENCE;
+    let is_drawing = || text(&bench.run(&["jobs", "--json"])).contains("\"moving\"");
+    while !is_drawing() {
+        assert!(Instant::now() < until, "nothing is drawn");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(bench.run(&["stop"]).status.success());
+    while !text(&bench.run(&["jobs", "--json"])).contains("\"stopped\"") {
+        assert!(Instant::now() < until, "it does not stop");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(call);
+    let replayed = bench.run(&["recording", "replay", "job-1"]);
+    let stderr = String::from_utf8_lossy(&replayed.stderr).into_owned();
+    assert!(!replayed.status.success(), "{replayed:?}");
+    assert!(stderr.contains("it was stopped "), "{stderr}");
+    assert!(
+        stderr.contains("`steadyhand replay job-1 --bytes`"),
+        "{stderr}"
+    );
+    assert!(!stderr.contains("rad/s"), "{stderr}");
+}
+
 /// The queue of ticks was opened for the next motion before the last one's were fetched, so that ticks were lost uncounted, or
 /// counted for the motion before.
 #[test]

@@ -11,6 +11,7 @@ use crate::plan_record::span_kind;
 use crate::recorded_job::{RecordedJob, RecordedTick};
 use base::terminal as show;
 use base::units::JointVector;
+use base::wording::seconds;
 use node::{ExitStatus, NodeOptions, open, simulated_playback, state_folder};
 use plan::{Trajectory, TrajectorySpan};
 use scene::Scene;
@@ -27,15 +28,17 @@ pub(super) async fn run(node: &NodeOptions, name: &str) -> anyhow::Result<ExitSt
             missing(&job)
         );
     }
+    refuse(&job, interruption(&job))?;
     let motions: Vec<u32> = job.plans.iter().map(|plan| plan.motion).collect();
     let mut replayed = Vec::new();
     for motion in motions {
-        let ticks = job.ticks.iter().filter(|tick| tick.motion == motion);
-        let ticks: Vec<&RecordedTick> = ticks.collect();
-        let trajectory = trajectory(&ticks)?;
-        let ink = simulated_playback::carry_out(&scene, trajectory)
-            .await
-            .with_context(|| format!("motion {motion}"))?;
+        let trajectory = trajectory(&samples(&job, motion))?;
+        let ink = simulated_playback::carry_out(&scene, trajectory).await;
+        // What was sent more slowly than planned is no fault of the limits that it misses.
+        if ink.is_err() {
+            refuse(&job, slowed(&job))?;
+        }
+        let ink = ink.with_context(|| format!("motion {motion}"))?;
         replayed.extend(ink);
     }
     let drawn: Vec<Vec<[f64; 2]>> = job.ink().into_iter().map(|ink| ink.points_mm).collect();
@@ -50,6 +53,54 @@ pub(super) async fn run(node: &NodeOptions, name: &str) -> anyhow::Result<ExitSt
         deviation.describe()
     ));
     Ok(ExitStatus::of(deviation.max_mm <= DEVIATION_MM_MAX))
+}
+
+/// Refuses a job with a motion that did not take its planned course to its end, if there is a reason to: a hold, a stop and what
+/// is cut off are no trajectory that a gate would pass.
+fn refuse(job: &RecordedJob, why: Option<String>) -> anyhow::Result<()> {
+    let Some(why) = why else {
+        return Ok(());
+    };
+    let name = job.name();
+    bail!(
+        "{name} cannot be replayed from its recording: {why}, and only whole motions are replayed; `steadyhand replay {name} --bytes` plays what was sent"
+    )
+}
+
+/// Returns what kept a job's motions from their ends.
+fn interruption(job: &RecordedJob) -> Option<String> {
+    let is_interrupted = |tick: &&RecordedTick| !matches!(&*tick.state, "moving" | "holding");
+    if let Some(tick) = job.ticks.iter().find(is_interrupted) {
+        let what = match &*tick.state {
+            "held" => "held",
+            "faulted" => "ended by a fault",
+            _ => "stopped",
+        };
+        return Some(format!(
+            "it was {what} {} into it",
+            seconds(job.time_s(tick))
+        ));
+    }
+    if job.facts.is_none() {
+        return Some("its node ended before it did".to_owned());
+    }
+    let mut motions = job.plans.iter().map(|plan| plan.motion);
+    let last_tick = |motion| job.ticks.iter().rfind(|tick| tick.motion == motion);
+    let cut = motions.find(|motion| last_tick(*motion).is_none_or(|tick| !tick.is_last));
+    cut.map(|motion| format!("the end of motion {motion} is not in it"))
+}
+
+/// Returns where the arm was first moved by less than a sample: what was sent from there on is not the plan's own samples.
+fn slowed(job: &RecordedJob) -> Option<String> {
+    let mut pairs = job.ticks.iter().zip(job.ticks.iter().skip(1));
+    let (_, tick) = pairs.find(|(before, tick)| {
+        let is_same_sample = (tick.motion, tick.sample) == (before.motion, before.sample);
+        is_same_sample && tick.setpoint_rad != before.setpoint_rad
+    })?;
+    let at = seconds(job.time_s(tick));
+    Some(format!(
+        "a late reading or a slow disk slowed it down on its path {at} into it"
+    ))
 }
 
 /// Returns the scene of the recorded job, which must be unchanged.
@@ -72,6 +123,16 @@ fn recorded_scene(node: &NodeOptions, job: &RecordedJob) -> anyhow::Result<Arc<S
         );
     }
     Ok(scene)
+}
+
+/// Returns the ticks of a motion that sent a new sample: one that was sent again is no motion.
+fn samples(job: &RecordedJob, motion: u32) -> Vec<&RecordedTick> {
+    let ticks = job.ticks.iter().filter(|tick| tick.motion == motion);
+    let mut ticks: Vec<&RecordedTick> = ticks.collect();
+    ticks.dedup_by(|tick, before| {
+        tick.sample == before.sample && tick.setpoint_rad == before.setpoint_rad
+    });
+    ticks
 }
 
 /// Returns the trajectory of the setpoints that were sent.
@@ -106,4 +167,53 @@ fn trajectory(ticks: &[&RecordedTick]) -> anyhow::Result<Trajectory> {
         reached: expected.unwrap_or_default(),
         spans,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(samples: &[usize]) -> RecordedJob {
+        let tick = |sample: &usize| RecordedTick {
+            motion: 1,
+            sample: *sample,
+            state: "moving".to_owned(),
+            ..RecordedTick::default()
+        };
+        RecordedJob {
+            ticks: samples.iter().map(tick).collect(),
+            ..RecordedJob::default()
+        }
+    }
+
+    #[test]
+    fn a_sample_that_was_sent_again_is_replayed_once() {
+        let job = job(&[1, 2, 2, 3, 3]);
+        let samples = samples(&job, 1);
+        let samples: Vec<usize> = samples.iter().map(|tick| tick.sample).collect();
+        assert_eq!(samples, [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_kept_a_motion_from_its_end_is_named() {
+        for (state, why) in [
+            ("held", "it was held 0 s into it"),
+            ("stopping", "it was stopped 0 s into it"),
+            ("faulted", "it was ended by a fault 0 s into it"),
+            ("moving", "its node ended before it did"),
+        ] {
+            let mut job = job(&[1, 2]);
+            job.ticks
+                .iter_mut()
+                .for_each(|tick| tick.state = state.to_owned());
+            assert_eq!(interruption(&job).as_deref(), Some(why));
+        }
+        let mut slowed = job(&[1, 2, 2, 3]);
+        let places = [0.1, 0.2, 0.25, 0.35];
+        for (tick, q_rad) in slowed.ticks.iter_mut().zip(places) {
+            tick.setpoint_rad = vec![q_rad];
+        }
+        let why = "a late reading or a slow disk slowed it down on its path 0 s into it";
+        assert_eq!(super::slowed(&slowed).as_deref(), Some(why));
+    }
 }
