@@ -40,9 +40,7 @@ impl DrawingDeviation {
         };
         Self { tip_mm, ..greater }
     }
-}
 
-impl DrawingDeviation {
     /// Returns whether the joint was farther off than its tolerance.
     #[must_use]
     pub fn is_beyond_tolerance(&self) -> bool {

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Rooms in which JSON stops being text.
-const JSON_READERS: [&str; 8] = [
+/// Rooms in which JSON stops being text; `tools` reads what it wrote into journals.
+const JSON_READERS: [&str; 9] = [
     "args",
     "cli",
     "design",
@@ -22,6 +22,7 @@ const JSON_READERS: [&str; 8] = [
     "node",
     "page",
     "recording",
+    "tools",
 ];
 const JSON_READS: [&str; 3] = [
     "serde_json::from_str",
