@@ -7,6 +7,9 @@ use super::journal_file::{self, JournalError};
 use super::journal_record::JournalRecord;
 use super::{DESIGN, DESIGN_DRAFT, JOURNAL};
 
+/// Files that are put into a folder before its job's first record is on the disk.
+const BEGINNING: [&str; 3] = [JOURNAL, DESIGN, DESIGN_DRAFT];
+
 /// Reads a job's records: at least one.
 ///
 /// # Errors
@@ -29,14 +32,12 @@ pub(super) fn records(folder: &Path) -> Result<Vec<JournalRecord>, JournalError>
     }
 }
 
-/// Returns whether a folder has nothing but what is put into it before its job's first record is on the disk.
+/// Returns whether a folder holds no other file than [`BEGINNING`].
 fn has_only_begun(folder: &Path) -> io::Result<bool> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        let is_known = [JOURNAL, DESIGN, DESIGN_DRAFT]
-            .iter()
-            .any(|known| name == *known);
+        let is_known = BEGINNING.iter().any(|known| name == *known);
         if !is_known || !entry.file_type()?.is_file() {
             return Ok(false);
         }
@@ -44,14 +45,13 @@ fn has_only_begun(folder: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Removes the folder of a job that had only begun, unless it has more than a journal.
+/// Removes the folder of a job that had only begun.
 pub(super) fn remove_begun(folder: &Path) {
-    let mut files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    if files.all(|entry| entry.file_name() == JOURNAL) {
-        let _ = std::fs::remove_file(folder.join(JOURNAL));
-        // Refused if anything was put there meanwhile.
-        let _ = std::fs::remove_dir(folder);
+    for file in BEGINNING {
+        let _ = std::fs::remove_file(folder.join(file));
     }
+    // Refused if anything was put there meanwhile.
+    let _ = std::fs::remove_dir(folder);
 }
 
 /// Removes a job's folder, its journal last: what a process that ends meanwhile leaves is a job, and not one that lost its journal.

@@ -1,4 +1,4 @@
-//! An append-only file of records that survives the loss of power at any byte.
+//! An append-only file of records that survives the loss of power.
 //!
 //! The file begins with `steadyhand journal 1\n`. Records follow, each with a header of 16 bytes and a
 //! body: the body's length (4 bytes, little-endian), the record's number from 0 (8), a CRC-32 of
@@ -25,9 +25,9 @@ const CHECK_BYTES: usize = 8;
 /// A longer body is neither written nor read.
 const BODY_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes that may follow a torn record, or stand in place of one whose length is lost: a sector of zeros, or of what the disk
-/// held before.
-const STALE_BYTES_MAX: usize = 512;
+/// Bytes that may follow a torn record, or stand in place of one whose length is lost: zeros, or what the disk held before. No
+/// record of a motion is as long; of a plan that is lost the job's folder is named.
+const STALE_BYTES_MAX: usize = 2048;
 
 static CRC: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC);
 
@@ -49,7 +49,7 @@ pub enum JournalError {
     Foreign(PathBuf),
     /// It was changed after it was written.
     #[error(
-        "{path}: record {record} at byte {at} is broken although more follows it; the file was damaged after it was written; move its job's folder away and start the node again to go on without it"
+        "{path}: record {record} at byte {at} and what follows it cannot be read: it was damaged, or more of it was lost with the power than one record; move its job's folder away and start the node again to go on without it"
     )]
     Damaged {
         /// The file.

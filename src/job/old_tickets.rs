@@ -43,7 +43,9 @@ impl OldTickets {
         sync_folder(folder)?;
         let mut text = String::new();
         let read = file.read_to_string(&mut text);
-        let (bytes, by_ticket) = read.and_then(|_| parse(&text)).map_err(damaged)?;
+        let (bytes, by_ticket) = read
+            .and_then(|_| parse(&text))
+            .map_err(|error| damaged(&error))?;
         Ok(Self {
             file,
             bytes,
@@ -87,12 +89,12 @@ pub(super) fn check(folder: &Path) -> io::Result<()> {
         text => text
             .and_then(|text| parse(&text))
             .map(drop)
-            .map_err(damaged),
+            .map_err(|error| damaged(&error)),
     }
 }
 
 /// Says of a file that cannot be read what it is for.
-fn damaged(error: io::Error) -> io::Error {
+fn damaged(error: &io::Error) -> io::Error {
     io::Error::new(
         error.kind(),
         format!(

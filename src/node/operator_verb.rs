@@ -35,7 +35,7 @@ pub struct AlignRequest {
 }
 
 /// Request of an operator. If it is answered at the end of a motion, its client must stay connected until then, or the arm stops.
-/// An unknown key is refused, because it may narrow what is asked for; only a stop is heard with any.
+/// An unknown key is refused, because it may narrow what is asked for; what only stops, holds or disables is heard with any.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verb", deny_unknown_fields)]
 pub enum OperatorVerb {
@@ -53,7 +53,6 @@ pub enum OperatorVerb {
         arm: Option<String>,
     },
     /// Disable everything that was enabled.
-    #[serde(deserialize_with = "without_keys")]
     Disable,
     /// Stop, as an operator.
     Stop,
@@ -77,6 +76,7 @@ pub enum OperatorVerb {
         arm: Option<String>,
     },
     /// Hold with the pen up until `resume`.
+    #[serde(deserialize_with = "is_hold_now")]
     Hold {
         /// At once, instead of at the end of the stroke.
         now: bool,
@@ -232,6 +232,15 @@ fn is_emergency_key<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error
     FleetStop::deserialize(from).map(|stop| stop.emergency)
 }
 
+/// Reads whether to hold at once, whatever other keys there are.
+fn is_hold_now<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    #[derive(Deserialize)]
+    struct Hold {
+        now: bool,
+    }
+    Hold::deserialize(from).map(|hold| hold.now)
+}
+
 impl OperatorVerb {
     /// Returns whether it may cause motion.
     pub(super) fn moves(&self) -> bool {
@@ -384,11 +393,12 @@ impl VerbReply {
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::OperatorVerb;
+    use serde::Deserialize as _;
     use serde_json::{Value, json};
 
     /// Reads a verb, and returns why it is refused.
     fn refused(verb: &Value) -> String {
-        let read = serde_json::from_value::<OperatorVerb>(verb.clone());
+        let read = OperatorVerb::deserialize(verb.clone());
         read.map_or_else(
             |error| error.to_string(),
             |verb| format!("read as {verb:?}"),
@@ -400,7 +410,6 @@ mod tests {
         let with_keys = json!([
             {"verb": "enable", "scene": "default", "meta": null, "for_s": 60, "arm": "left"},
             {"verb": "reset", "scene": null, "arm": "left"},
-            {"verb": "hold", "now": false},
             {"verb": "align", "scene": "default", "touch": false, "ink": true, "measured_mm": [1.0, 2.0], "arm": "left"},
             {"verb": "first_ink", "scene": "default", "arm": "left"},
             {"verb": "selftest", "scene": null, "rounds": 3},
@@ -420,7 +429,6 @@ mod tests {
             {"verb": "approve", "job": "job-1", "plan": "00"},
         ]);
         let without = [
-            "disable",
             "clear",
             "resume",
             "torque_off",
@@ -444,10 +452,10 @@ mod tests {
     #[test]
     fn every_verb_refuses_an_unknown_key_and_names_it() {
         for verb in verbs() {
-            let read: OperatorVerb = serde_json::from_value(verb.clone()).unwrap();
+            let read: OperatorVerb = OperatorVerb::deserialize(verb.clone()).unwrap();
             // What a command sends is read again.
             let sent = serde_json::to_value(&read).unwrap();
-            serde_json::from_value::<OperatorVerb>(sent).unwrap();
+            OperatorVerb::deserialize(sent).unwrap();
             for path in ["", "/step", "/order", "/assent"] {
                 let mut with_more = verb.clone();
                 let Some(keys) = with_more.pointer_mut(path).and_then(Value::as_object_mut) else {
@@ -490,10 +498,19 @@ mod tests {
     fn a_stop_is_heard_whatever_keys_it_has() {
         for verb in ["stop", "estop", "stop_fleet"] {
             let read: OperatorVerb =
-                serde_json::from_value(json!({"verb": verb, "emergency": true, "arm": "left"}))
+                OperatorVerb::deserialize(json!({"verb": verb, "emergency": true, "arm": "left"}))
                     .unwrap();
             assert!(read.stops(), "{read:?}");
             assert_eq!(read.is_emergency(), verb != "stop", "{read:?}");
         }
+    }
+
+    #[test]
+    fn what_holds_or_disables_is_heard_whatever_keys_it_has() {
+        let read = |verb: Value| OperatorVerb::deserialize(verb).unwrap();
+        let disable = read(json!({"verb": "disable", "arm": "left"}));
+        assert!(matches!(disable, OperatorVerb::Disable), "{disable:?}");
+        let hold = read(json!({"verb": "hold", "now": true, "arm": "left"}));
+        assert!(matches!(hold, OperatorVerb::Hold { now: true }), "{hold:?}");
     }
 }

@@ -39,7 +39,7 @@ pub fn check_unshared(folder: &Path) -> anyhow::Result<()> {
     let folder = folder.display();
     ensure!(
         mode & 0o022 == 0,
-        "the state folder {folder} may be written to by other users (mode {mode:o}), who could end an emergency stop or give themselves a token: look for files that are not yours, then `chmod 700` it, or name another with --state"
+        "the state folder {folder} may be written to by other users (mode {mode:o}), who could end an emergency stop or give themselves a token: look for files that are not yours, then its owner ends that with `chmod 700`; or name another with --state, such as one in it"
     );
     ensure!(
         file_access::is_root() || !file_access::is_of_another_user(&metadata),

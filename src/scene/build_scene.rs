@@ -80,7 +80,9 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     let fiducials = tags(file, surface.as_ref(), &mut problems);
     let pens = pens(file, &mut problems);
     let inks = keep_each(&file.inks, ink_of, &mut problems);
-    let calibrator_m = file.calibrator_m.map(|at_m| point("calibrator_m", at_m));
+    let calibrator_m = file
+        .calibrator_m
+        .map(|at_m| near_point("calibrator_m", at_m));
     let calibrator_m = calibrator_m.and_then(|point_m| keep(point_m, &mut problems));
     let limits = keep(limits(&file.limits, &parts.arm), &mut problems);
     let heights = keep(heights(&file.heights), &mut problems);
@@ -189,16 +191,18 @@ fn keep_each<F, T>(
 const COORDINATE_M_MAX: f64 = 10.0;
 
 /// Returns the point of these coordinates, which a file in millimetres would put far beyond the arm.
-fn point(what: &str, coordinates: [Finite; 3]) -> Result<Point3<f64>, SceneFault> {
-    let point_m = Point3::from(coordinates.map(Finite::get));
-    let is_near = point_m
-        .iter()
-        .all(|metres| metres.abs() <= COORDINATE_M_MAX);
+fn near_point(what: &str, coordinates: [Finite; 3]) -> Result<Point3<f64>, SceneFault> {
+    check_near(what, Point3::from(coordinates.map(Finite::get)))
+}
+
+fn check_near(what: &str, point_m: Point3<f64>) -> Result<Point3<f64>, SceneFault> {
+    let mut metres = point_m.iter();
     let far = || SceneFault::TooFar {
         what: what.to_owned(),
         point_m,
         max_m: COORDINATE_M_MAX,
     };
+    let is_near = metres.all(|metres| metres.abs() <= COORDINATE_M_MAX);
     is_near.then_some(point_m).ok_or_else(far)
 }
 
@@ -248,7 +252,7 @@ fn pen_of(pen: &PenFile, file: &SceneFile) -> Result<ScenePen, SceneFault> {
     Ok(ScenePen {
         name: name.clone(),
         kind: pen.kind,
-        tip_m: point(&format!("pen `{name}`: tip_m"), pen.tip_m)?,
+        tip_m: near_point(&format!("pen `{name}`: tip_m"), pen.tip_m)?,
         axis,
         cone_rad: cone_deg.to_radians(),
         width_mm,
@@ -279,7 +283,7 @@ fn ink_of(ink: &InkFile) -> Result<InkCap, SceneFault> {
     let what = |field: &str| format!("ink `{}`: {field}", ink.name);
     Ok(InkCap {
         name: ink.name.clone(),
-        rim_m: point(&what("rim_m"), ink.rim_m)?,
+        rim_m: near_point(&what("rim_m"), ink.rim_m)?,
         depth_m: within(&what("depth_mm"), ink.depth_mm, 0.5, 100.0)? / 1e3,
         dip_every_mm: within(&what("dip_every_mm"), ink.dip_every_mm, 1.0, 1e6)?,
         wait_s: within(&what("wait_s"), ink.wait_s, 0.0, 60.0)?,
@@ -313,7 +317,7 @@ fn limits(file: &LimitsFile, arm: &ArmModel) -> Result<SceneLimits, SceneFault> 
         draw_mm_s2: within("limits.draw_mm_s2", file.draw_mm_s2, 1.0, 1e5)?,
         stretch_max: 1.0 + within("limits.stretch", file.stretch, 0.0, 1.0)?,
         workspace: match &file.workspace {
-            Some(CornersFile { min_m, max_m }) => corners("limits.workspace", *min_m, *max_m)?,
+            Some(file) => workspace(file)?,
             None => default_workspace(arm),
         },
     })
@@ -363,8 +367,7 @@ fn default_workspace(arm: &ArmModel) -> AxisAlignedBox {
 const TOOL_M_MAX: f64 = 0.3;
 
 fn corners(what: &str, min: [Finite; 3], max: [Finite; 3]) -> Result<AxisAlignedBox, SceneFault> {
-    let min_m = point(&format!("{what}: min_m"), min)?;
-    let max_m = point(&format!("{what}: max_m"), max)?;
+    let [min_m, max_m] = [min, max].map(|corner| Point3::from(corner.map(Finite::get)));
     if min_m.iter().zip(max_m.iter()).all(|(low, high)| low < high) {
         Ok(AxisAlignedBox { min_m, max_m })
     } else {
@@ -373,8 +376,23 @@ fn corners(what: &str, min: [Finite; 3], max: [Finite; 3]) -> Result<AxisAligned
     }
 }
 
+fn workspace(file: &CornersFile) -> Result<AxisAlignedBox, SceneFault> {
+    let CornersFile { min_m, max_m } = *file;
+    for (key, corner) in [("min_m", min_m), ("max_m", max_m)] {
+        near_point(&format!("limits.workspace: {key}"), corner)?;
+    }
+    corners("limits.workspace", min_m, max_m)
+}
+
+/// Reads a keep-out. It may reach as far as it likes, but not be wholly beyond what an arm could come near.
 fn keep_out(file: &BoxFile) -> Result<KeepOut, SceneFault> {
-    let corners = corners(&format!("keep-out `{}`", file.name), file.min_m, file.max_m)?;
+    let name = format!("keep-out `{}`", file.name);
+    let corners = corners(&name, file.min_m, file.max_m)?;
+    let ends = corners
+        .min_m
+        .coords
+        .zip_map(&corners.max_m.coords, |min, max| 0_f64.clamp(min, max));
+    check_near(&format!("{name}: its nearest point"), ends.into())?;
     Ok(KeepOut {
         name: file.name.clone(),
         corners,
@@ -609,17 +627,22 @@ mod tests {
             file.get("at").unwrap().clone().try_into().unwrap()
         };
         let near = metres("[-0.3, -0.3, -0.003]");
-        let box_in_mm = corners("limits.workspace", metres("[-300, -300, -3]"), near);
-        let box_far_up = corners("keep-out `lamp`", near, metres("[0.15, 0.2, 300]"));
-        let tip = point("pen `ink`: tip_m", metres("[0, -38.6, -10.4]"));
+        let read_workspace = |max_m| workspace(&CornersFile { min_m: near, max_m });
+        let read_lamp = |min_m, max_m| {
+            let name = "lamp".to_owned();
+            keep_out(&BoxFile { name, min_m, max_m })
+        };
+        let workspace_in_mm = read_workspace(metres("[300, 300, 300]"));
+        let lamp_in_mm = read_lamp(metres("[100, -200, 0]"), metres("[150, -150, 300]"));
+        let tip = near_point("pen `ink`: tip_m", metres("[0, -38.6, -10.4]"));
         for (refused, key) in [
             (
-                box_in_mm.map(|_| ()),
-                "limits.workspace: min_m is [-300, -300, -3]",
+                workspace_in_mm.map(|_| ()),
+                "limits.workspace: max_m is [300, 300, 300]",
             ),
             (
-                box_far_up.map(|_| ()),
-                "keep-out `lamp`: max_m is [0.15, 0.2, 300]",
+                lamp_in_mm.map(|_| ()),
+                "keep-out `lamp`: its nearest point is [100, -150, 0]",
             ),
             (tip.map(|_| ()), "pen `ink`: tip_m is [0, -38.6, -10.4]"),
         ] {
@@ -630,7 +653,9 @@ mod tests {
                 "{message}"
             );
         }
-        assert!(corners("limits.workspace", near, metres("[0.3, 0.3, 0.3]")).is_ok());
+        assert!(read_workspace(metres("[0.3, 0.3, 0.3]")).is_ok());
+        // All beyond a line.
+        assert!(read_lamp(metres("[-100, 0.5, -100]"), metres("[100, 100, 100]")).is_ok());
     }
 
     #[test]

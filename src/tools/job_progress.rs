@@ -17,7 +17,7 @@ pub struct JobProgress {
     pub tool: String,
     /// The scene that it moves in.
     pub scene: String,
-    /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `stopped`, `refused`, `faulted`.
+    /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `deviated`, `stopped`, `refused`, `faulted`.
     pub state: String,
     /// Seconds of arm time done; for a job of an earlier process, estimated from the fraction of its plan that is drawn.
     pub done: f64,

@@ -8,7 +8,9 @@ use super::motion_job::JobError;
 use super::reply::Reply;
 use super::{AttachedArm, Node, job_scene};
 use args::ReceivedArguments;
-use job::{AcceptedJob, JobJournal, JournalDrawing, JournalOutcome, TipPlace, UnrecordedError};
+use job::{
+    AcceptedJob, DEVIATED, JobJournal, JournalDrawing, JournalOutcome, TipPlace, UnrecordedError,
+};
 
 /// Reason why a job does not begin: nothing moves that is not recorded.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +123,7 @@ fn tip_at_end(node: &Node, entry: &JobJournal, state: &str, reply: &Reply) -> Op
     match state {
         _ if !has_moved => None,
         // Plans end off the sheet, but for small steps to it.
-        "reached" => Some(read_tip(arm, reply).unwrap_or(TipPlace::Off)),
+        "reached" | DEVIATED => Some(read_tip(arm, reply).unwrap_or(TipPlace::Off)),
         _ => Some(read_tip(arm, reply).unwrap_or(TipPlace::Unread)),
     }
 }

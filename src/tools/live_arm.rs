@@ -15,7 +15,7 @@ pub struct LiveJob {
     pub tool: String,
     /// The scene that it moves in.
     pub scene: String,
-    /// `accepted`, `planning`, `moving`, `held`, then `reached`, `stopped`, `refused`, `faulted`.
+    /// `accepted`, `planning`, `moving`, `held`, then `reached`, `deviated`, `stopped`, `refused`, `faulted`.
     pub state: &'static str,
     /// Strokes or points done.
     pub done: usize,

@@ -675,7 +675,7 @@ async fn wait(
     loop {
         tokio::select! {
             reply = job.outcome.reply() => {
-                if let card @ JobCard { state: "reached", .. } = job.card() {
+                if let card @ JobCard { state: "reached" | DEVIATED, .. } = job.card() {
                     card.report_to(watch);
                 }
                 return reply.clone();

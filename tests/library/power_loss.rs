@@ -97,7 +97,7 @@ impl Supply {
         if !clock.is_simulated() {
             // The arm's thread alone may wait on its clock.
             while clock.now() < end {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+                steadyhand::task::pause(Duration::from_millis(1)).await;
             }
             return;
         }
