@@ -138,6 +138,22 @@ fn a_key_that_says_that_nothing_moves_is_heard_in_either_profile() {
     );
 }
 
+/// `描くな` is in "if you draw", `别画` in "draw each", and `çizme` is a boot.
+#[test]
+fn words_of_no_motion_inside_other_words_are_not_heard() {
+    let call = |text: &str| format!(r#"{{"scene":"letters","comment":"{text}"}}"#);
+    let texts = [
+        "きれいに描くなら今日",
+        "特别画给你",
+        "分别画字母",
+        "分別畫字母",
+        "kirmizi çizme",
+    ];
+    lenient_draws(&texts.map(call));
+    let texts = ["描くな。", "别画！", "別畫", "请别画字母", "Çizme!"];
+    never_draws(&texts.map(call));
+}
+
 /// Arguments that come as an object or a list are read as the text of them is.
 #[test]
 fn a_call_that_is_declined_inside_a_value_draws_no_default() {
