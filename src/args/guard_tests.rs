@@ -62,6 +62,12 @@ fn a_dry_run_is_heard_in_every_form_of_true() {
         never_draws(&["sim", "estimate", "draft", "тест", "practice"].map(call));
     }
     never_draws(&[r#"{"scene":"letters","mode":["test"]}"#]);
+    // Under other keys these say less.
+    all_draw(&[
+        r#"{"scene":"letters","status":"active"}"#,
+        r#"{"scene":"letters","status":"enabled"}"#,
+        r#"{"scene":"letters","info":{"value":true}}"#,
+    ]);
     for value in [
         r#""n""#,
         r#"["no"]"#,

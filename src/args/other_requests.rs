@@ -8,7 +8,7 @@ use super::{
     parsed_value::ParsedValue,
     shape::{ParameterShape, ValueKind},
     vocabulary::vocabulary,
-    withheld::is_clear_yes,
+    withheld::is_plain_yes,
     word_table::FoldedText,
 };
 use serde_json::Value;
@@ -100,5 +100,5 @@ pub(super) fn is_other_call(key: &str, node: &ParsedValue) -> bool {
 
 /// Returns whether a flag asks for something other than the act: `"help": true`, `"align": true`, `"already_done": true`.
 pub(super) fn asks_otherwise(key: &str, node: &ParsedValue) -> bool {
-    is_clear_yes(node) && vocabulary().asks_otherwise(&FoldedText::new(key))
+    is_plain_yes(node) && vocabulary().asks_otherwise(&FoldedText::new(key))
 }

@@ -16,7 +16,7 @@ use super::{
     value_coercion::{ValueCoercer, ValueSite, dropped, truth_word},
     vocabulary::vocabulary,
     withheld::{
-        is_clear_no, is_clear_yes, is_dry_run_key, is_negation, is_none, is_unclear_assent,
+        is_clear_no, is_dry_run_key, is_negation, is_none, is_plain_yes, is_unclear_assent,
     },
     word_table::FoldedText,
 };
@@ -442,7 +442,7 @@ fn is_count(key: &str, node: &ParsedValue) -> bool {
 /// Returns whether a key says what was chosen: `selected_scene`, `"selected": true`, but not `"selection": "A"`.
 fn names_choice(key: &str, node: &ParsedValue) -> bool {
     let (key, vocab) = (FoldedText::new(key), vocabulary());
-    vocab.names_choice(&key) || (is_clear_yes(node) && vocab.is_choice(&key))
+    vocab.names_choice(&key) || (is_plain_yes(node) && vocab.is_choice(&key))
 }
 
 /// Returns whether a key for the act names another act: `"command": "reset"`.

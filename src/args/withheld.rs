@@ -450,8 +450,23 @@ pub(super) fn is_clear_no(node: &ParsedValue) -> bool {
     }
 }
 
-/// Returns whether a value is true, as a parameter's boolean is read, or a word for it in any known language.
-pub(super) fn is_clear_yes(node: &ParsedValue) -> bool {
+/// Returns whether a value is true, or a word for it in any known language.
+pub(super) fn is_plain_yes(node: &ParsedValue) -> bool {
+    match node {
+        ParsedValue::Bool(value) => *value,
+        ParsedValue::Flag => true,
+        ParsedValue::Number(number) => number.as_f64() == Some(1.0),
+        ParsedValue::Text(text) | ParsedValue::Word(text) => {
+            truth_word(&text.trim().to_ascii_lowercase()) == Some(true)
+                || vocabulary().is_yes(&FoldedText::new(text))
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether a value may be true: it is plainly, a parameter's boolean would be read so, or a word says that it is on.
+fn is_clear_yes(node: &ParsedValue) -> bool {
+    const ON: [&str; 4] = ["enabled", "enable", "active", "activated"];
     const POLICY: ReaderPolicy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
     let node = sole_value(node);
     let site = ValueSite {
@@ -460,10 +475,12 @@ pub(super) fn is_clear_yes(node: &ParsedValue) -> bool {
         path: "",
         is_inner: false,
     };
-    ValueCoercer::new(&POLICY).value(site) == Ok(Value::Bool(true))
-        || node.as_text().is_some_and(|text| {
-            text.trim().parse() == Ok(1.0) || vocabulary().is_yes(&FoldedText::new(text))
-        })
+    let is_on = |text: &str| {
+        text.trim().parse() == Ok(1.0) || ON.contains(&FoldedText::new(text).phrase().as_str())
+    };
+    is_plain_yes(node)
+        || ValueCoercer::new(&POLICY).value(site) == Ok(Value::Bool(true))
+        || node.as_text().is_some_and(is_on)
 }
 
 /// Returns the value inside lists of one and objects that hold nothing but a value: `["yes"]`, `{"value": true}`.
