@@ -506,6 +506,41 @@ fn a_harmless_key_does_not_hide_a_request_for_a_dry_run() {
             r#"{"scene":"letters","context":{"user":"asked for a preview of the letters first"}}"#,
             false,
         ),
+        (
+            r#"{"scene":"letters","metadata":{"user_wish":"do not draw, please"}}"#,
+            true,
+        ),
+        (
+            r#"{"scene":"letters","metadata":{"source":"mockup.svg"}}"#,
+            false,
+        ),
+        (
+            r#"{"scene":"letters","context":{"title":"Fake plastic trees"}}"#,
+            false,
+        ),
+        (r#"{"scene":"letters","ctx":{"name":"preview.png"}}"#, false),
+        (
+            r#"{"scene":"letters","metadata":{"app":"Simulator X"}}"#,
+            false,
+        ),
+        (
+            r#"{"scene":"letters","context":{"last_tool":"preview"}}"#,
+            false,
+        ),
+        (
+            r#"{"scene":"letters","context":{"history":["preview","stroke"]}}"#,
+            false,
+        ),
+        (
+            r#"{"scene":"letters","metadata":{"reason":"dry run was fine"}}"#,
+            false,
+        ),
+        (
+            r#"{"scene":"letters","metadata":{"tags":["practice run","demo"]}}"#,
+            false,
+        ),
+        (r#"{"scene":"letters","metadata":"not a dry run"}"#, false),
+        (r#"{"scene":"letters","format":["name","preview"]}"#, false),
         (r#"{"scene":"letters","stop":"stop"}"#, true),
         (r#"{"scene":"letters","stop":"not now"}"#, true),
         (r#"{"scene":"letters","metadata":"dry_run=false"}"#, false),

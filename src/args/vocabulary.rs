@@ -185,6 +185,36 @@ impl ReaderVocabulary {
         self.dry_run.is_in(value) || self.is_dry_run_value(value)
     }
 
+    /// Returns whether a text asks for a dry run and says nothing else: `just a dry-run`, `do not draw, please`.
+    pub(super) fn is_dry_run_alone(&self, text: &FoldedText) -> bool {
+        let is_filler = |word: &str| {
+            holds(&self.dry_run_fillers, word) || matches!(word, "a" | "an" | "the" | "please")
+        };
+        let words: Vec<&str> = text.words().collect();
+        let before = words.iter().take_while(|word| is_filler(word)).count();
+        let after = words
+            .iter()
+            .rev()
+            .take_while(|word| is_filler(word))
+            .count();
+        let starts = 0..=before;
+        let mut parts = starts.flat_map(|start| {
+            let ends = words.len() - after..=words.len();
+            ends.filter_map(move |end| Some((start, end)).filter(|(start, end)| start < end))
+        });
+        parts.any(|(start, end)| {
+            let part = words.get(start..end).unwrap_or_default().join(" ");
+            let part = FoldedText::new(&part);
+            self.dry_run.is_entry(&part) || self.is_dry_run_value(&part)
+        })
+    }
+
+    /// Returns whether a key names the act or says what is wanted: `mode`, `instruction`, `user_request`.
+    pub(super) fn asks_in_words(&self, key: &FoldedText) -> bool {
+        let is_wish = |word: &str| holds(&self.wishes, word);
+        self.mode_keys.contains(&key.letters()) || key.words().last().is_some_and(is_wish)
+    }
+
     fn is_dry_run_value(&self, value: &FoldedText) -> bool {
         self.dry_run_values.contains(&value.phrase())
     }

@@ -325,8 +325,8 @@ impl RequestSearch {
     }
 }
 
-/// Most words of a text that is nothing but a request.
-const REQUEST_WORDS_MAX: usize = 4;
+/// Most words of a text under a harmless key that is a request though it has other words.
+const REQUEST_WORDS_MAX: usize = 3;
 
 /// Returns whether the text under a harmless key, or in an object there, is nothing but a request for a dry run:
 /// `"output": "preview"`, `"metadata": "dry_run=true"`, `"context": {"mode": "dry run"}`.
@@ -343,29 +343,52 @@ fn harmless_asks(key: &str, node: &ParsedValue) -> bool {
         vocab.is_presentation(&key)
             || ["metadata", "meta", "context", "ctx"].contains(&key.letters().as_str())
     };
-    node.as_text().is_some_and(is_pair) || (is_searched() && holds_short_request(node))
+    match node.as_text() {
+        Some(text) => is_pair(text) || (is_searched() && is_short_request(text)),
+        None => is_searched() && holds_request(node),
+    }
 }
 
-/// Returns whether a value is, or holds, a short text that asks for a dry run. Texts under harmless keys in it do not count.
-fn holds_short_request(node: &ParsedValue) -> bool {
-    match node.as_text() {
-        Some(text) => {
-            let folded = FoldedText::new(text);
-            !text.contains(['=', ':'])
-                && folded.words().count() <= REQUEST_WORDS_MAX
-                && vocabulary().asks_for_dry_run(&folded)
+/// Returns whether a text is a short one that asks for a dry run, or says nothing else.
+fn is_short_request(text: &str) -> bool {
+    let (folded, vocab) = (FoldedText::new(text), vocabulary());
+    let is_short = folded.words().count() <= REQUEST_WORDS_MAX;
+    !text.contains(['=', ':'])
+        && vocab.asks_for_dry_run(&folded)
+        && (is_short || vocab.is_dry_run_alone(&folded))
+}
+
+/// Returns whether an object holds a request under a key for the act or for a wish, or a text that says nothing else.
+/// Harmless keys, remarks and lists in it do not count.
+fn holds_request(node: &ParsedValue) -> bool {
+    let ParsedValue::Map(pairs) = node else {
+        return false;
+    };
+    let vocab = vocabulary();
+    pairs.iter().any(|(name, inner)| {
+        let key = FoldedText::new(name);
+        if heuristics::is_harmless(name) || vocab.is_remark(&key) {
+            return false;
         }
-        None => node
-            .any_inside(|key, inner| !heuristics::is_harmless(key) && holds_short_request(inner)),
-    }
+        let says_alone = |text: &FoldedText| {
+            // One word may be a name: `"last_tool": "preview"`.
+            text.words().nth(1).is_some() && vocab.is_dry_run_alone(text)
+        };
+        match sole_value(inner).as_text() {
+            Some(text) if vocab.asks_in_words(&key) => is_short_request(text),
+            Some(text) => says_alone(&FoldedText::new(text)),
+            None => holds_request(inner),
+        }
+    })
 }
 
 /// Returns whether a key and its short text are one request: `"pen": "up"`, `"do_not": "draw"`.
 fn asks_with_key(key: &FoldedText, node: &ParsedValue) -> bool {
+    const WORDS_MAX: usize = 4;
     node.as_text().is_some_and(|text| {
         let words = format!("{} {text}", key.phrase());
         let words = FoldedText::new(&words);
-        words.words().count() <= REQUEST_WORDS_MAX && vocabulary().asks_for_dry_run(&words)
+        words.words().count() <= WORDS_MAX && vocabulary().asks_for_dry_run(&words)
     })
 }
 

@@ -211,6 +211,12 @@ impl WordTable {
             || self.anywhere.iter().any(is_found)
     }
 
+    /// Returns whether the whole text is one of the longer words or phrases.
+    pub(super) fn is_entry(&self, text: &FoldedText) -> bool {
+        let letters = text.letters();
+        self.joined.iter().any(|known| known.text == letters)
+    }
+
     fn begins_in(&self, words: &str) -> bool {
         words.match_indices(' ').any(|(at, _)| {
             let rest = &words[at..];
