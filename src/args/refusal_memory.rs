@@ -278,7 +278,7 @@ impl RememberedRefusal {
 
     /// Adds what a later refused call left out too, so that it does not replace what it did not settle.
     fn carry_into(&self, later: &mut ArgumentRefusal) {
-        if self.is_shared || self.is_settled_by(&later.good) {
+        if self.is_settled_by(&later.good) {
             return;
         }
         for name in &self.refusal.must_mend {
@@ -606,6 +606,22 @@ mod tests {
         call(&mut memory, guarded, json!({"debug": true})).unwrap_err();
         call(&mut memory, guarded, json!({"scene": "koi"})).unwrap();
         call(&mut memory, guarded, json!({})).unwrap();
+    }
+
+    /// A client that opens a session for each call drew the default scene.
+    #[test]
+    fn a_second_refusal_in_another_session_does_not_settle_the_first() {
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+        let shape = stroke();
+        let mut memory = RefusalMemory::default();
+        let mut judge = |session: &str, arguments: Value| {
+            let outcome = read(&shape, &policy, ReceivedArguments::Value(arguments));
+            memory.judge(&[session, "all"], "stroke", &policy, outcome)
+        };
+        judge("first", json!({"scene": "koy"})).unwrap_err();
+        judge("second", json!({"debug": "maybe"})).unwrap_err();
+        judge("third", json!({"debug": true})).unwrap_err();
+        judge("fourth", json!({"scene": "koi"})).unwrap();
     }
 
     /// The corrected call named the scene and the overlay of the other session.
