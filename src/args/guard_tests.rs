@@ -338,6 +338,8 @@ fn the_name_of_another_tool_is_another_call() {
             "Action: sense⏎Action Input: {}",
             r#"<tool_call>{"name":"reset","arguments":{}}</tool_call>"#,
             "align(scene=\"letters\")",
+            "call align⏎scene=letters",
+            "Sure! I will call the align tool.⏎scene: letters",
             r#"[{"name":"scene","value":"letters"}]"#,
         ]
         .map(|text| text.replace('⏎', "\n")),

@@ -67,7 +67,19 @@ impl SkippedText {
             .iter()
             .find_map(|mark| name.strip_prefix(mark))
             .unwrap_or(name);
-        (name.len() < text.len() && heuristics::names_other_call(name)).then_some(name)
+        (name.len() < text.len() && heuristics::names_other_call(name))
+            .then_some(name)
+            .or_else(|| self.name_in_phrase())
+    }
+
+    /// Returns the name of a stop or another tool in a known phrase: `I will call align with`.
+    fn name_in_phrase(&self) -> Option<&str> {
+        let is_in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '’');
+        let words = self.text.split(|c| !is_in_word(c));
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let other = words.iter().find(|word| heuristics::names_other_call(word));
+        let name = other.copied()?;
+        are_phrases(&words, |_, is_alone| !is_alone).then_some(name)
     }
 
     /// Returns whether this is a lone exclamation mark, which programs read as "not".
