@@ -145,7 +145,8 @@ impl RefusedCall<'_> {
         let must_be_mended = |issue: &&ArgumentIssue| match issue.subject() {
             "" => loses_choice(issue),
             name => {
-                is_param(name)
+                // What only changes the answer may be left out: `debug`.
+                (is_param(name) && !heuristics::is_harmless(name))
                     || issue.is_in_doubt
                     || withheld::may_ask_not_to_move(name)
                     || changes_act(issue)

@@ -397,6 +397,7 @@ mod tests {
                 .default("default")
                 .selects_motion(),
             ParameterShape::new("debug", ValueKind::Bool).default(false),
+            ParameterShape::new("resume", ValueKind::Bool).default(false),
             ParameterShape::new("dry_run", ValueKind::Bool)
                 .default(false)
                 .cautious(true),
@@ -634,7 +635,7 @@ mod tests {
             let outcome = read(&shape, &policy, ReceivedArguments::Value(arguments));
             memory.judge(&[session, "all"], "stroke", &policy, outcome)
         };
-        judge("first", json!({"scene": "koi", "debug": "secret"})).unwrap_err();
+        judge("first", json!({"scene": "koi", "resume": "secret"})).unwrap_err();
         let (refusal, _) = judge("second", json!({"scene": "koi"})).unwrap_err();
         let answer = serde_json::to_string(&refusal).unwrap();
         assert!(!answer.contains("secret"), "{answer}");

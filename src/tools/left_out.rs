@@ -38,12 +38,20 @@ impl ToolContext<'_> {
         let is_chosen = DRAWN_KEYS.iter().any(|key| given.contains_key(*key));
         let has_default = |name: &&str| understood.contains_key(*name);
         let written_out = left_out.iter().map(|one| one.name.as_str());
-        let mut written_out = written_out.chain((!is_chosen).then_some("scene"));
-        let how = match written_out.find(has_default) {
+        let mut written_out: Vec<&str> =
+            written_out.chain((!is_chosen).then_some("scene")).collect();
+        // A scene that is written out settles the others too.
+        written_out.sort_by_key(|name| *name != "scene");
+        let unsettled = |names: &[&str]| names.iter().any(|name| !has_default(name));
+        let how = match written_out.first().copied() {
             // A text is drawn on a canvas, and not in the default scene.
-            Some("scene") => format!("to draw it, write `\"scene\":\"{}\"` out", scene.name),
-            Some(name) => format!("to draw it, write `{name}` out, even if it is the default"),
-            None => {
+            Some("scene") if has_default(&"scene") => {
+                format!("to draw it, write `\"scene\":\"{}\"` out", scene.name)
+            }
+            Some(name) if !unsettled(&written_out) => {
+                format!("to draw it, write `{name}` out, even if it is the default")
+            }
+            _ => {
                 memory.accept(&callers, tool, given, understood, ("plan", hash));
                 "to draw it all the same, name this plan_hash as `plan`".to_owned()
             }

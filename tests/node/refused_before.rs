@@ -106,6 +106,27 @@ fn what_a_preview_leaves_out_is_drawn_by_its_hash_alone() {
     }
 }
 
+/// The offered words led to a call that was refused for as long as the client chose nothing else.
+#[test]
+fn the_words_of_a_preview_that_leaves_out_several_lead_to_a_drawing() {
+    let bench = Bench::at_test_rate();
+    let served = serve(&bench);
+    for name in ["debug", "resume"] {
+        let mut refused = json!({"scene": "short", "depth": 2});
+        refused[name] = "maybe".into();
+        let (text, shown) = preview_after(&served, &refused);
+        assert!(text.contains("`depth`, which"), "{text}");
+        assert!(!text.contains("`debug`, which"), "{text}");
+        assert!(text.contains("name this plan_hash as `plan`"), "{text}");
+        // As the corrected call was, but for the dry run.
+        let mut call = json!({"scene": "short", "plan": shown["plan_hash"]});
+        call[name] = false.into();
+        let (text, drawn) = call_tool(&served, "stroke", &call);
+        assert_eq!(drawn["success"], true, "{text}");
+        call_tool(&served, "reset", &json!({}));
+    }
+}
+
 /// The preview said to write the default scene out, on which no text is drawn.
 #[test]
 fn after_a_refused_scene_the_canvas_of_a_text_is_named() {
