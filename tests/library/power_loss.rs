@@ -96,8 +96,11 @@ impl Supply {
         let end = clock.now().after(time);
         if !clock.is_simulated() {
             // The arm's thread alone may wait on its clock.
+            let machine = NodeClock::real();
+            let mut alarm = machine.alarm().unwrap();
             while clock.now() < end {
-                steadyhand::task::pause(Duration::from_millis(1)).await;
+                let next = machine.now().after(Duration::from_millis(1));
+                alarm.until(next).await.unwrap();
             }
             return;
         }
