@@ -109,7 +109,7 @@ pub struct CalibrationOrigin {
     /// Name of the arm in the node file; empty without one, and in older files.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub arm_name: String,
-    /// True if the node had several arms of its model.
+    /// True if the node had several arms of its model that were simulated, or not, as it was: see [`names_alike`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub among_several: bool,
 }
@@ -169,6 +169,26 @@ impl CalibrationOrigin {
             None => arm.to_owned(),
         }
     }
+}
+
+/// An arm of a node file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownArm {
+    pub name: String,
+    pub model: String,
+    pub simulated: bool,
+}
+
+/// Returns the names of the arms of a model that are simulated, or not, as a calibration's arm was. The name alone tells these apart.
+pub fn names_alike<'a>(
+    arms: &'a [KnownArm],
+    model: &'a str,
+    simulated: Option<bool>,
+) -> impl Iterator<Item = &'a str> {
+    let alike = arms
+        .iter()
+        .filter(move |arm| arm.model == model && Some(arm.simulated) == simulated);
+    alike.map(|arm| arm.name.as_str())
 }
 
 /// Reason that a calibration does not apply to an arm.

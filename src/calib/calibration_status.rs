@@ -127,7 +127,7 @@ fn play_lack(
     Some(format!(
         "the play and sag of arm {}{}: `steadyhand calibrate play --scene {}`{undo}",
         scene.arm.file.name,
-        mismatch_reason(newest, mismatch),
+        mismatch_reason(newest, mismatch, arm),
         scene.name
     ))
 }
@@ -165,7 +165,7 @@ fn lack_reason(
         None => true,
         Some(mismatch) => {
             if reason.is_empty() {
-                reason = mismatch_reason(record, mismatch);
+                reason = mismatch_reason(record, mismatch, arm);
             }
             false
         }
@@ -173,7 +173,11 @@ fn lack_reason(
     (!is_calibrated).then_some(reason)
 }
 
-fn mismatch_reason(record: &CalibrationRecord, mismatch: OriginMismatch) -> String {
+fn mismatch_reason(
+    record: &CalibrationRecord,
+    mismatch: OriginMismatch,
+    arm: &CalibrationOrigin,
+) -> String {
     let number = record.number;
     let reason = match mismatch {
         OriginMismatch::Unknown => {
@@ -182,8 +186,10 @@ fn mismatch_reason(record: &CalibrationRecord, mismatch: OriginMismatch) -> Stri
             );
         }
         OriginMismatch::OtherArm => {
-            let other = &record.session.origin.arm_name;
-            return format!(" (calibration {number} was made on arm `{other}`)");
+            let (other, name) = (&record.session.origin.arm_name, &arm.arm_name);
+            return format!(
+                " (calibration {number} was made on arm `{other}`; where that was this one under an earlier name, `steadyhand calibrate restore {number} --arm {name}` says so)"
+            );
         }
         OriginMismatch::Unmeasured => "holds values that nobody measured on this arm",
         OriginMismatch::Practice => "was practice, on a simulated arm",

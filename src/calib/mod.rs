@@ -49,8 +49,8 @@ pub use calibration_desk::{
 };
 pub use calibration_record::{
     CalibrationChange, CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession,
-    FileValues, OriginMismatch, TagObservation, TouchContact, TouchRole, check, servos, servos_of,
-    zeros_of,
+    FileValues, KnownArm, OriginMismatch, TagObservation, TouchContact, TouchRole, check,
+    names_alike, servos, servos_of, zeros_of,
 };
 pub use calibration_status::{missing, stale};
 pub use calibration_store::{

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::operator_verb::VerbReply;
 use base::wording::count;
-use calib::{CalibrationOrigin, CalibrationStore, TagObservation};
+use calib::{CalibrationOrigin, CalibrationStore, KnownArm, TagObservation};
 use gate::READING_AGE_MAX;
 use motion::Snapshot;
 use tools::{AttachedArm, Node};
@@ -20,9 +20,9 @@ pub struct NodeMeasurements {
     pub scenes: Option<PathBuf>,
     /// The arms that have been read.
     pub arms: Vec<MeasuredArm>,
-    /// Name and model of every arm.
+    /// Every arm of the node file.
     #[serde(default)]
-    pub known: Vec<(String, String)>,
+    pub known: Vec<KnownArm>,
 }
 
 /// The pose of a camera, and the arm whose sheet it sees.
@@ -124,13 +124,11 @@ pub fn measurements_reply(node: &Node) -> VerbReply {
                 .collect(),
         })
     });
-    let known = node.arms.iter();
-    let known = known.map(|seat| (seat.name.clone(), seat.motion.arm().file.name.clone()));
     let measured = NodeMeasurements {
         state: node.state.clone(),
         scenes: node.scenes.folder().map(Path::to_path_buf),
         arms: arms.collect(),
-        known: known.collect(),
+        known: tools::known_arms(&node.file.arms),
     };
     VerbReply::done(serde_json::to_string(&measured).unwrap_or_default())
 }

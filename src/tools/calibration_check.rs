@@ -5,7 +5,7 @@
 
 use super::reply::{Reply, refused};
 use super::{AttachedArm, Node};
-use calib::{self, CalibrationOrigin, CalibrationStore};
+use calib::{self, CalibrationOrigin, CalibrationStore, KnownArm};
 use call::{Refusal, refusal};
 use config::ArmEntry;
 use scene::Scene;
@@ -106,12 +106,24 @@ pub fn origin(node: &Node, arm: &AttachedArm) -> CalibrationOrigin {
         .iter()
         .map(|identity| (identity.servo.id.to_string(), identity.fingerprint()));
     let model = &arm.motion.arm().file.name;
-    let of_model = node.file.arms.iter().filter(|arm| arm.model == *model);
+    let simulated = entry(node, arm).map(ArmEntry::is_simulated);
     CalibrationOrigin {
-        simulated: entry(node, arm).map(ArmEntry::is_simulated),
+        simulated,
         servos: calib::servos_of(&fingerprints.collect()),
         unmeasured: false,
         arm_name: arm.name.clone(),
-        among_several: of_model.count() > 1,
+        among_several: calib::names_alike(&known_arms(&node.file.arms), model, simulated).count()
+            > 1,
     }
+}
+
+/// Returns the arms of a node file, as calibrations tell them apart.
+#[must_use]
+pub fn known_arms(entries: &[ArmEntry]) -> Vec<KnownArm> {
+    let arms = entries.iter().map(|entry| KnownArm {
+        name: entry.name.clone(),
+        model: entry.model.clone(),
+        simulated: entry.is_simulated(),
+    });
+    arms.collect()
 }

@@ -69,7 +69,7 @@ mod unknown_tool;
 mod way_to_rest;
 mod which_arm;
 
-pub use calibration_check::{check_same_zeros, check_zeros_after_wait, origin};
+pub use calibration_check::{check_same_zeros, check_zeros_after_wait, known_arms, origin};
 pub use call::Refusal;
 pub use cameras::RenderExposure;
 pub use certificate_check::CertificateChecker;

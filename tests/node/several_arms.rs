@@ -191,7 +191,6 @@ fn what_an_arm_measured_is_accepted_for_that_arm() {
         let read = json!({"scene": "short", "arm": "right", "measured": {"dx": 1}});
         let (aligned, text) = shop.calls("align", &read);
         assert_eq!(aligned["success"], true, "{text}");
-        has(&text, &["(arm `right`)"]);
         done(
             shop.says(&["calibrate", "accept"]),
             &["accepted as calibration 1"],

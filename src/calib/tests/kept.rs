@@ -577,6 +577,10 @@ fn an_arm_does_not_draw_on_what_was_measured_on_another_of_its_model() {
             lacking.contains("calibration 1 was made on arm `left`"),
             "{lacking}"
         );
+        assert!(
+            lacking.contains("`steadyhand calibrate restore 1 --arm right`"),
+            "{lacking}"
+        );
     }
     // The other arm is gone; and the only arm has another name by now.
     assert!(lacks(&left, &arm("right", false)).contains("arm `left`"));
@@ -589,6 +593,27 @@ fn an_arm_does_not_draw_on_what_was_measured_on_another_of_its_model() {
         lacking.contains("`steadyhand calibrate restore 3`"),
         "{lacking}"
     );
+}
+
+/// A simulated arm beside the arm on a port took that arm's calibrations from before names were kept.
+#[test]
+fn only_arms_that_are_simulated_alike_are_told_apart_by_name() {
+    let arm = |name: &str, model: &str, simulated| KnownArm {
+        name: name.to_owned(),
+        model: model.to_owned(),
+        simulated,
+    };
+    let arms = [
+        arm("bench", "so101", false),
+        arm("practice", "so101", true),
+        arm("other", "koch", false),
+        arm("left", "so101", false),
+    ];
+    let alike = |arms, simulated| names_alike(arms, "so101", simulated).collect::<Vec<_>>();
+    assert_eq!(alike(&arms[..3], Some(false)), ["bench"]);
+    assert_eq!(alike(&arms, Some(false)), ["bench", "left"]);
+    assert_eq!(alike(&arms, Some(true)), ["practice"]);
+    assert!(alike(&arms, None).is_empty());
 }
 
 #[test]

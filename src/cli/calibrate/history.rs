@@ -50,7 +50,14 @@ impl CalibrationFolders {
         }
         let origin = &target.session.origin;
         let says_no_arm = origin.simulated.is_none() && !origin.unmeasured;
-        let lacks_name = arm.is_some() && self.lacks_name(&target.session);
+        let possible = self.possible_arms(&target.session);
+        let lacks_name = !possible.is_empty();
+        if lacks_name && arm.is_none_or(|arm| !possible.contains(&arm)) {
+            bail!(
+                "calibration {number} has the name of no arm of this node: say with --arm which one it was made on: {}; nothing was written",
+                possible.join(", ")
+            );
+        }
         if !says_no_arm && !lacks_name && arm.is_some() {
             bail!(
                 "calibration {number} is written for the arm on which it was made: leave --arm out; nothing was written"

@@ -6,7 +6,8 @@ use super::arguments::HereArgs;
 use crate::{AtArgs, NodeOptions, operator_client, which_node};
 use arm::ArmFile;
 use calib::{
-    self, CalibrationDesk, CalibrationOrigin, CalibrationSession, CalibrationStore, TouchAssessment,
+    self, CalibrationDesk, CalibrationOrigin, CalibrationSession, CalibrationStore, KnownArm,
+    TouchAssessment,
 };
 use config::ArmEntry;
 use node::measurements::{MeasuredArm, NodeMeasurements};
@@ -21,8 +22,8 @@ pub(super) struct CalibrationFolders {
     pub(super) arms: Vec<MeasuredArm>,
     /// The arms of a node file without a running node.
     pub(super) entries: Vec<ArmEntry>,
-    /// Name and model of every arm of the node or of its file, those that are not read too.
-    known: Vec<(String, String)>,
+    /// Every arm of the node or of its file, those that are not read too.
+    known: Vec<KnownArm>,
     /// The running node.
     pub(super) running: Option<AtArgs>,
     /// Advice for the case that no arm can be read.
@@ -60,10 +61,8 @@ impl CalibrationFolders {
                 which_node::absent(node)
             );
         }
-        let known = file.arms.iter();
-        let known = known.map(|entry| (entry.name.clone(), entry.model.clone()));
         Ok(Self {
-            known: known.collect(),
+            known: tools::known_arms(&file.arms),
             store: CalibrationStore::of_state(&state_folder::folder(node, &file)?),
             library: open::library(node, &file)?,
             arms: Vec::new(),
@@ -96,9 +95,9 @@ impl CalibrationFolders {
 
     /// Returns the folders for the arm that a text names, by its name on the node or by its model; and that model.
     pub(super) fn named(self, arm: &str) -> anyhow::Result<(Self, String)> {
-        let named = self.known.iter().find(|(name, _)| name == arm).cloned();
+        let named = self.known.iter().find(|known| known.name == arm).cloned();
         let (name, model) = match named {
-            Some((name, model)) => (Some(name), model),
+            Some(KnownArm { name, model, .. }) => (Some(name), model),
             None => (None, arm.to_owned()),
         };
         Ok((self.only(&model, name.as_deref())?, model))
@@ -129,18 +128,20 @@ impl CalibrationFolders {
 
     /// Returns the names of every arm of a model.
     fn names_of(&self, model: &str) -> impl Iterator<Item = &str> {
-        let arms = self.known.iter().filter(move |(_, other)| other == model);
-        arms.map(|(name, _)| name.as_str())
+        let arms = self.known.iter().filter(move |known| known.model == model);
+        arms.map(|known| known.name.as_str())
     }
 
-    /// Returns whether a calibration was made on one of several arms of its model, and on none that has its name now.
-    pub(super) fn lacks_name(&self, session: &CalibrationSession) -> bool {
+    /// Returns the arms that a calibration may be of where it was made on one of several, and has the name of none; else none.
+    pub(super) fn possible_arms<'a>(&'a self, session: &'a CalibrationSession) -> Vec<&'a str> {
         let origin = &session.origin;
-        let among_several = origin.among_several || self.names_of(&session.arm).count() > 1;
-        let has_name = self
-            .names_of(&session.arm)
-            .any(|name| name == origin.arm_name);
-        among_several && !has_name && !origin.unmeasured
+        let names = calib::names_alike(&self.known, &session.arm, origin.simulated);
+        let mut names: Vec<&str> = names.collect();
+        let among_several = origin.among_several || names.len() > 1;
+        if !among_several || origin.unmeasured || names.contains(&&*origin.arm_name) {
+            names.clear();
+        }
+        names
     }
 
     /// Returns whether the node has several arms, so that answers say which one they are about.
@@ -176,12 +177,13 @@ impl CalibrationFolders {
 
     /// Returns what an arm's file and its entry in the node file say of it.
     fn origin_by_files(&self, file: &ArmFile, entry: Option<&ArmEntry>) -> CalibrationOrigin {
+        let simulated = entry.map(ArmEntry::is_simulated);
         CalibrationOrigin {
-            simulated: entry.map(ArmEntry::is_simulated),
+            simulated,
             servos: calib::servos(file),
             unmeasured: false,
             arm_name: entry.map_or_else(String::new, |entry| entry.name.clone()),
-            among_several: entry.is_some() && self.names_of(&file.name).count() > 1,
+            among_several: calib::names_alike(&self.known, &file.name, simulated).count() > 1,
         }
     }
 

@@ -178,8 +178,8 @@ fn refuse_open_proposal(store: &CalibrationStore, scene: &Scene, arm: &str) -> R
         // An arm has one model of its play, whichever the scene.
         let is_automatic = session.ink.as_ref().is_some_and(|ink| !ink.is_by_hand());
         let is_play = session.kind == CalibrationKind::Play && session.arm == scene.arm.file.name;
-        let name = session.origin.name_among_several();
-        name.is_none_or(|name| name == arm)
+        let name = &session.origin.arm_name;
+        (name.is_empty() || name == arm)
             && ((is_of_scene && (measured || is_automatic)) || (is_play && is_automatic))
     };
     match store.proposal()?.filter(|session| !is_ours(session)) {
