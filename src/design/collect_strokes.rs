@@ -88,6 +88,17 @@ impl<'c> StrokeCollector<'c> {
         Ok(())
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.strokes.len()
+    }
+
+    /// Takes the pens from all strokes but the first `kept`.
+    pub(crate) fn drop_pens(&mut self, kept: usize) {
+        for stroke in self.strokes.iter_mut().skip(kept) {
+            stroke.pen = None;
+        }
+    }
+
     /// Returns the drawing on the page that its file states.
     pub(crate) fn on_page(self, page_mm: Point, hint: &'static str) -> Result<Design, DesignError> {
         if self.strokes.is_empty() {

@@ -1,6 +1,6 @@
 //! Reads G-code as strokes: G0 to G3 in millimetres or inches, absolute or relative. The pen is
 //! lifted by Z, by M3 and M5, or by G0 itself as DrawingBotV3 writes it, whichever changes between
-//! cuts. T names the pen.
+//! cuts. T names the pen where strokes have several.
 //!
 //! Unknown words are refused by name and line: a plotter must not guess.
 
@@ -55,6 +55,7 @@ fn read_file(
     strokes: &mut StrokeCollector<'_>,
 ) -> Result<Option<String>, DesignError> {
     let evidence = LiftEvidence::of(text)?;
+    let strokes_before = strokes.len();
     let mut plotter = GcodePlotter {
         lift: evidence.judge(text)?,
         pens: ToolPens::new(pen, evidence.has_tool_changes),
@@ -69,7 +70,11 @@ fn read_file(
     };
     machine::run(text, |movement| plotter.apply_move(movement))?;
     plotter.finish()?;
-    Ok(plotter.pens.note)
+    let pens = plotter.pens;
+    if pen.is_none() && !pens.choose() {
+        strokes.drop_pens(strokes_before);
+    }
+    Ok(pens.note())
 }
 
 /// Returns the name of a line for messages.

@@ -181,11 +181,31 @@ fn a_tool_is_a_pen_unless_a_person_puts_it_in() {
     assert_eq!(pens("a.nc", "T102 M6\nG0 X0 Y0\nG1 X9"), (vec![None], none));
 }
 
+/// Slicers and firmware of 3D printers write T0 into files of one tool.
+#[test]
+fn one_tool_alone_chooses_no_pen() {
+    for tool in ["T0", "T2", "T5"] {
+        let (found, notes) = pens("a.nc", &format!("{tool}\nG0 X0 Y0\nG1 X9\nG0 Y9\nG1 X0"));
+        assert_eq!(found, [None, None]);
+        let note = format!("line 3: {tool} is the file's only tool and chooses no pen: ");
+        assert!(notes[0].starts_with(&note), "{notes:?}");
+    }
+    let none: Vec<String> = Vec::new();
+    let first = "T1\nG0 X0 Y0\nG1 X9";
+    assert_eq!(pens("a.nc", first), (vec![None], none.clone()));
+    assert_eq!(pens("a_pen3.nc", "T0\nG0 X0 Y0\nG1 X9").0, [Some(3)]);
+    // Firmware starts with T0; tools that draw nothing do not count.
+    let late = "G0 X0 Y0\nG1 X9\nT0\nG0 Y9\nG1 X0\nT2\nG0 X0";
+    assert_eq!(pens("a.nc", late).0, [None, None]);
+    let second = late.replace("T0", "T2");
+    assert_eq!(pens("a.nc", &second), (vec![None, Some(2)], none));
+}
+
 #[test]
 fn refuses_by_name_and_line() {
     for (text, message) in [
         (
-            "T0\nG1 X1",
+            "T0\nG1 X1\nT2\nG1 X2",
             "line 2: found a line with T0; accepted: T1 for the first pen",
         ),
         ("T1.5\nG1 X1", "line 1: found T1.5; accepted: T1 for"),
