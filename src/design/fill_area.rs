@@ -80,6 +80,12 @@ impl FilledArea {
         Self { edges, rule }
     }
 
+    /// Returns an area of some of these edges, with the same rule.
+    pub(crate) fn of_edges(&self, edges: Vec<[Point; 2]>) -> Self {
+        let rule = self.rule;
+        Self { edges, rule }
+    }
+
     fn is_inside(&self, winding: i32) -> bool {
         match self.rule {
             InsideRule::EvenOdd => winding % 2 != 0,

@@ -9,6 +9,7 @@ mod clip_paths;
 mod css;
 mod css_limits;
 mod cut_edges;
+mod edge_rows;
 mod expansion_limits;
 mod grammar;
 mod layers;
