@@ -483,76 +483,47 @@ fn a_dry_run_that_is_clearly_false_raises_no_doubt() {
 
 #[test]
 fn a_harmless_key_does_not_hide_a_request_for_a_dry_run() {
-    for (text, is_heard) in [
-        (r#"{"scene":"letters","output":"preview"}"#, true),
-        (r#"{"scene":"letters","format":"dry_run"}"#, true),
-        (r#"{"scene":"letters","metadata":"dry_run=true"}"#, true),
-        (r#"{"scene":"letters","context":"dry run: yes"}"#, true),
-        (r#"{"scene":"letters","metadata":"dry run"}"#, true),
-        (r#"{"scene":"letters","output":{"mode":"preview"}}"#, true),
-        (r#"{"scene":"letters","output":"pen must stay up"}"#, true),
-        (r#"{"scene":"letters","context":"just a dry-run"}"#, true),
-        (r#"{"scene":"letters","context":{"mode":"dry run"}}"#, true),
-        (r#"{"scene":"letters","_meta":{"mode":["dry run"]}}"#, true),
-        (
-            r#"{"scene":"letters","context":{"instruction":"do not draw"}}"#,
-            true,
-        ),
-        (
-            r#"{"scene":"letters","context":{"thought":"no dry run"}}"#,
-            false,
-        ),
-        (
-            r#"{"scene":"letters","context":{"user":"asked for a preview of the letters first"}}"#,
-            false,
-        ),
-        (
-            r#"{"scene":"letters","metadata":{"user_wish":"do not draw, please"}}"#,
-            true,
-        ),
-        (
-            r#"{"scene":"letters","metadata":{"source":"mockup.svg"}}"#,
-            false,
-        ),
-        (
-            r#"{"scene":"letters","context":{"title":"Fake plastic trees"}}"#,
-            false,
-        ),
-        (r#"{"scene":"letters","ctx":{"name":"preview.png"}}"#, false),
-        (
-            r#"{"scene":"letters","metadata":{"app":"Simulator X"}}"#,
-            false,
-        ),
-        (
-            r#"{"scene":"letters","context":{"last_tool":"preview"}}"#,
-            false,
-        ),
-        (
-            r#"{"scene":"letters","context":{"history":["preview","stroke"]}}"#,
-            false,
-        ),
-        (
-            r#"{"scene":"letters","metadata":{"reason":"dry run was fine"}}"#,
-            false,
-        ),
-        (
-            r#"{"scene":"letters","metadata":{"tags":["practice run","demo"]}}"#,
-            false,
-        ),
-        (r#"{"scene":"letters","metadata":"not a dry run"}"#, false),
-        (r#"{"scene":"letters","format":["name","preview"]}"#, false),
-        (r#"{"scene":"letters","stop":"stop"}"#, true),
-        (r#"{"scene":"letters","stop":"not now"}"#, true),
-        (r#"{"scene":"letters","metadata":"dry_run=false"}"#, false),
-        (r#"{"scene":"letters","model":"o1-preview"}"#, false),
-        (r#"{"scene":"letters","format":"markdown"}"#, false),
+    let call = |keys: &str| format!(r#"{{"scene":"letters",{keys}}}"#);
+    for keys in [
+        r#""output":"preview""#,
+        r#""format":"dry_run""#,
+        r#""metadata":"dry_run=true""#,
+        r#""context":"dry run: yes""#,
+        r#""metadata":"dry run""#,
+        r#""output":{"mode":"preview"}"#,
+        r#""output":"pen must stay up""#,
+        r#""context":"just a dry-run""#,
+        r#""context":{"mode":"dry run"}"#,
+        r#""_meta":{"mode":["dry run"]}"#,
+        r#""context":{"instruction":"do not draw"}"#,
+        r#""metadata":{"user_wish":"do not draw, please"}"#,
+        r#""stop":"stop""#,
+        r#""stop":"not now""#,
     ] {
-        for profile in ForgivenessProfile::ALL {
-            assert_eq!(draws(profile, text), !is_heard, "{text}");
-        }
+        never_draws(&[call(keys)]);
     }
-    let waits = r#"{"scene":"letters","wait":"until I say so"}"#;
-    assert!(!draws(ForgivenessProfile::Guarded, waits));
+    for keys in [
+        r#""context":{"thought":"no dry run"}"#,
+        r#""context":{"user":"asked for a preview of the letters first"}"#,
+        r#""metadata":{"source":"mockup.svg"}"#,
+        r#""context":{"title":"Fake plastic trees"}"#,
+        r#""ctx":{"name":"preview.png"}"#,
+        r#""metadata":{"app":"Simulator X"}"#,
+        r#""context":{"last_tool":"preview"}"#,
+        r#""context":{"history":["preview","stroke"]}"#,
+        r#""metadata":{"reason":"dry run was fine"}"#,
+        r#""metadata":{"tags":["practice run","demo"]}"#,
+        r#""metadata":"not a dry run""#,
+        r#""format":["name","preview"]"#,
+        r#""metadata":"dry_run=false""#,
+        r#""model":"o1-preview""#,
+        r#""format":"markdown""#,
+    ] {
+        all_draw(&[call(keys)]);
+        lenient_draws(&[call(keys)]);
+    }
+    let waits = call(r#""wait":"until I say so""#);
+    assert!(!draws(ForgivenessProfile::Guarded, &waits));
 }
 
 #[test]

@@ -45,13 +45,14 @@ fn has_only_begun(folder: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Removes the folder of a job that had only begun.
+/// Removes the folder of a job that had only begun, unless it has more than a journal.
 pub(super) fn remove_begun(folder: &Path) {
-    for file in BEGINNING {
-        let _ = std::fs::remove_file(folder.join(file));
+    let mut files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    if files.all(|entry| entry.file_name() == JOURNAL) {
+        let _ = std::fs::remove_file(folder.join(JOURNAL));
+        // Refused if anything was put there meanwhile.
+        let _ = std::fs::remove_dir(folder);
     }
-    // Refused if anything was put there meanwhile.
-    let _ = std::fs::remove_dir(folder);
 }
 
 /// Removes a job's folder, its journal last: what a process that ends meanwhile leaves is a job, and not one that lost its journal.
