@@ -128,11 +128,10 @@ fn is_url_encoded(text: &str) -> bool {
 
 /// Returns whether a text holds `%XX`.
 pub(super) fn holds_code(text: &str) -> bool {
-    let mut codes = text.match_indices('%').map(|(at, _)| {
+    text.match_indices('%').any(|(at, _)| {
         let digits = text.get(at + 1..at + 3);
         digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
-    });
-    codes.any(|is_code| is_code)
+    })
 }
 
 #[cfg(test)]

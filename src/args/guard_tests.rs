@@ -43,6 +43,20 @@ fn a_dry_run_beside_the_arguments_is_found() {
     ]);
 }
 
+/// Every way to leave out words at both ends was tried, which took minutes.
+#[test]
+fn a_long_text_of_fillers_is_read_to_its_end_at_once() {
+    let under_context =
+        |text: &str| json!({"scene": "letters", "context": {"x": text}}).to_string();
+    let fillers = "just the ".repeat(700);
+    always_draws(&[under_context(&fillers)]);
+    never_draws(&[
+        under_context(&format!("{fillers} dry run")),
+        under_context(&format!("do not draw {fillers}")),
+        under_context(&format!("{fillers} keep the pen up, please, {fillers}")),
+    ]);
+}
+
 /// A boolean parameter is read in these forms too.
 #[test]
 fn a_dry_run_is_heard_in_every_form_of_true() {

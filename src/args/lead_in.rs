@@ -3,12 +3,12 @@
 use super::{
     form_repair::FormRepair,
     heuristics,
-    skipped::{self, SkippedPlace},
+    skipped::{self, SkippedPlace, is_in_word},
     strip_wrappers::WrapperLayer,
 };
 
 /// Most bytes at either end of a text that are searched for phrases.
-const SEARCHED_BYTES_MAX: usize = 512;
+const PHRASE_BYTES_MAX: usize = 512;
 
 /// Strips known phrases from both ends. What stands between must look like a call: a phrase before a word for nothing, such
 /// as `null`, is an answer and no lead-in.
@@ -37,7 +37,7 @@ fn leading(text: &str) -> usize {
         let length = rest.find(|c| !is_in_word(c)).unwrap_or(rest.len());
         let (piece, after) = rest.split_at(length.max(c.len_utf8()));
         rest = after;
-        if at + piece.len() > SEARCHED_BYTES_MAX {
+        if at + piece.len() > PHRASE_BYTES_MAX {
             // So many phrases are none.
             return 0;
         } else if is_in_word(c) {
@@ -70,12 +70,8 @@ fn trailing(text: &str) -> usize {
     // An indented line belongs to what stands before it.
     let begins_line = line.len() < text.len() && line.starts_with(char::is_alphabetic);
     let is_plain = |c: char| is_in_word(c) || is_blank(c) || (is_mark(c) && c != ':');
-    let is_searched = begins_line && line.len() <= SEARCHED_BYTES_MAX && line.chars().all(is_plain);
-    let is_phrase = |part: &str| {
-        let words: Vec<&str> = part.split(|c| !is_in_word(c)).collect();
-        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
-        are_phrases(&words)
-    };
+    let is_searched = begins_line && line.len() <= PHRASE_BYTES_MAX && line.chars().all(is_plain);
+    let is_phrase = |part: &str| are_phrases(&skipped::words_of(part));
     let are_known = is_searched && line.split(is_mark).all(is_phrase);
     if are_known { line.len() } else { 0 }
 }
@@ -90,11 +86,7 @@ fn are_phrases(words: &[&str]) -> bool {
     };
     !matches!(words, [word] if may_be_key(word))
         && !heuristics::is_wrapper(&words.concat())
-        && skipped::are_phrases(words, |_, is_alone| !is_alone)
-}
-
-fn is_in_word(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '\'' | '’')
+        && skipped::are_phrases(words, skipped::is_part_of_phrase)
 }
 
 fn is_blank(c: char) -> bool {

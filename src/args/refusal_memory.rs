@@ -410,14 +410,18 @@ mod tests {
         profile: ForgivenessProfile,
         arguments: Value,
     ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
-        let shape = stroke();
+        call_of(&["caller"], memory, profile, arguments)
+    }
+
+    fn call_of(
+        callers: &[&str],
+        memory: &mut RefusalMemory,
+        profile: ForgivenessProfile,
+        arguments: Value,
+    ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
         let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
-        memory.judge(
-            &["caller"],
-            "stroke",
-            &policy,
-            read(&shape, &policy, ReceivedArguments::Value(arguments)),
-        )
+        let outcome = read(&stroke(), &policy, ReceivedArguments::Value(arguments));
+        memory.judge(callers, "stroke", &policy, outcome)
     }
 
     /// As `align`, which has no preview.
@@ -612,12 +616,14 @@ mod tests {
     /// A client that opens a session for each call drew the default scene.
     #[test]
     fn a_second_refusal_in_another_session_does_not_settle_the_first() {
-        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
-        let shape = stroke();
         let mut memory = RefusalMemory::default();
-        let mut judge = |session: &str, arguments: Value| {
-            let outcome = read(&shape, &policy, ReceivedArguments::Value(arguments));
-            memory.judge(&[session, "all"], "stroke", &policy, outcome)
+        let mut judge = |session: &str, arguments| {
+            call_of(
+                &[session, "all"],
+                &mut memory,
+                ForgivenessProfile::Guarded,
+                arguments,
+            )
         };
         judge("first", json!({"scene": "koy"})).unwrap_err();
         judge("second", json!({"debug": "maybe"})).unwrap_err();
@@ -628,12 +634,14 @@ mod tests {
     /// The corrected call named the scene and the overlay of the other session.
     #[test]
     fn nothing_that_another_caller_sent_is_in_an_answer() {
-        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
-        let shape = stroke();
         let mut memory = RefusalMemory::default();
-        let mut judge = |session: &str, arguments: Value| {
-            let outcome = read(&shape, &policy, ReceivedArguments::Value(arguments));
-            memory.judge(&[session, "all"], "stroke", &policy, outcome)
+        let mut judge = |session: &str, arguments| {
+            call_of(
+                &[session, "all"],
+                &mut memory,
+                ForgivenessProfile::Guarded,
+                arguments,
+            )
         };
         judge("first", json!({"scene": "koi", "resume": "secret"})).unwrap_err();
         let (refusal, _) = judge("second", json!({"scene": "koi"})).unwrap_err();

@@ -74,12 +74,10 @@ impl SkippedText {
 
     /// Returns the name of a stop or another tool in a known phrase: `I will call align with`.
     fn name_in_phrase(&self) -> Option<&str> {
-        let is_in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '’');
-        let words = self.text.split(|c| !is_in_word(c));
-        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let words = words_of(&self.text);
         let other = words.iter().find(|word| heuristics::names_other_call(word));
         let name = other.copied()?;
-        are_phrases(&words, |_, is_alone| !is_alone).then_some(name)
+        are_phrases(&words, is_part_of_phrase).then_some(name)
     }
 
     /// Returns whether this is a lone exclamation mark, which programs read as "not".
@@ -89,6 +87,21 @@ impl SkippedText {
             && !text.is_empty()
             && text.chars().all(|c| matches!(c, '!' | '¬'))
     }
+}
+
+/// Returns the words of phrases.
+pub(super) fn words_of(text: &str) -> Vec<&str> {
+    let words = text.split(|c| !is_in_word(c));
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+pub(super) fn is_in_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '\'' | '’')
+}
+
+/// Takes any word in the place of a tool's name, for [`are_phrases`], where the phrase has others.
+pub(super) const fn is_part_of_phrase(_: &str, is_alone: bool) -> bool {
+    !is_alone
 }
 
 /// Returns whether words are a sequence of known phrases. `may_be_tool` judges a word in the place of a tool's name; its second

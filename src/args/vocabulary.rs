@@ -187,25 +187,25 @@ impl ReaderVocabulary {
 
     /// Returns whether a text asks for a dry run and says nothing else: `just a dry-run`, `do not draw, please`.
     pub(super) fn is_dry_run_alone(&self, text: &FoldedText) -> bool {
-        let is_filler = |word: &str| {
-            holds(&self.dry_run_fillers, word) || matches!(word, "a" | "an" | "the" | "please")
+        /// Most fillers at either end of an entry: `keep the pen up`.
+        const ENTRY_FILLERS_MAX: usize = 4;
+        let is_said = |word: &&str| {
+            !holds(&self.dry_run_fillers, word) && !matches!(*word, "a" | "an" | "the" | "please")
         };
         let words: Vec<&str> = text.words().collect();
-        let before = words.iter().take_while(|word| is_filler(word)).count();
-        let after = words
-            .iter()
-            .rev()
-            .take_while(|word| is_filler(word))
-            .count();
-        let starts = 0..=before;
-        let mut parts = starts.flat_map(|start| {
-            let ends = words.len() - after..=words.len();
-            ends.filter_map(move |end| Some((start, end)).filter(|(start, end)| start < end))
-        });
-        parts.any(|(start, end)| {
-            let part = words.get(start..end).unwrap_or_default().join(" ");
-            let part = FoldedText::new(&part);
+        let ends = words.iter().position(is_said);
+        // No entry is made of fillers alone.
+        let Some((first, last)) = ends.zip(words.iter().rposition(is_said)) else {
+            return false;
+        };
+        let is_entry = |part: &[&str]| {
+            let part = FoldedText::new(&part.join(" "));
             self.dry_run.is_entry(&part) || self.is_dry_run_value(&part)
+        };
+        let mut starts = first.saturating_sub(ENTRY_FILLERS_MAX)..=first;
+        starts.any(|start| {
+            let mut ends = (last..words.len()).take(1 + ENTRY_FILLERS_MAX);
+            ends.any(|end| words.get(start..=end).is_some_and(is_entry))
         })
     }
 
