@@ -1,4 +1,4 @@
-//! What a job's folder says of it: its records, that it had only begun, or that its journal was lost.
+//! Reads a job's folder: its records, that it had only begun, or that its journal was lost.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;

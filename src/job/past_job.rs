@@ -10,6 +10,12 @@ use scene::{DrawingPause, SheetStroke};
 /// State of a drawing that came to its end, but a joint did not follow while the tip drew.
 pub const DEVIATED: &str = "deviated";
 
+/// Returns whether a job in this state has come to the end of its motion.
+#[must_use]
+pub fn has_come_to_its_end(state: &str) -> bool {
+    matches!(state, "reached" | DEVIATED)
+}
+
 /// An arm of a node to its jobs: the arm on a port and the one that practice simulates under the same name are two.
 #[derive(Clone, Copy, Debug)]
 pub struct ArmKey<'a> {
@@ -302,8 +308,10 @@ impl PastJob {
     /// Returns whether it has ended, with any outcome. Its time of end is not used: the calendar may have been at zero.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        let ends = ["reached", DEVIATED, "stopped", "refused", "faulted"];
-        self.interrupted || ends.contains(&self.state.as_str())
+        let state = self.state.as_str();
+        self.interrupted
+            || has_come_to_its_end(state)
+            || ["stopped", "refused", "faulted"].contains(&state)
     }
 
     /// Ends a job whose end could not be written, as on a full disk: a later one has used its arm since.

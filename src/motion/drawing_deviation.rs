@@ -12,7 +12,7 @@ use base::units::{ArmMeasurement, JointVector};
 use gate::Execution;
 use plan::SpanKind;
 
-/// How late a reading may come, on a busy machine or by way of a controller with a queue of its own.
+/// Greatest delay of a reading, on a busy machine or by way of a controller with a queue of its own.
 const READING_LATE: Duration = Duration::from_millis(100);
 
 /// The greatest deviation of the measured joints from the commanded ones while the tip drew.

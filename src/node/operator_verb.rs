@@ -226,19 +226,19 @@ pub(super) fn without_keys<'de, D: Deserializer<'de>>(from: D) -> Result<(), D::
 /// Reads which stop it is, whatever other keys there are.
 fn is_emergency_key<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     #[derive(Deserialize)]
-    struct FleetStop {
+    struct EmergencyKey {
         emergency: bool,
     }
-    FleetStop::deserialize(from).map(|stop| stop.emergency)
+    EmergencyKey::deserialize(from).map(|key| key.emergency)
 }
 
 /// Reads whether to hold at once, whatever other keys there are.
 fn is_hold_now<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     #[derive(Deserialize)]
-    struct Hold {
+    struct NowKey {
         now: bool,
     }
-    Hold::deserialize(from).map(|hold| hold.now)
+    NowKey::deserialize(from).map(|key| key.now)
 }
 
 impl OperatorVerb {

@@ -222,7 +222,7 @@ impl RecorderTask {
                 Ok(RecorderCommand::Motion(motion)) => self.begin(*motion),
                 Ok(RecorderCommand::MotionEnd) => self.end(),
                 Ok(RecorderCommand::Barrier(fetched)) => {
-                    // Nobody waits for a job that has ended.
+                    // A motion of a job that has ended does not wait.
                     let _ = fetched.send(());
                     Ok(())
                 }

@@ -9,7 +9,8 @@ use super::reply::Reply;
 use super::{AttachedArm, Node, job_scene};
 use args::ReceivedArguments;
 use job::{
-    AcceptedJob, DEVIATED, JobJournal, JournalDrawing, JournalOutcome, TipPlace, UnrecordedError,
+    AcceptedJob, JobJournal, JournalDrawing, JournalOutcome, TipPlace, UnrecordedError,
+    has_come_to_its_end,
 };
 
 /// Reason why a job does not begin: nothing moves that is not recorded.
@@ -123,7 +124,7 @@ fn tip_at_end(node: &Node, entry: &JobJournal, state: &str, reply: &Reply) -> Op
     match state {
         _ if !has_moved => None,
         // Plans end off the sheet, but for small steps to it.
-        "reached" | DEVIATED => Some(read_tip(arm, reply).unwrap_or(TipPlace::Off)),
+        _ if has_come_to_its_end(state) => Some(read_tip(arm, reply).unwrap_or(TipPlace::Off)),
         _ => Some(read_tip(arm, reply).unwrap_or(TipPlace::Unread)),
     }
 }

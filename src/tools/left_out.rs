@@ -36,19 +36,16 @@ impl ToolContext<'_> {
             return Ok(());
         }
         let is_chosen = DRAWN_KEYS.iter().any(|key| given.contains_key(*key));
-        let has_default = |name: &&str| understood.contains_key(*name);
-        let written_out = left_out.iter().map(|one| one.name.as_str());
-        let mut written_out: Vec<&str> =
-            written_out.chain((!is_chosen).then_some("scene")).collect();
+        let has_default = |name: &str| understood.contains_key(name);
+        let has_defaults = left_out.iter().all(|one| has_default(&one.name));
         // A scene that is written out settles the others too.
-        written_out.sort_by_key(|name| *name != "scene");
-        let unsettled = |names: &[&str]| names.iter().any(|name| !has_default(name));
-        let how = match written_out.first().copied() {
+        let needs_scene = !is_chosen || left_out.iter().any(|one| one.name == "scene");
+        let how = match left_out.first() {
             // A text is drawn on a canvas, and not in the default scene.
-            Some("scene") if has_default(&"scene") => {
+            _ if needs_scene && has_default("scene") => {
                 format!("to draw it, write `\"scene\":\"{}\"` out", scene.name)
             }
-            Some(name) if !unsettled(&written_out) => {
+            Some(LeftOutArgument { name, .. }) if !needs_scene && has_defaults => {
                 format!("to draw it, write `{name}` out, even if it is the default")
             }
             _ => {

@@ -593,7 +593,7 @@ async fn run_job(ctx: JobContext, work: JobWork) {
     reply.set("job", card);
     // The journal, from which the rest is known, does not say what was drawn last.
     let knows_rest = reply.code() != Some(END_NOT_JOURNALLED);
-    let reply = if reply.is_error && !["reached", DEVIATED].contains(&state) && knows_rest {
+    let reply = if reply.is_error && !job::has_come_to_its_end(state) && knows_rest {
         with_resume_hint(reply, &node, &arm, &entry.past())
     } else {
         reply
@@ -675,7 +675,8 @@ async fn wait(
     loop {
         tokio::select! {
             reply = job.outcome.reply() => {
-                if let card @ JobCard { state: "reached" | DEVIATED, .. } = job.card() {
+                let card = job.card();
+                if job::has_come_to_its_end(card.state) {
                     card.report_to(watch);
                 }
                 return reply.clone();

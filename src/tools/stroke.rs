@@ -330,11 +330,7 @@ pub(super) async fn draw(
         &done,
         (&planned.strokes, earlier_lines),
     );
-    if done
-        .deviation
-        .as_ref()
-        .is_some_and(DrawingDeviation::is_beyond_tolerance)
-    {
+    if unfollowed(&done).is_some() {
         return Err(JobError::Deviated(reply.boxed()));
     }
     let Some(rest) = drawing.rest else {
@@ -404,10 +400,15 @@ fn drawn_reply(
     reply.hint("sense shows the drawing; reset parks the arm")
 }
 
+/// Returns the deviation of a drawing that a joint did not follow.
+fn unfollowed(done: &CompletedMotion) -> Option<&DrawingDeviation> {
+    let measured = done.deviation.as_ref();
+    measured.filter(|measured| measured.is_beyond_tolerance())
+}
+
 /// Begins the answer. A drawing that a joint did not follow is no success.
 fn outcome(done: &CompletedMotion, message: String) -> Reply {
-    let measured = done.deviation.as_ref();
-    match measured.filter(|measured| measured.is_beyond_tolerance()) {
+    match unfollowed(done) {
         None => Reply::done(message),
         Some(measured) => Reply::failed(message).with("code", "did_not_follow").hint(&format!(
             "look what {} presses against, or whether the sheet or its zero is elsewhere than the scene says; the same call draws all of it again",

@@ -834,7 +834,7 @@ fn a_second_node_on_one_state_folder_is_told_who_has_it() {
     assert!(began.elapsed() < PATIENCE);
 }
 
-/// What a person has put beside a job stays, and so does the proof that it moved.
+/// Files that a person has put beside a job stay, and so does the proof that it moved.
 #[test]
 fn a_job_without_its_journal_is_named_and_nothing_moves_until_it_is_back() {
     let bench = Bench::new();

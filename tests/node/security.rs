@@ -194,7 +194,7 @@ fn operators_verbs_are_for_operators_tokens_alone() {
     assert_eq!(node.operate(Some(planner), "", &long).0, 413);
     assert_eq!(enabled(), true, "nothing of this was done");
     assert_eq!(node.operate(Some(operator), "", &disable).0, 200);
-    // A key that is not known may be a limit, and a limit that nobody can mean is none.
+    // An unknown key may be a limit, and an impossible limit is none.
     for (key, value, named) in [
         ("for", json!("30m"), "`for_s`"),
         ("overlay", json!("leaf"), "`meta`"),

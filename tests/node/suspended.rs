@@ -17,7 +17,7 @@ use crate::support::unless_starved;
 /// More than the two seconds that a busy machine may take.
 const SUSPENDED: Duration = Duration::from_millis(2_500);
 
-/// It drew on without a word, whoever was next to the arm by then.
+/// It drew on without a word, beside other people perhaps.
 #[test]
 fn an_arm_whose_process_was_suspended_stands_and_says_so() {
     unless_starved(|| {

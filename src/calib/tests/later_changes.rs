@@ -1,9 +1,9 @@
-//! What was measured with one sheet, play or arm, and is used with another.
+//! Measurements with one sheet, play or arm that are used with another.
 
 use super::kept::{hand, port_origin, practice, record, scene, session, with_sheet};
 use crate::*;
 
-/// A reading is a difference: accepted on another sheet it made values that nobody measured a good calibration.
+/// A reading is a difference: accepted on another sheet it made unmeasured values a good calibration.
 #[test]
 fn refuses_a_reading_of_a_cross_that_was_drawn_on_another_sheet() {
     let drawn_on = scene();
@@ -34,7 +34,7 @@ fn refuses_a_reading_of_a_cross_that_was_drawn_on_another_sheet() {
     assess(&older, &restored, None).unwrap();
 }
 
-/// What practice, or other servos, gave the arm's file raised the pen of an arm at a port.
+/// Play and sag that practice, or other servos, gave the arm's file raised the pen of an arm at a port.
 #[test]
 fn play_of_another_arm_does_not_count() {
     let mut worn = scene();

@@ -31,7 +31,7 @@ async fn an_arm_is_attached_energised_and_follows_a_wave() {
     assert_eq!(bench.sim.kept_writes(), 0);
 }
 
-/// What attaching the first arm comes to where the second one is connected, some of whose servos are silent.
+/// Attaches the first arm where the second one is connected, some of whose servos are silent; returns the result.
 async fn attach_other(
     arm: &str,
     connected: &str,
