@@ -70,6 +70,8 @@ pub enum ArmFault {
     SameId([u8; 2]),
     #[error("simulation: backlash_deg and wear.play_deg both say the play; leave backlash_deg out")]
     PlayTwice,
+    #[error("masses: there is no joint `{0}`")]
+    MassJoint(String),
     #[error("simulation.wear.masses_g: there is no capsule `{0}`")]
     MassOfNone(String),
     #[error(

@@ -3,12 +3,11 @@
 use std::f64::consts::PI;
 use std::ops::RangeInclusive;
 
-use nalgebra::center;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::gravity_load::{CarriedMass, GravityLoad};
-use super::{ArmFault, ArmFile, Capsule};
+use super::gravity_load::GravityLoad;
+use super::{ArmFault, ArmFile};
 use base::units::{Finite, JointVector, OutOfRange};
 use kin::KinematicChain;
 
@@ -18,8 +17,8 @@ use kin::KinematicChain;
 pub struct CompensationFile {
     /// Play that the joint crosses when it reverses, from one side to the other, 0 to 2. 0 where gravity keeps it on one side.
     pub play_deg: Vec<Finite>,
-    /// Yielding of the joint for each newton metre of the load that the body would have if its capsules were filled with
-    /// water, 0 to 5.
+    /// Yielding of the joint for each newton metre that the arm's masses load it with, 0 to 5. In a file without masses the
+    /// load is that of capsules filled with water.
     pub sag_deg_per_n_m: Vec<Finite>,
 }
 
@@ -31,9 +30,6 @@ const SAG_DEG_PER_N_M: RangeInclusive<f64> = 0.0..=5.0;
 /// A joint that yields by more needs repair, not compensation.
 const SAG_RAD_MAX: f64 = PI / 180.0;
 
-/// Density of water.
-const DENSITY_KG_M3: f64 = 1_000.0;
-
 /// Play and sag of an arm's joints.
 #[derive(Clone, Debug)]
 pub struct JointCompensation {
@@ -44,11 +40,11 @@ pub struct JointCompensation {
 }
 
 impl JointCompensation {
-    pub(super) fn new(file: &CompensationFile, capsules: &[Capsule]) -> Self {
+    pub(super) fn new(file: &CompensationFile, load: GravityLoad) -> Self {
         Self {
             play_rad: radians(&file.play_deg),
             sag_rad_per_n_m: radians(&file.sag_deg_per_n_m),
-            load: nominal_load(capsules),
+            load,
         }
     }
 
@@ -74,21 +70,6 @@ impl JointCompensation {
 fn radians(deg: &[Finite]) -> JointVector {
     let rad = deg.iter().map(|angle| angle.get().to_radians());
     JointVector::from_slice(&rad.collect::<Vec<_>>())
-}
-
-/// Returns the load of a body whose capsules are filled with water.
-#[must_use]
-pub(super) fn nominal_load(capsules: &[Capsule]) -> GravityLoad {
-    let masses = capsules.iter().map(|capsule| {
-        let length_m = (capsule.to_m - capsule.from_m).norm();
-        let volume_m3 = PI * capsule.radius_m.powi(2) * (length_m + 4.0 / 3.0 * capsule.radius_m);
-        CarriedMass {
-            joints_before: capsule.joints_before,
-            centre_m: Some(center(&capsule.from_m, &capsule.to_m)),
-            mass_kg: DENSITY_KG_M3 * volume_m3,
-        }
-    });
-    GravityLoad::new(masses.collect())
 }
 
 pub(super) fn check(file: &ArmFile) -> Result<(), ArmFault> {

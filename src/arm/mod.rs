@@ -17,6 +17,8 @@ mod arm_fault;
 mod gear_wear;
 mod gravity_load;
 mod joint_compensation;
+mod link_mass;
+mod servo_figures;
 mod shipped_arms;
 pub mod urdf;
 
@@ -24,6 +26,8 @@ pub use arm_fault::ArmFault;
 pub use gear_wear::GearWear;
 pub use gravity_load::{CarriedMass, GravityLoad};
 pub use joint_compensation::{CompensationFile, GearModel, JointCompensation};
+pub use link_mass::LinkMass;
+pub use servo_figures::ServoFigures;
 pub use shipped_arms::{SHIPPED_ARMS, arm_of_ids, ids_beside};
 
 /// An arm as its file describes it.
@@ -58,6 +62,12 @@ pub struct ArmFile {
     /// Pairs of capsules that may touch, by name; neighbours always may.
     #[serde(default)]
     pub may_touch: Vec<[String; 2]>,
+    /// Masses of the links. Absent: the sag in `compensation` refers to capsules filled with water.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub masses: Vec<LinkMass>,
+    /// Figures of the servos. Absent: how stiffly they hold is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub servo: Option<ServoFigures>,
     /// Measured play and sag of the joints, which plans of drawings compensate for. Absent: not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compensation: Option<CompensationFile>,
@@ -218,6 +228,8 @@ pub struct ArmModel {
     pub limits: ArmLimits,
     /// The body.
     pub capsules: Vec<Capsule>,
+    /// The load of its masses, upright.
+    pub load: GravityLoad,
     /// Play and sag that plans of drawings compensate for.
     pub compensation: Option<JointCompensation>,
 }
@@ -318,12 +330,14 @@ impl ArmModel {
         let chain = chain.map_err(|error| wrong(error.into()))?;
         let limits = limits(&file);
         let capsules: Vec<Capsule> = file.capsules.iter().map(|c| capsule(&file, c)).collect();
+        let load = link_mass::load(&file, &capsules);
         let measured = file.compensation.as_ref();
-        let compensation = measured.map(|measured| JointCompensation::new(measured, &capsules));
+        let compensation = measured.map(|measured| JointCompensation::new(measured, load.clone()));
         Ok(Self {
             chain,
             limits,
             capsules,
+            load,
             compensation,
             file,
         })
@@ -345,12 +359,6 @@ impl ArmModel {
     #[must_use]
     pub fn dof(&self) -> usize {
         self.file.joints.len()
-    }
-
-    /// Returns the load of a body whose capsules are filled with water, to which a calibration of sag refers.
-    #[must_use]
-    pub fn nominal_load(&self) -> GravityLoad {
-        joint_compensation::nominal_load(&self.capsules)
     }
 
     /// Returns the largest distance of any point of the body from the base frame's origin over all poses, in metres:
@@ -447,6 +455,8 @@ fn check(file: &ArmFile) -> Result<(), ArmFault> {
     }
     gear_wear::check(file)?;
     joint_compensation::check(file)?;
+    link_mass::check(file)?;
+    servo_figures::check(file)?;
     check_may_touch(file)
 }
 

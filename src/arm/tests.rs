@@ -455,3 +455,41 @@ fn other_zeros_limits_links_and_bodies_are_other_mechanics() {
     let about = text.replacen("about = \"", "about = \"Another word: ", 1);
     assert!(arm(&about).has_same_mechanics(&known));
 }
+
+/// The torques were computed by MuJoCo from the maker's model, which holds no pen.
+#[test]
+fn gravity_loads_the_joints_of_an_so101_as_the_makers_model_says() {
+    let mut file = so101().file;
+    file.masses.pop();
+    let arm = ArmModel::new(file).unwrap();
+    let rows: [([f64; 5], [f64; 5]); 4] = [
+        ([0.0; 5], [0.0, 0.5386, 0.4527, 0.1171, 0.0002]),
+        (
+            [0.4, 0.5, -0.6, 0.9, 0.3],
+            [0.0, 0.6841, 0.4159, 0.0832, 0.0006],
+        ),
+        (
+            [-0.7, -0.9, 1.1, 0.2, -1.0],
+            [0.0, 0.1781, 0.4398, 0.1084, -0.0018],
+        ),
+        (
+            [0.0, -1.5, 1.2, 0.8, 0.0],
+            [0.0, 0.0257, 0.4209, 0.1039, 0.0001],
+        ),
+    ];
+    for (joints, expected) in rows {
+        let torque = arm
+            .load
+            .torque_n_m(&arm.chain, &JointVector::from_slice(&joints));
+        let off = torque.distance_max(&JointVector::from_slice(&expected));
+        assert!(off < 2e-3, "{joints:?}: {torque:?}");
+    }
+}
+
+#[test]
+fn a_mass_of_a_joint_that_does_not_exist_is_refused_by_name() {
+    let mut file = so101().file;
+    file.masses[0].joint = "shoulder".to_owned();
+    let error = ArmModel::new(file).unwrap_err().to_string();
+    assert!(error.contains("`shoulder`"), "{error}");
+}

@@ -361,6 +361,8 @@ impl ArmDraft {
         let UrdfOptions { base, tip, .. } = options;
         let file = ArmFile {
             compensation: None,
+            masses: Vec::new(),
+            servo: None,
             like: None,
             name: scene_name(&robot.name),
             about: format!("Imported from a URDF: `{base}` to `{tip}`"),

@@ -47,7 +47,7 @@ pub fn sags(
     rests: &[RestReading],
     current_deg_per_n_m: &[f64],
 ) -> Vec<Option<JointSag>> {
-    let load = arm.nominal_load();
+    let load = &arm.load;
     let is_valid = |deg: &[f64]| deg.len() == arm.dof() && deg.iter().all(|q| q.is_finite());
     let rests: Vec<_> = rests
         .iter()
