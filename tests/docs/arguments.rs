@@ -1,4 +1,4 @@
-//! The reader against corpora of what was really sent. They lie beside the checkout; another folder is named by `STEADYHAND_ARGUMENTS`.
+//! The reader against corpora of what was really sent. They lie in `arguments` of a folder beside the checkout; another one is named by `STEADYHAND_ARGUMENTS`.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -13,8 +13,13 @@ use steadyhand::args::{
 };
 
 fn rows(file: &str) -> Vec<Value> {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/arguments");
-    let folder = std::env::var_os("STEADYHAND_ARGUMENTS").map_or_else(beside, PathBuf::from);
+    let beside = || {
+        let folders = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
+        let mut corpora = folders.map(|folder| folder.unwrap().path().join("arguments"));
+        corpora.find(|corpus| corpus.join(file).is_file())
+    };
+    let named = std::env::var_os("STEADYHAND_ARGUMENTS").map(PathBuf::from);
+    let folder = named.or_else(beside).unwrap_or_default();
     let Ok(text) = fs::read_to_string(folder.join(file)) else {
         return Vec::new();
     };

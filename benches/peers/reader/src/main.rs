@@ -1,6 +1,6 @@
 //! The same rows through Steadyhand's reader and through others: how many each reads right, refuses, and reads wrong.
 //!
-//! Rows are `forms.jsonl` and `bfcl.jsonl` of `STEADYHAND_ARGUMENTS`, or of `shared/arguments` beside the checkout, and our own
+//! Rows are `forms.jsonl` and `bfcl.jsonl` of `STEADYHAND_ARGUMENTS`, or of `arguments` in a folder beside the checkout, and our own
 //! `tests/arguments/rows.jsonl`. Where a row has no `want`, to refuse it is right.
 
 use serde_json::{Map, Value, json};
@@ -39,8 +39,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     // A reader that panics has refused; its message is not for this table.
     panic::set_hook(Box::new(|_| {}));
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..");
-    let folder = env::var_os("STEADYHAND_ARGUMENTS")
-        .map_or_else(|| root.join("../shared/arguments"), PathBuf::from);
+    let beside = fs::read_dir(root.join(".."))?.flatten();
+    let mut corpora = beside.map(|folder| folder.path().join("arguments"));
+    let named = env::var_os("STEADYHAND_ARGUMENTS").map(PathBuf::from);
+    let folder = named
+        .or_else(|| corpora.find(|corpus| corpus.join("forms.jsonl").is_file()))
+        .unwrap_or_default();
     let files = [
         folder.join("forms.jsonl"),
         folder.join("bfcl.jsonl"),
