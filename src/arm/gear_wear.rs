@@ -24,18 +24,22 @@ pub struct GearWear {
     pub play_spread: Finite,
     /// Gravity torque above which a joint hangs on one side of its play instead of being held by friction.
     pub bearing_friction_n_m: Finite,
-    /// Friction within the servo: it does not correct an error that calls for less torque.
+    /// Friction within the servo, where `simulation.servo` does not say it: it does not correct an error that calls for less torque.
+    #[serde(default)]
     pub servo_friction_n_m: Finite,
     /// Additional friction within the servo for each newton metre of load.
+    #[serde(default)]
     pub servo_friction_per_load: Finite,
-    /// Yielding of the servo under load at 12 V; a lower supply yields more.
+    /// Yielding of the servo under load at 12 V, where `simulation.servo` does not say it; a lower supply yields more.
+    #[serde(default)]
     pub sag_deg_per_n_m: Finite,
     /// Largest drift of a joint's zero for each kelvin above 25 °C.
     pub zero_drift_deg_per_k: Finite,
-    /// Masses of capsules by name, each at the midpoint of its axis.
+    /// Masses of capsules by name, each at the midpoint of its axis. With no mass here the arm's own masses load the joints.
     #[serde(default)]
     pub masses_g: BTreeMap<String, Finite>,
     /// Mass at the tool mount.
+    #[serde(default)]
     pub payload_g: Finite,
 }
 

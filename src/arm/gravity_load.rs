@@ -33,8 +33,29 @@ impl GravityLoad {
     /// Returns the torque that gravity exerts on each joint of an upright arm, in newton metres.
     #[must_use]
     pub fn torque_n_m(&self, chain: &KinematicChain, joints_rad: &JointVector) -> JointVector {
+        self.on_joints(chain, joints_rad, |axis, lever_m, mass_kg| {
+            let weight_n = Vector3::new(0.0, 0.0, -GRAVITY_M_S2 * mass_kg);
+            axis.dot(&lever_m.cross(&weight_n))
+        })
+    }
+
+    /// Returns the inertia of the masses around each joint's axis.
+    #[must_use]
+    pub fn inertia_kg_m2(&self, chain: &KinematicChain, joints_rad: &JointVector) -> JointVector {
+        self.on_joints(chain, joints_rad, |axis, lever_m, mass_kg| {
+            mass_kg * axis.cross(lever_m).norm_squared()
+        })
+    }
+
+    /// Sums what each carried mass does to each joint, from the joint's axis, the lever from there to the mass, and the mass.
+    fn on_joints(
+        &self,
+        chain: &KinematicChain,
+        joints_rad: &JointVector,
+        effect: impl Fn(&Vector3<f64>, &Vector3<f64>, f64) -> f64,
+    ) -> JointVector {
         let frames = chain.frames(joints_rad);
-        let weights: Vec<(usize, Point3<f64>, Vector3<f64>)> = self
+        let masses: Vec<(&CarriedMass, Point3<f64>)> = self
             .0
             .iter()
             .filter_map(|mass| {
@@ -42,21 +63,20 @@ impl GravityLoad {
                     Some(centre_m) => *frames.get(mass.joints_before)? * centre_m,
                     None => frames.tool * Point3::origin(),
                 };
-                let weight_n = Vector3::new(0.0, 0.0, -GRAVITY_M_S2 * mass.mass_kg);
-                Some((mass.joints_before, centre_m, weight_n))
+                Some((mass, centre_m))
             })
             .collect();
         let joints = chain.joints().iter().zip(frames.iter().skip(1));
-        let torques = joints.enumerate().map(|(index, (joint, frame))| {
+        let sums = joints.enumerate().map(|(index, (joint, frame))| {
             let axis = frame.rotation * joint.axis;
-            let carried = weights.iter().filter(|(before, _, _)| *before > index);
+            let carried = masses.iter().filter(|(mass, _)| mass.joints_before > index);
             carried
-                .map(|(_, centre_m, weight_n)| {
+                .map(|(mass, centre_m)| {
                     let lever_m = centre_m - Point3::from(frame.translation.vector);
-                    axis.dot(&lever_m.cross(weight_n))
+                    effect(&axis, &lever_m, mass.mass_kg)
                 })
                 .sum()
         });
-        JointVector::from_slice(&torques.collect::<Vec<f64>>())
+        JointVector::from_slice(&sums.collect::<Vec<f64>>())
     }
 }

@@ -20,6 +20,7 @@ mod joint_compensation;
 mod link_mass;
 mod servo_figures;
 mod shipped_arms;
+mod simulated_servo;
 pub mod urdf;
 
 pub use arm_fault::ArmFault;
@@ -29,6 +30,7 @@ pub use joint_compensation::{CompensationFile, GearModel, JointCompensation};
 pub use link_mass::LinkMass;
 pub use servo_figures::ServoFigures;
 pub use shipped_arms::{SHIPPED_ARMS, arm_of_ids, ids_beside};
+pub use simulated_servo::{SimulatedServo, StribeckFriction};
 
 /// An arm as its file describes it.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -189,7 +191,7 @@ pub struct CapsuleFile {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SimulationParameters {
-    /// Time constant with which a servo follows its goal.
+    /// Time constant with which a servo follows its goal, where there is no `servo`.
     pub lag_s: Finite,
     /// Fastest that a servo turns.
     pub speed_max_rad_s: Finite,
@@ -202,6 +204,9 @@ pub struct SimulationParameters {
     /// Wear of the servos; absent where they are as good as new.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wear: Option<GearWear>,
+    /// Figures of a measured servo, which then moves by its torque. Absent: a servo that follows its goal with a lag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub servo: Option<SimulatedServo>,
 }
 
 impl Default for SimulationParameters {
@@ -213,6 +218,7 @@ impl Default for SimulationParameters {
             backlash_deg: Finite::literal(0.0),
             return_delay_us: 20,
             wear: None,
+            servo: None,
         }
     }
 }
@@ -454,6 +460,7 @@ fn check(file: &ArmFile) -> Result<(), ArmFault> {
         return Err(ArmFault::NoMovingCapsule);
     }
     gear_wear::check(file)?;
+    simulated_servo::check(file)?;
     joint_compensation::check(file)?;
     link_mass::check(file)?;
     servo_figures::check(file)?;

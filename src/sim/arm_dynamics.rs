@@ -2,22 +2,32 @@
 //! may be blocked, or held back by the sheet on which its tip presses.
 //!
 //! Everything happens on a grid of one millisecond of the clock, so that the arm's motion does not
-//! depend on the times at which it is observed. A servo follows its goal with a first-order lag, within
-//! its commanded speed and acceleration. A limp arm stays in place; gravity acts only on worn gears.
+//! depend on the times at which it is observed. A measured servo (`simulation.servo`) moves by its torque against friction,
+//! gravity and the sheet; another follows its goal with a first-order lag, within its commanded speed and acceleration, and
+//! there gravity acts only on worn gears. A limp arm stays in place.
 
 use std::f64::consts::TAU;
 use std::time::Duration;
 
+use super::posture_load::PostureLoad;
+use super::servo_motor::{FirmwareState, ServoMotor, ServoRegulator};
 use super::sheet_contact::{ContactReaction, JointHolding, TipContact};
 use super::worn_gears::WornGears;
 use arm::{ArmModel, ServoFile};
 use base::units::{ClockInstant, JointVector};
+
+mod torque_motion;
+
+use torque_motion::TorqueMotion;
 
 /// Time step of the simulated motion.
 pub(crate) const STEP: Duration = Duration::from_millis(1);
 
 const STEP_S: f64 = 0.001;
 const STEP_NANOS: u64 = 1_000_000;
+
+/// Supply voltage to which the figures of servos refer.
+pub(crate) const NOMINAL_V: f64 = 12.0;
 
 /// Room temperature.
 const AMBIENT_C: f64 = 25.0;
@@ -48,6 +58,18 @@ pub(crate) struct ServoDrive {
     pub(crate) acceleration_ticks_s2: f64,
     /// Fraction of its stall torque that it may use.
     pub(crate) torque_ratio: f64,
+    pub(crate) regulator: ServoRegulator,
+}
+
+impl ServoDrive {
+    /// Returns the fraction of its torque with which a servo follows its goal with a lag.
+    fn ratio(&self) -> f64 {
+        if self.regulator.has_tripped() {
+            0.0
+        } else {
+            self.torque_ratio
+        }
+    }
 }
 
 /// Readings of a servo, in its own ticks.
@@ -68,6 +90,9 @@ struct ServoUnit {
     axle: usize,
     servo: ServoFile,
     drive: ServoDrive,
+    firmware: FirmwareState,
+    /// True if its motor gives no torque, whatever its registers say.
+    is_broken: bool,
     load_ratio: f64,
     temperature_c: f64,
 }
@@ -93,6 +118,9 @@ pub(crate) struct ArmDynamics {
     dead_band_ticks: f64,
     play_rad: f64,
     wear: Option<WornGears>,
+    posture: PostureLoad,
+    /// With measured servos only.
+    torque_motion: Option<TorqueMotion>,
     /// True if no worn joint is still falling through its play.
     has_settled: bool,
     pub(crate) supply_v: f64,
@@ -134,6 +162,11 @@ impl ArmDynamics {
                 .wear
                 .as_ref()
                 .map(|wear| WornGears::new(arm, wear)),
+            posture: PostureLoad::new(arm),
+            torque_motion: simulation
+                .servo
+                .as_ref()
+                .map(|servo| TorqueMotion::new(ServoMotor::new(servo), arm.dof())),
             has_settled: simulation.wear.is_none(),
             supply_v,
             reaction: no_reaction(arm.dof()),
@@ -163,19 +196,35 @@ impl ArmDynamics {
                 return;
             }
             self.update_gravity_load();
-            for axle in 0..self.axles.len() {
-                self.step(axle);
+            match self.torque_motion.take() {
+                Some(motion) => self.step_by_torque(motion),
+                None => (0..self.axles.len()).for_each(|axle| self.step(axle)),
             }
             self.warm(STEP_S);
             self.now = self.now.after(STEP);
-            let reaction = match on_step(&self.free_rad()) {
-                Some(contact) => contact.reaction(&self.holding()),
-                None => no_reaction(self.dof),
-            };
-            let previous = std::mem::replace(&mut self.reaction, reaction);
-            let rate = |now: f64, previous: f64| (now - previous) / STEP_S;
-            self.deflection_rad_s = reaction.deflection_rad.zip(&previous.deflection_rad, rate);
+            let contact = on_step(&self.free_rad());
+            self.touch(contact.as_ref());
         }
+    }
+
+    /// Lets a touched sheet act on the joints.
+    fn touch(&mut self, contact: Option<&TipContact>) {
+        let speeds: Vec<f64> = self.joints().map(|axle| axle.velocity_rad_s).collect();
+        if let Some(motion) = &mut self.torque_motion {
+            motion.touch(contact, &JointVector::from_slice(&speeds));
+            return;
+        }
+        let reaction = match contact {
+            Some(contact) => contact.reaction(&self.holding()),
+            None => no_reaction(self.dof),
+        };
+        let previous = std::mem::replace(&mut self.reaction, reaction);
+        let rate = |now: f64, previous: f64| (now - previous) / STEP_S;
+        self.deflection_rad_s = reaction.deflection_rad.zip(&previous.deflection_rad, rate);
+    }
+
+    fn joints(&self) -> impl Iterator<Item = &SimulatedAxle> {
+        self.axles.iter().take(self.dof)
     }
 
     /// Returns the time to which it was last advanced.
@@ -192,12 +241,7 @@ impl ArmDynamics {
 
     /// Returns the joint positions without the sheet's reaction, including play.
     fn free_rad(&self) -> JointVector {
-        let joints: Vec<f64> = self
-            .axles
-            .iter()
-            .take(self.dof)
-            .map(|axle| axle.joint_rad)
-            .collect();
+        let joints: Vec<f64> = self.joints().map(|axle| axle.joint_rad).collect();
         JointVector::from_slice(&joints)
     }
 
@@ -217,6 +261,9 @@ impl ArmDynamics {
             return false;
         };
         (turned.angle_rad, turned.joint_rad, turned.velocity_rad_s) = (to_rad, to_rad, 0.0);
+        if let Some(motion) = &mut self.torque_motion {
+            motion.disturb();
+        }
         let deflection_rad = &mut self.reaction.deflection_rad;
         *deflection_rad = deflection_rad.map(|joint, rad| if joint == axle { 0.0 } else { rad });
         true
@@ -246,10 +293,10 @@ impl ArmDynamics {
 
     /// Returns the load of a servo, including a touched sheet.
     fn load_ratio(&self, unit: &ServoUnit) -> f64 {
-        let most = unit.drive.torque_ratio;
+        let most = unit.drive.ratio();
         let contact = self.reaction.load_ratio.get(unit.axle);
         let contact = contact.copied().unwrap_or(0.0);
-        if !unit.drive.torque_on {
+        if !unit.drive.torque_on || self.torque_motion.is_some() {
             return unit.load_ratio;
         }
         (unit.load_ratio + f64::from(unit.servo.sign) * contact).clamp(-most, most)
@@ -273,7 +320,7 @@ impl ArmDynamics {
             energised.fold(none, |held, unit| JointHolding {
                 servos: held.servos + 1.0,
                 give_rad: FULL_LOAD_TICKS / ticks_per_radian(unit.servo).abs(),
-                torque_ratio: held.torque_ratio.min(unit.drive.torque_ratio),
+                torque_ratio: held.torque_ratio.min(unit.drive.ratio()),
             })
         };
         (0..self.dof).map(holding).collect()
@@ -284,6 +331,28 @@ impl ArmDynamics {
         if let Some(unit) = self.units.get_mut(place) {
             unit.drive = drive;
         }
+        self.disturb();
+    }
+
+    /// Wakes an arm that had settled by its torques.
+    fn disturb(&mut self) {
+        if let Some(motion) = &mut self.torque_motion {
+            motion.disturb();
+        }
+    }
+
+    /// Returns whether a servo's protection has limited its torque.
+    pub(crate) fn has_tripped(&self, place: usize) -> bool {
+        let unit = self.units.get(place);
+        unit.is_some_and(|unit| unit.firmware.has_tripped)
+    }
+
+    /// Takes the torque of a servo away, or gives it back; its registers do not show it. Only a measured servo can lose it.
+    pub(crate) fn break_motor(&mut self, place: usize, is_broken: bool) {
+        if let Some(unit) = self.units.get_mut(place) {
+            unit.is_broken = is_broken;
+        }
+        self.disturb();
     }
 
     /// Puts an obstacle at an angle that a joint then cannot cross; `None` removes it.
@@ -297,6 +366,7 @@ impl ArmDynamics {
                 }
             });
         }
+        self.disturb();
     }
 
     /// Sets a servo's temperature, from which it cools.
@@ -308,6 +378,9 @@ impl ArmDynamics {
 
     /// Returns whether nothing moves and no servo will move anything.
     fn is_still(&self) -> bool {
+        if let Some(motion) = &self.torque_motion {
+            return motion.is_still(self.supply_v);
+        }
         let has_stopped = self
             .axles
             .iter()
@@ -333,26 +406,33 @@ impl ArmDynamics {
         let (demand_rad_s, acceleration_rad_s2) = self.desired(index);
         let change = (demand_rad_s - axle.velocity_rad_s)
             .clamp(-acceleration_rad_s2 * STEP_S, acceleration_rad_s2 * STEP_S);
-        let (low, high) = axle
-            .blocked_at_rad
-            .unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         let velocity_rad_s = axle.velocity_rad_s + change;
-        let angle_rad = (axle.angle_rad + velocity_rad_s * STEP_S).clamp(low, high);
+        let angle_rad = self.place_axle(index, axle.angle_rad + velocity_rad_s * STEP_S);
         self.update_loads(index, angle_rad);
-        if let Some(axle) = self.axles.get_mut(index) {
-            axle.velocity_rad_s = (angle_rad - axle.angle_rad) / STEP_S;
-            axle.angle_rad = angle_rad;
-            let half = self.play_rad / 2.0;
-            axle.joint_rad = axle.joint_rad.clamp(angle_rad - half, angle_rad + half);
-        }
-        self.settle(index, axle.joint_rad);
+    }
+
+    /// Turns an axle to an angle within a step, as far as nothing stands in its way, and its joint with it.
+    fn place_axle(&mut self, index: usize, angle_rad: f64) -> f64 {
+        let half = self.play_rad / 2.0;
+        let Some(axle) = self.axles.get_mut(index) else {
+            return angle_rad;
+        };
+        let free = (f64::NEG_INFINITY, f64::INFINITY);
+        let (low, high) = axle.blocked_at_rad.unwrap_or(free);
+        let angle_rad = angle_rad.clamp(low, high);
+        let previous_rad = axle.joint_rad;
+        axle.velocity_rad_s = (angle_rad - axle.angle_rad) / STEP_S;
+        axle.angle_rad = angle_rad;
+        axle.joint_rad = previous_rad.clamp(angle_rad - half, angle_rad + half);
+        self.settle(index, previous_rad);
+        angle_rad
     }
 
     /// Updates the load of the posture on worn gears.
     fn update_gravity_load(&mut self) {
-        let joints_rad = self.free_rad();
-        if let Some(wear) = &mut self.wear {
-            wear.set_posture(&joints_rad, self.supply_v);
+        if self.wear.is_some() || self.torque_motion.is_some() {
+            let joints_rad = self.free_rad();
+            self.posture.set_posture(&joints_rad);
             self.has_settled = true;
         }
     }
@@ -366,7 +446,8 @@ impl ArmDynamics {
             return;
         };
         let temperature_c = temperature_c.unwrap_or(AMBIENT_C);
-        let settled_rad = wear.settle(index, previous_rad, axle.angle_rad, temperature_c, STEP_S);
+        let load_n_m = self.posture.torque_n_m(index);
+        let settled_rad = wear.settle(index, (previous_rad, axle.angle_rad), load_n_m, temperature_c);
         self.has_settled &= (settled_rad - previous_rad).abs() < 1e-12;
         axle.joint_rad = settled_rad;
     }
@@ -396,11 +477,12 @@ impl ArmDynamics {
     /// Returns the axle speed that one servo requests now.
     fn demand_rad_s(&self, unit: &ServoUnit) -> f64 {
         let drive = &unit.drive;
-        if !drive.torque_on || drive.torque_ratio <= 0.0 {
+        if !drive.torque_on || drive.ratio() <= 0.0 {
             return 0.0;
         }
+        let load_n_m = self.posture.torque_n_m(unit.axle) * NOMINAL_V / self.supply_v.max(1.0);
         let (sag_rad, stick_rad) = self.wear.as_ref().map_or((0.0, 0.0), |wear| {
-            (wear.sag_rad(unit.axle), wear.stick_rad(unit.axle))
+            (wear.sag_rad(load_n_m), wear.stick_rad(unit.axle, load_n_m))
         });
         let scale = ticks_per_radian(unit.servo);
         let error_ticks = self.error_ticks(unit) + scale * sag_rad;
@@ -435,7 +517,7 @@ impl ArmDynamics {
             } else {
                 0.0
             };
-            unit.load_ratio = load_ratio.clamp(-drive.torque_ratio, drive.torque_ratio);
+            unit.load_ratio = load_ratio.clamp(-drive.ratio(), drive.ratio());
         }
     }
 
@@ -463,7 +545,10 @@ fn unit(axle: usize, servo: ServoFile) -> ServoUnit {
             speed_ticks_s: f64::INFINITY,
             acceleration_ticks_s2: f64::INFINITY,
             torque_ratio: 1.0,
+            regulator: ServoRegulator::UNKNOWN,
         },
+        firmware: FirmwareState::default(),
+        is_broken: false,
         load_ratio: 0.0,
         temperature_c: AMBIENT_C,
     }

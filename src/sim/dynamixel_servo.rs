@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::arm_dynamics::{ArmDynamics, ServoDrive, ServoReadings};
 use crate::bus_device::ServoAnswer;
+use crate::servo_motor::ServoRegulator;
 use crate::servo_bus::{
     BROADCAST, RegisterServo, Request, ServoMemory, SimulatedFamily, block, execute_each, find,
     read_from, write_unanswered,
@@ -308,6 +309,7 @@ impl SimulatedFamily for DynamixelX {
             speed_ticks_s: or_unlimited(servo.memory.long(112), VELOCITY_TICKS_S),
             acceleration_ticks_s2: or_unlimited(servo.memory.long(108), ACCELERATION_TICKS_S2),
             torque_ratio: f64::from(servo.memory.word(GOAL_PWM)) / PWM_STEPS,
+            regulator: ServoRegulator::UNKNOWN,
         }
     }
 

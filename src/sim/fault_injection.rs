@@ -50,6 +50,13 @@ pub enum SimulatedFault {
         /// Bits as numbered in the servo's manual.
         bits: u8,
     },
+    /// A measured servo's motor gives no torque, while its registers say that it does: the joint falls.
+    Limp {
+        /// Id of the servo.
+        id: u8,
+        /// False gives it its torque back.
+        is_limp: bool,
+    },
     /// Something stands in a joint's way.
     Block {
         /// Index of the joint, from 0.

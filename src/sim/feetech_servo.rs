@@ -3,6 +3,7 @@
 //! Written from the manual and independently of the driver, so that the two check each other.
 
 use crate::arm_dynamics::{ArmDynamics, ServoDrive, ServoReadings};
+use crate::servo_motor::{OverloadProtection, ServoRegulator};
 use crate::servo_bus::{RegisterServo, Request, ServoMemory, SimulatedFamily};
 
 /// More than the longest request that a length byte allows.
@@ -13,6 +14,9 @@ const TICKS_PER_TURN: i32 = 4096;
 
 /// Step of the current register, from the manual.
 const CURRENT_STEP_A: f64 = 0.0065;
+
+/// The status bit of an overload.
+const OVERLOAD: u8 = 32;
 
 /// The STS family.
 pub(crate) struct Sts;
@@ -39,9 +43,14 @@ impl SimulatedFamily for Sts {
         (21, 32),
         (22, 32),
         (24, 16),
+        (26, 1),
+        (27, 1),
         (34, 20),
         (35, 200),
         (36, 80),
+        (37, 10),
+        (38, 200),
+        (39, 10),
         (48, 0xE8),
         (49, 0x03),
         (55, 1),
@@ -97,6 +106,13 @@ impl SimulatedFamily for Sts {
         1 + u8::from(memory.byte(8) != 0)
     }
 
+    /// Shows a protection that has tripped.
+    fn on_request(servo: &mut RegisterServo<Self>, body: &ArmDynamics) {
+        if body.has_tripped(servo.place) {
+            servo.error |= OVERLOAD;
+        }
+    }
+
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -150,7 +166,7 @@ impl SimulatedFamily for Sts {
             memory.set(40, &[1]);
         }
         if touches(40) && memory.byte(40) == 0 {
-            servo.error &= !32;
+            servo.error &= !OVERLOAD;
         }
         Ok(())
     }
@@ -161,12 +177,7 @@ impl SimulatedFamily for Sts {
 
     fn drive(servo: &RegisterServo<Self>) -> ServoDrive {
         let or_unlimited = |value: f64| if value > 0.0 { value } else { f64::INFINITY };
-        let is_overloaded = servo.error & 32 != 0;
-        let ratio = if is_overloaded {
-            0.0
-        } else {
-            f64::from(servo.memory.word(48)) / 1000.0
-        };
+        let ratio = f64::from(servo.memory.word(48)) / 1000.0;
         let (least, most) = (
             i32::from(servo.memory.word(9)),
             i32::from(servo.memory.word(11)),
@@ -183,6 +194,7 @@ impl SimulatedFamily for Sts {
             speed_ticks_s: or_unlimited(f64::from(servo.memory.word(46) & 0x7FFF)),
             acceleration_ticks_s2: or_unlimited(f64::from(servo.memory.byte(41)) * 100.0),
             torque_ratio: ratio.min(1.0),
+            regulator: servo.regulator(),
         }
     }
 
@@ -195,6 +207,21 @@ impl SimulatedFamily for Sts {
 }
 
 impl RegisterServo<Sts> {
+    /// Returns what the registers say of gain, dead zone and protection.
+    fn regulator(&self) -> ServoRegulator {
+        let byte = |address: usize| f64::from(self.memory.byte(address));
+        ServoRegulator {
+            gain_p: byte(21),
+            dead_zone_ticks: byte(26).max(byte(27)),
+            protection: Some(OverloadProtection {
+                above_ratio: byte(36) / 100.0,
+                after_s: byte(35) / 100.0,
+                limited_ratio: byte(34) / 100.0,
+                has_tripped: self.error & OVERLOAD != 0,
+            }),
+        }
+    }
+
     /// Returns the homing offset: eleven bits and a sign.
     fn offset(&self) -> i32 {
         signed(self.memory.word(31), 0x0800)

@@ -9,6 +9,7 @@ use firmware_protocol::{Decoder, Joints, MAX_JOINTS, Received};
 
 use crate::arm_dynamics::{ArmDynamics, ServoDrive};
 use crate::bus_device::{BusDevice, ServoAnswer};
+use crate::servo_motor::ServoRegulator;
 use arm::ArmModel;
 use base::units::ClockInstant;
 
@@ -89,6 +90,7 @@ impl SimulatedController {
                 speed_ticks_s: f64::INFINITY,
                 acceleration_ticks_s2: f64::INFINITY,
                 torque_ratio: 1.0,
+                regulator: ServoRegulator::UNKNOWN,
             };
             body.drive(place, drive);
         }

@@ -23,8 +23,10 @@ mod fault_injection;
 mod feetech_servo;
 mod firmware_controller;
 mod pen_ink;
+mod posture_load;
 mod printed_tags;
 mod servo_bus;
+mod servo_motor;
 mod sheet_contact;
 #[cfg(test)]
 mod tests;
@@ -309,6 +311,11 @@ impl SimulatedWorld {
                 self.servos.set_error(id, bits, &mut self.dynamics);
             }
             SimulatedFault::Block { joint, at_rad } => self.dynamics.block(joint, at_rad),
+            SimulatedFault::Limp { id, is_limp } => {
+                if let Some(place) = self.servos.place(id) {
+                    self.dynamics.break_motor(place, is_limp);
+                }
+            }
             SimulatedFault::Heat { id, temperature_c } => {
                 if let Some(place) = self.servos.place(id) {
                     self.dynamics.heat(place, temperature_c);

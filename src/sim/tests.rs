@@ -6,6 +6,7 @@
 )]
 
 use super::arm_dynamics::{STEP, ServoDrive, ServoReadings};
+use super::servo_motor::ServoRegulator;
 use super::*;
 
 fn arm(change: impl Fn(&mut arm::ArmFile)) -> ArmModel {
@@ -17,6 +18,13 @@ fn arm(change: impl Fn(&mut arm::ArmFile)) -> ArmModel {
     change(&mut file);
     ArmModel::new(file).unwrap()
 }
+
+/// Of a servo as it is delivered.
+pub(super) const REGULATOR: ServoRegulator = ServoRegulator {
+    gain_p: 32.0,
+    dead_zone_ticks: 1.0,
+    protection: None,
+};
 
 fn number(value: f64) -> base::units::Finite {
     base::units::Finite::new(value).unwrap()
@@ -31,6 +39,7 @@ fn go(body: &mut ArmDynamics, place: usize, goal_ticks: f64) {
             speed_ticks_s: 1000.0,
             acceleration_ticks_s2: 20_000.0,
             torque_ratio: 1.0,
+            regulator: REGULATOR,
         },
     );
 }
@@ -187,6 +196,7 @@ fn press(ticks: f64, torque_ratio: f64) -> (ServoReadings, f64) {
             speed_ticks_s: 500.0,
             acceleration_ticks_s2: 20_000.0,
             torque_ratio,
+            regulator: REGULATOR,
         };
         body.drive(place, drive);
     }

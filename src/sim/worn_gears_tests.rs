@@ -6,6 +6,7 @@
 )]
 
 use super::arm_dynamics::ServoDrive;
+use super::tests::REGULATOR;
 use super::*;
 
 const LIFT: usize = 1;
@@ -37,6 +38,7 @@ fn move_and_read(body: &mut ArmDynamics, joint: usize, goal_rad: f64, until_s: u
             speed_ticks_s: 1000.0,
             acceleration_ticks_s2: 20_000.0,
             torque_ratio: 1.0,
+            regulator: REGULATOR,
         },
     );
     let at = ClockInstant::ZERO.after(Duration::from_secs(until_s));
