@@ -72,7 +72,9 @@ pub enum ArmFault {
     PlayTwice,
     #[error("masses: there is no joint `{0}`")]
     MassJoint(String),
-    #[error("simulation: servo and wear both say how a servo yields; leave wear's sag_deg_per_n_m and servo_friction out")]
+    #[error(
+        "simulation: servo and wear both say how a servo yields; leave wear's sag_deg_per_n_m and servo_friction out"
+    )]
     ServoTwice,
     #[error("simulation.wear.masses_g: there is no capsule `{0}`")]
     MassOfNone(String),

@@ -85,11 +85,7 @@ pub(super) fn check(file: &ArmFile) -> Result<(), ArmFault> {
             stribeck.friction_per_load,
             &(0.0..=1.0),
         ),
-        (
-            "stribeck.speed_rad_s",
-            stribeck.speed_rad_s,
-            &(1e-3..=10.0),
-        ),
+        ("stribeck.speed_rad_s", stribeck.speed_rad_s, &(1e-3..=10.0)),
         ("stribeck.exponent", stribeck.exponent, &(0.1..=4.0)),
     ] {
         check_figure(key, value, range)?;

@@ -447,7 +447,12 @@ impl ArmDynamics {
         };
         let temperature_c = temperature_c.unwrap_or(AMBIENT_C);
         let load_n_m = self.posture.torque_n_m(index);
-        let settled_rad = wear.settle(index, (previous_rad, axle.angle_rad), load_n_m, temperature_c);
+        let settled_rad = wear.settle(
+            index,
+            (previous_rad, axle.angle_rad),
+            load_n_m,
+            temperature_c,
+        );
         self.has_settled &= (settled_rad - previous_rad).abs() < 1e-12;
         axle.joint_rad = settled_rad;
     }

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::arm_dynamics::{ArmDynamics, ServoDrive, ServoReadings};
 use crate::bus_device::ServoAnswer;
-use crate::servo_motor::ServoRegulator;
 use crate::servo_bus::{
     BROADCAST, RegisterServo, Request, ServoMemory, SimulatedFamily, block, execute_each, find,
     read_from, write_unanswered,
 };
+use crate::servo_motor::ServoRegulator;
 
 const STATUS: u8 = 0x55;
 

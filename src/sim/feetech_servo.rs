@@ -3,8 +3,8 @@
 //! Written from the manual and independently of the driver, so that the two check each other.
 
 use crate::arm_dynamics::{ArmDynamics, ServoDrive, ServoReadings};
-use crate::servo_motor::{OverloadProtection, ServoRegulator};
 use crate::servo_bus::{RegisterServo, Request, ServoMemory, SimulatedFamily};
+use crate::servo_motor::{OverloadProtection, ServoRegulator};
 
 /// More than the longest request that a length byte allows.
 const FRAME_MAX: usize = 260;

@@ -27,6 +27,8 @@ mod posture_load;
 mod printed_tags;
 mod servo_bus;
 mod servo_motor;
+#[cfg(test)]
+mod servo_motor_tests;
 mod sheet_contact;
 #[cfg(test)]
 mod tests;

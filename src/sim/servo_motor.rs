@@ -77,7 +77,7 @@ impl FirmwareState {
         self.overload_s <= 0.0
             && self
                 .set_point
-                .is_none_or(|(at, speed)| at == goal_ticks && speed == 0.0)
+                .is_none_or(|(at, speed)| (at - goal_ticks).abs() < 1e-9 && speed.abs() < 1e-9)
     }
 
     /// Moves the set point for a step, and computes the duty for a measured position.
@@ -99,7 +99,9 @@ impl FirmwareState {
         } else {
             error
         };
-        let limited = regulator.protection.filter(|protection| self.has_tripped || protection.has_tripped);
+        let limited = regulator
+            .protection
+            .filter(|protection| self.has_tripped || protection.has_tripped);
         let most = duty_max
             .min(DUTY_MAX)
             .min(limited.map_or(1.0, |protection| protection.limited_ratio));
@@ -183,8 +185,7 @@ impl ServoMotor {
         let friction_n_m = self.friction_n_m(velocity, carried_n_m.abs()) * forces.servos;
         let inertia = figures.armature_kg_m2.get() * forces.servos + forces.inertia_kg_m2;
         let inverse = 1.0 / (inertia + damping * step_s);
-        let free =
-            (inertia * velocity + (forces.drive_n_m + forces.load_n_m) * step_s) * inverse;
+        let free = (inertia * velocity + (forces.drive_n_m + forces.load_n_m) * step_s) * inverse;
         let braked = friction_n_m * step_s * inverse;
         if free.abs() <= braked {
             0.0
@@ -202,8 +203,7 @@ impl ServoMotor {
         };
         let relative = velocity.abs() / stribeck.speed_rad_s.get();
         let left = (-relative.powf(stribeck.exponent.get())).exp();
-        let sticking =
-            stribeck.friction_n_m.get() + stribeck.friction_per_load.get() * carried_n_m;
+        let sticking = stribeck.friction_n_m.get() + stribeck.friction_per_load.get() * carried_n_m;
         sliding + left * sticking
     }
 }

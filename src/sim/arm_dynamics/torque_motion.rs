@@ -39,7 +39,7 @@ impl TorqueMotion {
     }
 
     pub(super) fn is_still(&self, supply_v: f64) -> bool {
-        self.has_settled && self.supply_v == supply_v
+        self.has_settled && (self.supply_v - supply_v).abs() < 1e-9
     }
 
     /// Takes over the torque with which a sheet acts on the joints.
@@ -57,7 +57,7 @@ impl ArmDynamics {
     /// Moves all axles by a step of their servos' torques.
     pub(super) fn step_by_torque(&mut self, mut motion: TorqueMotion) {
         let joints_rad = self.free_rad();
-        if motion.steps % INERTIA_STEPS == 0 {
+        if motion.steps.is_multiple_of(INERTIA_STEPS) {
             self.posture.set_inertia(&joints_rad);
         }
         motion.steps = motion.steps.wrapping_add(1);
@@ -98,7 +98,12 @@ impl ArmDynamics {
     }
 
     /// Lets an axle's servos compute their duties; returns what acts on it, and whether the servos are steady.
-    fn forces(&mut self, index: usize, angle_rad: f64, motion: &TorqueMotion) -> (AxleForces, bool) {
+    fn forces(
+        &mut self,
+        index: usize,
+        angle_rad: f64,
+        motion: &TorqueMotion,
+    ) -> (AxleForces, bool) {
         let contact_n_m = motion.contact_n_m.get(index).copied().unwrap_or(0.0);
         let mut forces = AxleForces {
             drive_n_m: 0.0,
