@@ -23,6 +23,7 @@ slow:
     tests/fleet/run
     tests/fleet/run 20
     tests/fleet/run 6 drawings
+    STEADYHAND=target/release/steadyhand tests/physics/run all
 
 # Telemetry of so many simulated nodes through the real router: what one costs it and an observer (needs root).
 fleet-load nodes="1000":
@@ -161,6 +162,11 @@ inspector-picture:
     npm --prefix target/inspector install --silent --no-audit --no-fund @modelcontextprotocol/inspector@2.12.0 playwright-core@1.65.1
     cp tests/clients/inspector_picture.mjs target/inspector/
     cd target/inspector && node inspector_picture.mjs "$OLDPWD/target/debug/steadyhand" "$(command -v chromium-headless-shell)" "$OLDPWD/docs"
+
+# An arm that nobody here wrote: the maker's model in MuJoCo, its servos as others measured them. `just physics list` names the cases.
+physics cases="quick":
+    cargo build
+    tests/physics/run {{cases}}
 
 # Recordings judged by other people's programs, and a node that records killed 200 times.
 recordings:
