@@ -19,11 +19,11 @@ pub struct LeRobotMotor {
     /// 1 if percentages are reversed; angles in degrees are not affected.
     pub drive_mode: u8,
     /// Offset that the servo adds to its count, or subtracts from it.
-    pub homing_offset: i32,
+    pub homing_offset: i64,
     /// Smallest count of the range.
-    pub range_min: i32,
+    pub range_min: i64,
     /// Largest count of the range.
-    pub range_max: i32,
+    pub range_max: i64,
 }
 
 /// A file, in either form.
@@ -35,7 +35,7 @@ pub enum LeRobotFile {
         /// The joints' names.
         motor_names: Vec<String>,
         /// Offset of each joint, in counts.
-        homing_offset: Vec<i32>,
+        homing_offset: Vec<i64>,
         /// For each joint, 1 if the count falls as the angle grows.
         drive_mode: Vec<u8>,
     },
@@ -57,7 +57,7 @@ pub struct LeRobotImport {
 }
 
 /// Reason that a file does not apply to this arm.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LeRobotError {
     /// None of its joints is one of the arm's.
     #[error("none of its motors ({}) is a joint of arm {arm} ({})", found.join(", "), known.join(", "))]
@@ -69,17 +69,83 @@ pub enum LeRobotError {
         /// The arm's names.
         known: Vec<String>,
     },
-    /// Invalid range.
+    /// A count that was read from the servo without its sign.
     #[error(
-        "{name}: its range from {min} to {max} is not one of 64 to 4096 counts: it was not moved through its range when it was calibrated"
+        "{name}: {found} is {signed} read without its sign. Next: write {signed}, or calibrate again with LeRobot"
+    )]
+    Unsigned {
+        /// The joint.
+        name: String,
+        /// The count in the file.
+        found: i64,
+        /// The count with its sign.
+        signed: i64,
+    },
+    /// A range that begins below the first count of a turn.
+    #[error(
+        "{name}: its range begins at {min}, and counts begin at 0: its homing offset is not that of its middle. {CALIBRATE_AGAIN}"
+    )]
+    Negative {
+        /// The joint.
+        name: String,
+        /// Start of the range in the file.
+        min: i64,
+    },
+    /// A range that ends beyond the last count of a turn.
+    #[error(
+        "{name}: its range ends at {max}, and a turn at {last}: its servo counted more than one turn. {CALIBRATE_AGAIN}"
+    )]
+    BeyondATurn {
+        /// The joint.
+        name: String,
+        /// End of the range in the file.
+        max: i64,
+        /// Last count of a turn.
+        last: i64,
+    },
+    /// A range through which the joint was not moved.
+    #[error(
+        "{name}: its range is {span} counts ({min} to {max}), and {RANGE_TICKS_MIN} are the least: it was not moved when it was calibrated. {CALIBRATE_AGAIN}"
     )]
     Range {
         /// The joint.
         name: String,
         /// Start of the range in the file.
-        min: i32,
+        min: i64,
         /// End of the range in the file.
-        max: i32,
+        max: i64,
+        /// Its length.
+        span: i64,
+    },
+    /// A range that the seam between the last count and 0 cut or widened.
+    #[error(
+        "{name}: its count wrapped while it was calibrated: its range is {min} to {max}, at or across the seam of a turn, and the joint turns {turns_deg:.0}°. {CALIBRATE_AGAIN}"
+    )]
+    Wrapped {
+        /// The joint.
+        name: String,
+        /// Start of the range in the file.
+        min: i64,
+        /// End of the range in the file.
+        max: i64,
+        /// Range of the joint in the arm's file.
+        turns_deg: f64,
+    },
+    /// A zero from which the joint cannot reach its limits without crossing the seam.
+    #[error(
+        "{name}: with its zero at {zero} its limits are at {lower} and {upper}, beyond the seam of its counts (0 to {last}). {CALIBRATE_AGAIN}"
+    )]
+    ZeroOnSeam {
+        /// The joint.
+        name: String,
+        /// The zero in the file.
+        zero: i64,
+        /// Count of its lower limit.
+        lower: i64,
+        /// Count of its upper limit.
+        upper: i64,
+        /// Last count of a turn.
+        last: i64,
     },
     /// An id that belongs to another joint.
     #[error(
@@ -105,9 +171,21 @@ pub enum LeRobotError {
     },
 }
 
-/// Smallest and largest range of a joint that was moved through its range.
-const RANGE_TICKS_MIN: i32 = 64;
-const RANGE_TICKS_MAX: i32 = 4096;
+/// Advice for a joint whose counts cannot be used.
+const CALIBRATE_AGAIN: &str =
+    "Next: put every joint into its middle and calibrate again with LeRobot";
+
+/// Smallest range of a joint that was moved through its range.
+const RANGE_TICKS_MIN: i64 = 64;
+
+/// Share of a turn that a joint has which may turn all round, as a wrist may.
+const WHOLE_TURN_PART: f64 = 7.0 / 8.0;
+
+/// Smallest share of a turn that is more than a joint's own range, whatever its limits are.
+const WRAPPED_PART: f64 = 3.0 / 4.0;
+
+/// Share of a turn so near to the seam that a joint which is pushed against its stop crosses it.
+const SEAM_PART: f64 = 1.0 / 128.0;
 
 /// Names of follower arms' joints in other files, with the names here.
 const OTHER_NAMES: [(&str, &str); 2] = [("shoulder", "shoulder_lift"), ("elbow", "elbow_flex")];
@@ -143,7 +221,7 @@ pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRob
                 });
             }
             for (name, pair) in motor_names.iter().zip(homing_offset.iter().zip(drive_mode)) {
-                imported.import_offset(name, pair, arm);
+                imported.import_offset(name, pair, arm)?;
             }
             (
                 motor_names.iter().collect(),
@@ -202,12 +280,6 @@ impl LeRobotImport {
         let Some((joint, servo)) = self.find(arm, name) else {
             return Ok(());
         };
-        let (min, max) = (motor.range_min, motor.range_max);
-        let span = max.saturating_sub(min);
-        if !(RANGE_TICKS_MIN..=RANGE_TICKS_MAX).contains(&span) {
-            let name = name.to_owned();
-            return Err(LeRobotError::Range { name, min, max });
-        }
         if motor.id != servo.id {
             return Err(LeRobotError::Id {
                 name: name.to_owned(),
@@ -215,7 +287,9 @@ impl LeRobotImport {
                 known: servo.id,
             });
         }
-        self.set_zero(servo, f64::from(min) + f64::from(span) / 2.0);
+        refuse_range(name, motor, joint, servo)?;
+        let span = (motor.range_max - motor.range_min) as f64;
+        self.set_zero(servo, motor.range_min as f64 + span / 2.0);
         self.narrow(joint, servo, span);
         if motor.drive_mode != 0 {
             self.skipped.push(format!(
@@ -231,19 +305,28 @@ impl LeRobotImport {
     }
 
     /// Imports a joint of an older file: its homing offset and its drive mode.
-    fn import_offset(&mut self, name: &str, (offset, mode): (&i32, &u8), arm: &ArmModel) {
-        let Some((_, servo)) = self.find(arm, name) else {
-            return;
+    fn import_offset(
+        &mut self,
+        name: &str,
+        (offset, mode): (&i64, &u8),
+        arm: &ArmModel,
+    ) -> Result<(), LeRobotError> {
+        let Some((joint, servo)) = self.find(arm, name) else {
+            return Ok(());
         };
+        refuse_unsigned(name, *offset)?;
         let drive = if *mode == 0 { 1 } else { -1 };
-        if drive != i32::from(servo.sign) {
+        if drive != i64::from(servo.sign) {
             self.skipped.push(format!(
                 "{name}: its count runs the other way in the file; the sign stays {}",
                 servo.sign
             ));
         }
         // drive · count + offset = 0
-        self.set_zero(servo, f64::from(-offset * drive));
+        let zero = offset.saturating_mul(-drive);
+        refuse_zero_on_seam(name, zero, joint, servo)?;
+        self.set_zero(servo, zero as f64);
+        Ok(())
     }
 
     fn set_zero(&mut self, servo: ServoFile, ticks: f64) {
@@ -254,9 +337,9 @@ impl LeRobotImport {
     }
 
     /// Narrows the limits to the range through which the joint was moved; never widens them.
-    fn narrow(&mut self, joint: &JointFile, servo: ServoFile, span: i32) {
+    fn narrow(&mut self, joint: &JointFile, servo: ServoFile, span: f64) {
         let tick_rad = std::f64::consts::TAU / f64::from(servo.ticks_per_turn);
-        let half_rad = (f64::from(span) / 2.0 * tick_rad * 1e6).floor() / 1e6;
+        let half_rad = (span / 2.0 * tick_rad * 1e6).floor() / 1e6;
         let (lower, upper) = (joint.lower_rad.get(), joint.upper_rad.get());
         let narrower = [
             (lower < -half_rad).then_some(("lower_rad", lower, -half_rad)),
@@ -281,6 +364,100 @@ impl LeRobotImport {
     }
 }
 
+/// Returns whether a range of that many counts is all round for the servo.
+fn is_whole_turn(counts: f64, servo: ServoFile) -> bool {
+    counts >= WHOLE_TURN_PART * f64::from(servo.ticks_per_turn)
+}
+
+/// Refuses a range that is not where the joint was moved, with the cause.
+fn refuse_range(
+    name: &str,
+    motor: &LeRobotMotor,
+    joint: &JointFile,
+    servo: ServoFile,
+) -> Result<(), LeRobotError> {
+    let (min, max) = (motor.range_min, motor.range_max);
+    let turn = f64::from(servo.ticks_per_turn);
+    let last = i64::from(servo.ticks_per_turn) - 1;
+    for count in [min, max, motor.homing_offset] {
+        refuse_unsigned(name, count)?;
+    }
+    let name = || name.to_owned();
+    if min < 0 {
+        return Err(LeRobotError::Negative { name: name(), min });
+    }
+    if max > last {
+        return Err(LeRobotError::BeyondATurn {
+            name: name(),
+            max,
+            last,
+        });
+    }
+    let span = max - min;
+    if span < RANGE_TICKS_MIN {
+        return Err(LeRobotError::Range {
+            name: name(),
+            min,
+            max,
+            span,
+        });
+    }
+    let turns_rad = joint.upper_rad.get() - joint.lower_rad.get();
+    let turns = turns_rad / std::f64::consts::TAU * turn;
+    let is_all_round = is_whole_turn(turns, servo) && is_whole_turn(span as f64, servo);
+    let wrapped = f64::midpoint(turns, turn).max(WRAPPED_PART * turn);
+    let to_seam = min.min(last - max) as f64;
+    if !is_all_round && (span as f64 > wrapped || to_seam <= SEAM_PART * turn) {
+        let turns_deg = turns_rad.to_degrees();
+        return Err(LeRobotError::Wrapped {
+            name: name(),
+            min,
+            max,
+            turns_deg,
+        });
+    }
+    Ok(())
+}
+
+/// Refuses a count that a program read as a number of 16 or 32 bits without its sign.
+fn refuse_unsigned(name: &str, found: i64) -> Result<(), LeRobotError> {
+    for bits in [16, 32] {
+        let whole = 1_i64 << bits;
+        if (whole / 2..whole).contains(&found) {
+            return Err(LeRobotError::Unsigned {
+                name: name.to_owned(),
+                found,
+                signed: found - whole,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a zero from which the joint's limits are beyond the first or the last count.
+fn refuse_zero_on_seam(
+    name: &str,
+    zero: i64,
+    joint: &JointFile,
+    servo: ServoFile,
+) -> Result<(), LeRobotError> {
+    let ticks =
+        |limit_rad: f64| zero.saturating_add((servo.ticks(limit_rad) - servo.zero_tick).into());
+    let [one, other] = [joint.lower_rad, joint.upper_rad].map(|limit| ticks(limit.get()));
+    let (lower, upper) = (one.min(other), one.max(other));
+    let last = i64::from(servo.ticks_per_turn) - 1;
+    if lower < 0 || upper > last {
+        return Err(LeRobotError::ZeroOnSeam {
+            name: name.to_owned(),
+            zero,
+            lower,
+            upper,
+            last,
+        });
+    }
+    Ok(())
+}
+
 /// Returns an arm's zeros and limits in LeRobot's present form. `homing` has the offsets in the servos
 /// by their ids; 0 if they are not known. Held servos get a whole turn.
 #[must_use]
@@ -288,16 +465,19 @@ pub fn export(arm: &ArmModel, homing: &BTreeMap<u8, i32>) -> BTreeMap<String, Le
     let motor = |id: u8, range_min: i32, range_max: i32| LeRobotMotor {
         id,
         drive_mode: 0,
-        homing_offset: homing.get(&id).copied().unwrap_or(0),
-        range_min,
-        range_max,
+        homing_offset: homing.get(&id).copied().map_or(0, i64::from),
+        range_min: range_min.into(),
+        range_max: range_max.into(),
     };
     let joints = arm.file.joints.iter().filter_map(|joint| {
         let servo = joint.servos.first()?;
         // The middle of the range is angle zero, so the nearer limit determines its width.
         let reach_rad = joint.upper_rad.get().min(-joint.lower_rad.get()).max(0.0);
         let half = (servo.ticks(reach_rad) - servo.zero_tick).abs();
+        let last = i32::try_from(servo.ticks_per_turn).unwrap_or(i32::MAX) - 1;
         let (min, max) = (servo.zero_tick - half, servo.zero_tick + half);
+        // All round from 2048 would be one count more than a turn has.
+        let max = if max == last + 1 { last } else { max };
         Some((joint.name.clone(), motor(servo.id, min, max)))
     });
     let held = arm.file.held.iter();
