@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+/// What to do where a file is no recording that can be shown.
+const LIST_JOBS: &str = "Next: `steadyhand jobs` lists the jobs of a node";
+
 /// Reason why a recording cannot be written, read or exported.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
@@ -20,6 +23,58 @@ pub enum RecordingError {
         path: PathBuf,
         /// The library's error.
         error: Box<mcap::McapError>,
+    },
+    /// The file is of another format.
+    #[error("{path} is not a recording: it is no MCAP file. {LIST_JOBS}")]
+    NotMcap {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file has no bytes.
+    #[error("{path} is empty: it has 0 bytes. {LIST_JOBS}")]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another program wrote the file.
+    #[error(
+        "{path} is not a recording of Steadyhand: {library} wrote it, with {topics}. {LIST_JOBS}"
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The program, as the file names it.
+        library: String,
+        /// Its topics, for people.
+        topics: String,
+    },
+    /// The file ends before its first tick.
+    #[error(
+        "{path} is cut off after {bytes} bytes, before its first tick: nothing of it can be shown. {LIST_JOBS}"
+    )]
+    Cut {
+        /// The file.
+        path: PathBuf,
+        /// Size of the file.
+        bytes: u64,
+    },
+    /// A whole recording in which nothing moved.
+    #[error("{path} holds no ticks: nothing moved while it was recorded. {LIST_JOBS}")]
+    NoTicks {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Frames are asked for more often than ticks were recorded.
+    #[error(
+        "{path} has {ticks_hz:.0} ticks a second and {fps} frames a second were asked for: frames would repeat readings. Next: --fps {ticks_hz:.0} or less"
+    )]
+    Rate {
+        /// The recording.
+        path: PathBuf,
+        /// Ticks a second.
+        ticks_hz: f64,
+        /// Frames a second.
+        fps: u32,
     },
     /// A message or attachment is not what this program writes.
     #[error("{path}: {what} cannot be read: {error}")]

@@ -11,6 +11,7 @@
 //! that ends anywhere, because its process was killed, is read up to its last complete tick. This is the only crate that knows
 //! MCAP and parquet.
 
+mod claimed_lengths;
 mod commands;
 mod error;
 mod figures;

@@ -1,6 +1,6 @@
 //! Reads a recording: ticks, plans and log messages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -17,6 +17,17 @@ use crate::message::{
 use crate::plan_record::{PLAN_ATTACHMENT, PlanRecord};
 use crate::records::RecordSource;
 use crate::topic::{CAMERA_TOPIC, Topic};
+
+/// Name of this program in a file's header; a version follows.
+const PROGRAM: &str = "steadyhand ";
+
+/// Beginnings of the names of schemas that this program writes.
+const OUR_SCHEMAS: [&str; 2] = ["foxglove.", "steadyhand."];
+
+/// Largest number of topics of another program that are named, and of their letters and those of its name.
+const TOPICS_NAMED_MAX: usize = 3;
+const TOPICS_CHARS_MAX: usize = 80;
+const LIBRARY_CHARS_MAX: usize = 40;
 
 /// Size of the sheet in a recording without a plan.
 const UNKNOWN_SHEET_MM: [f64; 2] = [100.0, 100.0];
@@ -41,6 +52,10 @@ pub(crate) struct RecordedJob {
     pub(crate) attachments: Vec<String>,
     /// Number of messages by topic.
     pub(crate) messages: BTreeMap<String, u64>,
+    /// Program that wrote the file.
+    pub(crate) library: String,
+    /// Topics that are not of this program.
+    pub(crate) foreign_topics: BTreeSet<String>,
 }
 
 /// One tick of the arm.
@@ -90,12 +105,50 @@ impl RecordedJob {
                 ..Self::default()
             },
             topics: BTreeMap::new(),
+            schemas: BTreeMap::new(),
             tick: RecordedTick::default(),
         };
-        let is_torn = source.for_each(|record| reader.read_record(record))?;
+        let read = source.for_each(|record| reader.read_record(record));
         let mut job = reader.job;
-        job.is_torn = is_torn;
+        job.refuse_foreign(read.is_err())?;
+        job.is_torn = read?;
+        job.refuse_tickless()?;
         Ok(job)
+    }
+
+    /// Refuses a file of another program: one without messages of ours that is damaged, empty or has others.
+    fn refuse_foreign(&self, is_damaged: bool) -> Result<(), RecordingError> {
+        let is_ours = self.library.is_empty() || self.library.starts_with(PROGRAM);
+        let has_others = !self.foreign_topics.is_empty();
+        if !self.messages.is_empty() || (is_ours && !has_others) {
+            return Ok(());
+        }
+        let topics = self.foreign_topics.iter().take(TOPICS_NAMED_MAX);
+        let topics: Vec<&str> = topics.map(String::as_str).collect();
+        let topics = match (topics.is_empty(), is_damaged) {
+            (false, _) => format!("the topics {}", topics.join(", ")),
+            (true, true) => "records that cannot be read".to_owned(),
+            (true, false) => "no messages".to_owned(),
+        };
+        Err(RecordingError::Foreign {
+            path: self.path.clone(),
+            library: format!("`{}`", base::wording::cut(&self.library, LIBRARY_CHARS_MAX)),
+            topics: base::wording::cut(&topics, TOPICS_CHARS_MAX),
+        })
+    }
+
+    /// Refuses a file without a tick, with the reason.
+    fn refuse_tickless(&self) -> Result<(), RecordingError> {
+        if !self.ticks.is_empty() {
+            return Ok(());
+        }
+        let path = self.path.clone();
+        let metadata = std::fs::metadata(&path).map_err(RecordingError::file(&path))?;
+        Err(match metadata.len() {
+            0 => RecordingError::Empty { path },
+            bytes if self.is_torn => RecordingError::Cut { path, bytes },
+            _ => RecordingError::NoTicks { path },
+        })
     }
 
     /// Returns the plan of a motion.
@@ -188,7 +241,10 @@ pub(crate) fn seconds(ns: u64) -> f64 {
 
 struct JobReader {
     job: RecordedJob,
+    /// Topics of this program.
     topics: BTreeMap<u16, String>,
+    /// Names of schemas.
+    schemas: BTreeMap<u16, String>,
     /// The tick that is being read; the job's message completes it.
     tick: RecordedTick,
 }
@@ -196,12 +252,24 @@ struct JobReader {
 impl JobReader {
     fn read_record(&mut self, record: Record<'_>) -> Result<(), RecordingError> {
         match record {
+            Record::Header(header) => self.job.library = header.library,
+            Record::Schema { header, .. } => {
+                self.schemas.insert(header.id, header.name);
+            }
             Record::Channel(channel) => {
-                self.topics.insert(channel.id, channel.topic);
+                let schema = self.schemas.get(&channel.schema_id);
+                let is_ours =
+                    |schema: &&String| OUR_SCHEMAS.iter().any(|of| schema.starts_with(of));
+                if channel.message_encoding == "json" && schema.as_ref().is_some_and(is_ours) {
+                    self.topics.insert(channel.id, channel.topic);
+                } else {
+                    self.job.foreign_topics.insert(channel.topic);
+                }
             }
             Record::Message { header, data } => {
-                let topic = self.topics.get(&header.channel_id).cloned();
-                let topic = topic.unwrap_or_default();
+                let Some(topic) = self.topics.get(&header.channel_id).cloned() else {
+                    return Ok(());
+                };
                 self.message(&topic, header.log_time, &data)?;
                 *self.job.messages.entry(topic).or_default() += 1;
             }

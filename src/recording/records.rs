@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use mcap::McapError;
@@ -9,10 +10,14 @@ use mcap::records::Record;
 use mcap::sans_io::{LinearReadEvent, LinearReader, LinearReaderOptions};
 use serde::de::IgnoredAny;
 
+use crate::claimed_lengths;
 use crate::error::RecordingError;
 
 /// Longest record that is written and read, for one at a time is in memory. A damaged length may claim more.
 pub(crate) const RECORD_BYTES_MAX: usize = 64 << 20;
+
+/// Largest number of bytes for which room is made at once: a claimed length alone takes no memory.
+const READ_BYTES_MAX: usize = 64 << 10;
 
 /// Bytes at the beginning and at the end of an MCAP file.
 const MAGIC: &[u8] = b"\x89MCAP0\r\n";
@@ -30,14 +35,23 @@ impl RecordSource<BufReader<File>> {
     pub(crate) fn open(path: &Path) -> Result<Self, RecordingError> {
         let open = || {
             let mut file = File::open(path)?;
-            let start = file.metadata()?.len().saturating_sub(MAGIC.len() as u64);
-            file.seek(SeekFrom::Start(start))?;
+            let mut start = Vec::new();
+            file.by_ref()
+                .take(MAGIC.len() as u64)
+                .read_to_end(&mut start)?;
+            let end_at = file.metadata()?.len().saturating_sub(MAGIC.len() as u64);
+            file.seek(SeekFrom::Start(end_at))?;
             let mut end = Vec::new();
             file.read_to_end(&mut end)?;
             file.rewind()?;
-            Ok((file, start > 0 && end == MAGIC))
+            Ok((file, start, end_at > 0 && end == MAGIC))
         };
-        let (file, is_ended) = open().map_err(RecordingError::file(path))?;
+        let (file, start, is_ended) = open().map_err(RecordingError::file(path))?;
+        if !MAGIC.starts_with(&start) {
+            return Err(RecordingError::NotMcap {
+                path: path.to_owned(),
+            });
+        }
         Ok(Self {
             path: path.to_owned(),
             input: BufReader::new(file),
@@ -63,21 +77,25 @@ impl<R: Read> RecordSource<R> {
             .with_validate_chunk_crcs(true)
             .with_record_length_limit(RECORD_BYTES_MAX);
         let mut reader = LinearReader::new_with_options(options);
-        while let Some(event) = reader.next_event() {
+        while let Some(event) = next_event(&mut reader) {
             let record = match event {
                 Ok(LinearReadEvent::ReadRequest(requested)) => {
-                    let read = self.input.read(reader.insert(requested));
+                    let room = reader.insert(requested.min(READ_BYTES_MAX));
+                    let read = self.input.read(room);
                     reader.notify_read(read.map_err(RecordingError::file(&self.path))?);
                     continue;
                 }
-                Ok(LinearReadEvent::Record { data, opcode }) => mcap::parse_record(opcode, data),
+                Ok(LinearReadEvent::Record { data, opcode }) => {
+                    claimed_lengths::check(opcode, data)
+                        .and_then(|()| mcap::parse_record(opcode, data))
+                }
                 Err(error) => Err(error),
             };
             match record {
                 Ok(Record::DataEnd(_)) => return Ok(!self.is_ended),
                 Ok(record) if !self.is_ended && is_half_written(&record) => return Ok(true),
                 Ok(record) => handle(record)?,
-                Err(error) if self.is_ended || matches!(error, McapError::BadMagic) => {
+                Err(error) if self.is_ended || !tears(&error) => {
                     return Err(RecordingError::mcap(&self.path)(error));
                 }
                 // Nothing behind the first fault was whole when the process or the power ended.
@@ -86,6 +104,23 @@ impl<R: Read> RecordSource<R> {
         }
         Ok(!self.is_ended)
     }
+}
+
+/// Returns the next event. The library panics where a record is longer than its chunk.
+fn next_event(reader: &mut LinearReader) -> Option<Result<LinearReadEvent<'_>, McapError>> {
+    let next = catch_unwind(AssertUnwindSafe(move || {
+        let moved = reader;
+        moved.next_event()
+    }));
+    next.unwrap_or(Some(Err(McapError::UnexpectedEoc)))
+}
+
+/// Returns whether the end of a process or of the power may leave such a file.
+const fn tears(error: &McapError) -> bool {
+    !matches!(
+        error,
+        McapError::BadMagic | McapError::UnsupportedCompression(_)
+    )
 }
 
 /// Returns whether a record's bytes were not all written: where the power failed, the end of a file may be zeros.
@@ -185,6 +220,75 @@ mod tests {
             let mended = std::fs::read(&path).unwrap();
             assert_eq!(messages(&mended).unwrap(), (count, false), "{zeros}");
         }
+    }
+
+    /// A record of a recording without chunks, which is one string in each of these.
+    fn with_string(
+        opcode: u8,
+        before: usize,
+        strings: usize,
+        claimed: u32,
+        after: &[u8],
+    ) -> Vec<u8> {
+        let mut body = vec![0; before];
+        for number in 1..=strings {
+            let length = if number == strings { claimed } else { 1 };
+            body.extend(length.to_le_bytes());
+            body.push(b'x');
+        }
+        body.extend(after);
+        let mut bytes = MAGIC.to_vec();
+        bytes.push(opcode);
+        bytes.extend((body.len() as u64).to_le_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    /// One of 4 GB ended the process.
+    #[test]
+    fn a_claimed_length_is_never_allocated() {
+        for (opcode, before, strings) in [
+            (1, 0, 1),
+            (1, 0, 2),
+            (3, 2, 1),
+            (3, 2, 2),
+            (4, 4, 1),
+            (4, 4, 2),
+            (4, 4, 3),
+        ]
+        .into_iter()
+        .chain([(9, 16, 1), (9, 16, 2), (12, 0, 1), (12, 0, 2)])
+        {
+            for claimed in [2, 1 << 20, u32::MAX] {
+                let torn = with_string(opcode, before, strings, claimed, &[]);
+                assert_eq!(messages(&torn).unwrap(), (0, true), "{opcode} {strings}");
+                let ended = [&torn[..], MAGIC].concat();
+                assert!(messages(&ended).is_err(), "{opcode} {strings} {claimed}");
+            }
+        }
+        // An attachment that ends before its sum.
+        let short = with_string(9, 16, 2, 1, &[0; 8]);
+        assert_eq!(messages(&short).unwrap(), (0, true));
+        // A record's own length.
+        let mut long = with_string(5, 30, 0, 0, &[]);
+        long[9..17].copy_from_slice(&(RECORD_BYTES_MAX as u64).to_le_bytes());
+        assert_eq!(messages(&long).unwrap(), (0, true));
+    }
+
+    /// The library counts such a chunk's rest below 0.
+    #[test]
+    fn a_record_that_is_longer_than_its_chunk_is_an_error() {
+        let inner = [&[5_u8][..], &100_u64.to_le_bytes(), &[0; 100]].concat();
+        let mut chunk = [0; 28].to_vec();
+        chunk.extend(0_u32.to_le_bytes());
+        chunk.extend(20_u64.to_le_bytes());
+        chunk.extend(&inner);
+        let mut bytes = MAGIC.to_vec();
+        bytes.push(6);
+        bytes.extend((chunk.len() as u64).to_le_bytes());
+        bytes.extend(chunk);
+        bytes.extend(MAGIC);
+        assert!(messages(&bytes).is_err());
     }
 
     /// A damaged length asked for more memory than there is, and the process was gone.

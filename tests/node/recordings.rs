@@ -174,6 +174,35 @@ fn a_recording_is_shown_exported_reported_and_replayed() {
         (&info["total_episodes"], &info["fps"]),
         (&json!(2), &json!(20))
     );
+    let again = run(&[
+        "recording",
+        "export",
+        "lerobot",
+        "job-1",
+        "--out",
+        &out("other"),
+        "--fps",
+        "30",
+    ]);
+    let differs = again.lines().find(|line| line.contains("set differs"));
+    assert!(
+        differs.is_some_and(|line| line.contains("fps 20, not 30")),
+        "{again}"
+    );
+    let csv = ["recording", "export", "lerobot", "job-1", "--out"];
+    let too_often = bench.run(
+        &[
+            &csv[..],
+            &[&out("often"), "--fps", "110"],
+            &["--state", &state],
+        ]
+        .concat(),
+    );
+    let stderr = String::from_utf8_lossy(&too_often.stderr).into_owned();
+    assert!(
+        !too_often.status.success() && stderr.contains("--fps 100"),
+        "{stderr}"
+    );
 }
 
 /// The lift of a stop was judged as a line that is drawn, and limits were blamed that nothing had broken.
@@ -282,12 +311,33 @@ fn draw_in_background(bench: &Bench, url: &str, arguments: &str) -> Running {
 fn what_is_no_recording_is_named() {
     let bench = recorded();
     let state = bench.state();
-    std::fs::write(bench.path("text.mcap"), "no recording").unwrap();
-    let file = bench.path("text.mcap").display().to_string();
+    let file = |name: &str, bytes: &[u8]| {
+        std::fs::write(bench.path(name), bytes).unwrap();
+        bench.path(name).display().to_string()
+    };
+    let start = b"\x89MCAP0\r\n";
+    let own = std::fs::read(recording(&bench, "job-1")).unwrap();
+    let [text, empty, cut, cut_in_magic, foreign, whole] = [
+        file("text.mcap", b"no"),
+        file("empty.mcap", b""),
+        file("cut.mcap", &own[..60]),
+        file("start.mcap", &own[..5]),
+        file("foreign.mcap", &foreign_recording(true)),
+        file("whole.mcap", &foreign_recording(false)),
+    ];
+    assert!(own.starts_with(start));
     for (of, reason) in [
         ("job-7", "there is no recording job-7"),
         ("../job-1", "there is no recording ../job-1"),
-        (file.as_str(), "is not a recording"),
+        (text.as_str(), "is no MCAP file"),
+        (empty.as_str(), "is empty"),
+        (cut.as_str(), "is cut off after 60 bytes"),
+        (cut_in_magic.as_str(), "is cut off after 5 bytes"),
+        (
+            foreign.as_str(),
+            "`recorder 1.0` wrote it, with the topics /joint_states",
+        ),
+        (whole.as_str(), "`recorder 1.0` wrote it, with no messages"),
     ] {
         let shown = bench.run(&["recording", "show", of, "--state", &state]);
         let stderr = String::from_utf8_lossy(&shown.stderr).into_owned();
@@ -296,6 +346,35 @@ fn what_is_no_recording_is_named() {
             "{of}: {stderr}"
         );
     }
+}
+
+/// A recording of a ROS program, or a whole one without messages.
+fn foreign_recording(has_topic: bool) -> Vec<u8> {
+    let text = |text: &str| [&(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat();
+    let record = |opcode: u8, body: Vec<u8>| {
+        [&[opcode][..], &(body.len() as u64).to_le_bytes(), &body].concat()
+    };
+    let mut bytes = b"\x89MCAP0\r\n".to_vec();
+    bytes.extend(record(1, [text(""), text("recorder 1.0")].concat()));
+    if has_topic {
+        let schema = [
+            text("sensor_msgs/msg/JointState"),
+            text("ros2msg"),
+            text(""),
+        ]
+        .concat();
+        bytes.extend(record(3, [vec![1, 0], schema].concat()));
+        let channel = [text("/joint_states"), text("cdr"), text("")].concat();
+        bytes.extend(record(4, [vec![1, 0, 1, 0], channel].concat()));
+        bytes.extend(record(
+            5,
+            [vec![1, 0], vec![0; 20], b"hi".to_vec()].concat(),
+        ));
+    }
+    bytes.extend(record(15, vec![0; 4]));
+    bytes.extend(record(2, vec![0; 20]));
+    bytes.extend(b"\x89MCAP0\r\n");
+    bytes
 }
 
 #[test]
@@ -322,7 +401,7 @@ fn a_finished_recording_that_is_cut_says_so_and_a_damaged_one_is_refused() {
     let cut = bench.run(&["recording", "show", file.to_str().unwrap(), "--json"]);
     let stderr = String::from_utf8_lossy(&cut.stderr).into_owned();
     assert!(
-        cut.status.success() || stderr.contains("holds no ticks"),
+        cut.status.success() || stderr.contains("is cut off"),
         "{stderr}"
     );
 }

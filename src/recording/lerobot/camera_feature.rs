@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::error::RecordingError;
 use crate::lerobot::episode::Episode;
+use crate::lerobot::feature::LeftOut;
 use crate::lerobot::statistics::FeatureStatistics;
 use crate::recorded_job::{RecordedStill, RecordedTick};
 use vision::ImageFrame;
@@ -25,11 +26,11 @@ pub(crate) struct CameraFeature {
     pub(crate) size_px: [usize; 2],
 }
 
-/// Returns the cameras with a picture for every frame, and the names of the others.
+/// Returns the cameras with a picture for every frame, and the others.
 pub(crate) fn cameras(
     episodes: &[Episode<'_>],
     out: &Path,
-) -> Result<(Vec<CameraFeature>, Vec<String>), RecordingError> {
+) -> Result<(Vec<CameraFeature>, Vec<LeftOut>), RecordingError> {
     let names: BTreeSet<&str> = episodes
         .iter()
         .flat_map(|episode| &episode.recording.pictures)
@@ -47,7 +48,10 @@ pub(crate) fn cameras(
                 camera: camera.to_owned(),
                 size_px: height_and_width(&decode(first, out)?),
             }),
-            None => left_out.push(name),
+            None => left_out.push(LeftOut::new(&name, episodes, |episode| {
+                let mut frames = episode.frames.iter();
+                frames.all(|tick| nearest(episode, camera, tick).is_some())
+            })),
         }
     }
     Ok((features, left_out))

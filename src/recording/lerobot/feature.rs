@@ -21,7 +21,37 @@ type FeatureValue = fn(&RecordedTick) -> Option<Vec<f64>>;
 pub(crate) struct DatasetFeatures {
     pub(crate) features: Vec<DatasetFeature>,
     pub(crate) cameras: Vec<CameraFeature>,
-    left_out: Vec<String>,
+    left_out: Vec<LeftOut>,
+}
+
+/// A feature that was not read on every frame.
+pub(crate) struct LeftOut {
+    name: String,
+    /// The jobs that lack it.
+    jobs: Vec<String>,
+}
+
+impl LeftOut {
+    /// Returns a feature that the episodes lack whose frames are not complete.
+    pub(crate) fn new(
+        name: &str,
+        episodes: &[Episode<'_>],
+        is_complete: impl Fn(&Episode<'_>) -> bool,
+    ) -> Self {
+        let lacking = episodes.iter().filter(|episode| !is_complete(episode));
+        let mut jobs: Vec<String> = lacking.map(|episode| episode.job.clone()).collect();
+        jobs.dedup();
+        Self {
+            name: name.to_owned(),
+            jobs,
+        }
+    }
+
+    /// Returns a line for people.
+    pub(crate) fn line(&self) -> String {
+        let (name, jobs) = (&self.name, self.jobs.join(", "));
+        format!("{name} is left out: it was not read on every frame of {jobs}")
+    }
 }
 
 impl DatasetFeatures {
@@ -81,11 +111,14 @@ impl DatasetFeatures {
         for (name, names, value) in candidates {
             let count = names.len();
             let is_complete =
-                |tick: &&RecordedTick| value(tick).is_some_and(|values| values.len() == count);
-            if count > 0 && frames().all(is_complete) {
+                |tick: &RecordedTick| value(tick).is_some_and(|values| values.len() == count);
+            if count > 0 && frames().all(|tick| is_complete(tick)) {
                 features.push(DatasetFeature { name, names, value });
             } else {
-                left_out.push(name.to_owned());
+                let has = |episode: &Episode<'_>| {
+                    count > 0 && episode.frames.iter().all(|tick| is_complete(tick))
+                };
+                left_out.push(LeftOut::new(name, episodes, has));
             }
         }
         Ok(Self {
@@ -95,9 +128,19 @@ impl DatasetFeatures {
         })
     }
 
-    /// Returns the names of features that were not read on every frame.
-    pub(crate) fn left_out(&self) -> &[String] {
+    /// Returns the features that were not read on every frame.
+    pub(crate) fn left_out(&self) -> &[LeftOut] {
         &self.left_out
+    }
+
+    /// Returns the names of all features.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let cameras = self.cameras.iter().map(|camera| camera.name.as_str());
+        self.features
+            .iter()
+            .map(|feature| feature.name)
+            .chain(cameras)
+            .collect()
     }
 }
 

@@ -8,6 +8,7 @@ mod compact_thrift;
 mod episode;
 mod feature;
 mod metadata;
+mod other_exports;
 mod parquet_file;
 mod parquet_page;
 mod parquet_table;
@@ -19,7 +20,7 @@ use crate::error::RecordingError;
 use crate::recorded_job::RecordedJob;
 use base::wording::count;
 use episode::Episode;
-use feature::DatasetFeatures;
+use feature::{DatasetFeatures, LeftOut};
 
 /// File with the origin of a data set; LeRobot's loader ignores it.
 const ORIGIN_FILE: &str = "meta/steadyhand.json";
@@ -33,19 +34,17 @@ pub(crate) fn export(
     out: &Path,
     fps: u32,
 ) -> Result<Vec<String>, RecordingError> {
+    episode::refuse_rate(jobs, fps)?;
     let (episodes, mut lines) = episode::episodes(jobs, fps);
     if episodes.is_empty() {
         let why = "no stroke was finished in these recordings, so there is no episode to export";
         return Err(RecordingError::unusable(out, why));
     }
     let features = DatasetFeatures::select(jobs, &episodes, out)?;
-    lines.extend(
-        features
-            .left_out()
-            .iter()
-            .map(|name| format!("{name} is left out: it was not read on every frame")),
-    );
+    lines.extend(features.left_out().iter().map(LeftOut::line));
     refuse_foreign(out)?;
+    let described = metadata::info(jobs, &episodes, &features, fps);
+    let others = other_exports::find(out);
     let info = out.join(INFO_FILE);
     if info.exists() {
         std::fs::remove_file(&info).map_err(RecordingError::file(&info))?;
@@ -65,7 +64,7 @@ pub(crate) fn export(
         &metadata::stats(&statistics, &features),
     )?;
     metadata::put_readme(out, jobs)?;
-    metadata::put_json(&info, &metadata::info(jobs, &episodes, &features, fps))?;
+    metadata::put_json(&info, &described)?;
     let frames = episodes.iter().map(|episode| episode.frames.len()).sum();
     lines.push(format!(
         "{}: {}, {}",
@@ -73,6 +72,15 @@ pub(crate) fn export(
         count(episodes.len(), "episode"),
         count(frames, "frame")
     ));
+    lines.push(format!(
+        "{fps} frames a second: {}",
+        features.names().join(", ")
+    ));
+    lines.extend(
+        others
+            .iter()
+            .filter_map(|other| other.difference(&described)),
+    );
     Ok(lines)
 }
 
