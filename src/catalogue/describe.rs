@@ -42,7 +42,7 @@ pub(super) fn examples(tool: &ToolDefinition, known: &KnownNames) -> Vec<String>
 fn call_schema(tool: &ToolDefinition, known: &KnownNames) -> String {
     let field = |parameter: &ToolParameter| {
         let mark = if parameter.required { "" } else { "?" };
-        let default = parameter.default.as_ref().filter(|_| !parameter.required);
+        let default = known.default_of(parameter).filter(|_| !parameter.required);
         let default = default.map_or(String::new(), |value| format!(" = {value}"));
         let (name, kind) = (&parameter.name, parameter.kind.json_type());
         format!("{name}{mark}: {kind}{default}")

@@ -61,7 +61,7 @@ fn arguments(tool: &ToolDefinition, known: &KnownNames) -> String {
             "- `{}` ({}{}): {}{}",
             names.join("`, `"),
             parameter.kind.json_type(),
-            requirement(parameter),
+            requirement(parameter, known),
             schema::text(parameter, known),
             match tool.canvas_parameters.contains(parameter) {
                 true => "; only on a node with a canvas",
@@ -73,8 +73,8 @@ fn arguments(tool: &ToolDefinition, known: &KnownNames) -> String {
 }
 
 /// Returns whether a parameter is required, or its default, in words.
-fn requirement(parameter: &ToolParameter) -> String {
-    match (parameter.required, &parameter.default) {
+fn requirement(parameter: &ToolParameter, known: &KnownNames) -> String {
+    match (parameter.required, known.default_of(parameter)) {
         (true, _) => ", required".to_owned(),
         (false, Some(default)) => format!(", default {default}"),
         (false, None) => String::new(),

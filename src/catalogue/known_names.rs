@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{NameSource, ParameterKind, TOOLS, ToolDefinition};
+use serde_json::Value;
+
+use super::{NameSource, ParameterKind, TOOLS, ToolDefinition, ToolParameter};
 
 /// Most values that a schema lists; if there are more, the description says where to find them.
 pub const ENUM_MAX: usize = 12;
@@ -91,10 +93,32 @@ impl KnownNames {
         }
     }
 
+    /// Returns the scene that a call without a scene means; `None` where every scene needs a design of the caller's.
+    #[must_use]
+    pub fn default_scene(&self) -> Option<&str> {
+        let first = self.scenes.first().map(String::as_str);
+        first.filter(|scene| !self.canvases.iter().any(|canvas| canvas == scene))
+    }
+
+    /// Returns a parameter's default on this node.
+    #[must_use]
+    pub fn default_of(&self, parameter: &ToolParameter) -> Option<Value> {
+        match &parameter.default {
+            Some(_) if parameter.kind == ParameterKind::Name(NameSource::Scenes) => {
+                self.default_scene().map(Value::from)
+            }
+            default => default.clone(),
+        }
+    }
+
     /// Returns a scene for an example, preferably not the default one.
     #[must_use]
     pub fn example_scene(&self) -> &str {
-        let other = self.scenes.iter().find(|scene| *scene != "default");
-        other.map_or("default", String::as_str)
+        let default = self.default_scene();
+        let other = self
+            .scenes
+            .iter()
+            .find(|scene| Some(scene.as_str()) != default);
+        other.map(String::as_str).or(default).unwrap_or("default")
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::KnownNames;
+
 /// One prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CataloguePrompt {
@@ -59,14 +61,13 @@ impl CataloguePrompt {
         PROMPTS.iter().find(|prompt| prompt.name == name)
     }
 
-    /// Returns the request for the chosen arguments.
+    /// Returns the request for the chosen arguments. A drawing names its scene, so that the person sees which.
     #[must_use]
-    pub fn fill(&self, chosen: &BTreeMap<String, String>) -> String {
+    pub fn fill(&self, chosen: &BTreeMap<String, String>, known: &KnownNames) -> String {
         let mut call = Map::new();
         for (name, _) in self.takes {
             let value = chosen.get(*name).filter(|value| !value.trim().is_empty());
-            // A drawing names its scene, so that the person sees which.
-            let default = (*name == "scene").then_some("default");
+            let default = known.default_scene().filter(|_| *name == "scene");
             let value = value.map(String::as_str).or(default);
             call.extend(value.map(|value| ((*name).to_owned(), value.into())));
         }
@@ -93,7 +94,7 @@ mod tests {
     #[test]
     fn prompts_name_tools_that_exist() {
         for prompt in &PROMPTS {
-            let text = prompt.fill(&chosen(&[("scene", "letters")]));
+            let text = prompt.fill(&chosen(&[("scene", "letters")]), &test_names());
             assert!(
                 !text.contains("{call}") && !text.contains("{plan}"),
                 "{text}"
@@ -111,7 +112,7 @@ mod tests {
     #[test]
     fn chosen_arguments_appear_in_the_calls() {
         let fill = |name, pairs: &[(&str, &str)]| {
-            CataloguePrompt::find(name).map(|one| one.fill(&chosen(pairs)))
+            CataloguePrompt::find(name).map(|one| one.fill(&chosen(pairs), &test_names()))
         };
         let text =
             fill("draw", &[("scene", "a"), ("meta", "b\""), ("other", "c")]).unwrap_or_default();

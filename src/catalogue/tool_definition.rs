@@ -158,8 +158,8 @@ impl ToolParameter {
 
     /// Returns a valid value.
     fn sample(&self, known: &KnownNames) -> Value {
-        if let Some(default) = &self.default {
-            return default.clone();
+        if let Some(default) = known.default_of(self) {
+            return default;
         }
         match &self.kind {
             ParameterKind::Name(names) => known.names(*names).first().cloned().into(),

@@ -234,6 +234,9 @@ fn check_arms_and_scenes(
         findings.note("arms", Ok(separation.to_string()));
     }
     let models: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
+    let default = library.default_scene(&models);
+    let none = || "none: a call without `scene` is refused".to_owned();
+    findings.note("default scene", Ok(default.unwrap_or_else(none)));
     for name in library.scenes() {
         let what = format!("scene {name}");
         match library.scene(&name, None) {

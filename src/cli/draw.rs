@@ -108,10 +108,8 @@ fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
         false => Some(args.placement.drawing(only_design(&args.files)?.as_ref())?),
     };
     refuse_scene_file(args.scene.as_deref())?;
-    // A drawing that is resumed has its scene already.
-    let default = (!args.resume).then(|| "default".to_owned());
     Ok(DrawingOrder {
-        scene: args.scene.clone().or(default),
+        scene: args.scene.clone(),
         overlay: args.meta.clone(),
         arm: args.arm.clone(),
         design,

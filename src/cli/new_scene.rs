@@ -291,7 +291,10 @@ fn arms_with_scenes(library: &SceneLibrary) -> Vec<String> {
 
 /// Returns a scene of an arm with a flat sheet, to take its pen and poses from.
 fn flat_scene_of(library: &SceneLibrary, arm: &str) -> Option<Arc<Scene>> {
-    let names = std::iter::once("default".to_owned()).chain(library.scenes_for(&[arm]));
+    let names = library
+        .default_scene(&[arm])
+        .into_iter()
+        .chain(library.scenes_for(&[arm]));
     let mut scenes = names.filter_map(|name| library.scene(&name, None).ok());
     scenes.find(|scene| scene.arm.file.name == arm && scene.surface.is_flat())
 }

@@ -18,11 +18,10 @@ use plan::{PlanError, PlanReport, SilentObserver};
 use scene::{DesignOverflow, Scene, SceneError, SceneLibrary, SheetStroke};
 use tools::{self, DrawingPreview, StrokeJoining};
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(super) struct PlanArgs {
-    /// A scene's file, or its name
-    #[arg(default_value = "default")]
-    pub(super) scene: String,
+    /// A scene's file, or its name [default: the node's default scene]
+    pub(super) scene: Option<String>,
     /// The overlay on it
     #[arg(long)]
     pub(super) meta: Option<String>,
@@ -40,7 +39,16 @@ pub(super) struct PlanArgs {
 }
 
 pub(super) fn run(node: &NodeOptions, args: &PlanArgs) -> anyhow::Result<ExitStatus> {
-    let library = open::library(node, &open::file(node)?)?;
+    let file = open::file(node)?;
+    let library = open::library(node, &file)?;
+    let args = &PlanArgs {
+        scene: Some(scenes::named_or_default(
+            &library,
+            &file,
+            args.scene.as_deref(),
+        )?),
+        ..args.clone()
+    };
     let is_text = args.placement.text.is_some();
     if args.placement.is_given() && args.design.is_empty() && !is_text {
         bail!(
@@ -126,7 +134,10 @@ impl DesignReport {
         design: Option<&NamedDesign>,
         picture: &str,
     ) -> Self {
-        let title = design.map_or_else(|| args.scene.clone(), |d| d.path.display().to_string());
+        let title = design.map_or_else(
+            || args.scene.clone().unwrap_or_default(),
+            |d| d.path.display().to_string(),
+        );
         let title = title.replace('\n', "\\n");
         Self::build(title, |report| report.plan(library, args, design, picture))
     }
@@ -182,7 +193,11 @@ impl DesignReport {
             None if args.placement.text.is_none() => library,
             design => &library.with_drawing(args.placement.drawing(design)?),
         };
-        let scene = match scenes::find(library, &args.scene, args.meta.as_deref()) {
+        let scene = match scenes::find(
+            library,
+            args.scene.as_deref().unwrap_or_default(),
+            args.meta.as_deref(),
+        ) {
             Ok(scene) => scene,
             Err(SceneError::Outside { file, outside }) => {
                 return self

@@ -13,9 +13,8 @@ use scene::Scene;
 
 #[derive(Debug, Args)]
 pub(super) struct ReachArgs {
-    /// A scene's file, or its name
-    #[arg(default_value = "default")]
-    scene: String,
+    /// A scene's file, or its name [default: the node's default scene]
+    scene: Option<String>,
     /// The overlay on it
     #[arg(long)]
     meta: Option<String>,
@@ -31,8 +30,10 @@ pub(super) struct ReachArgs {
 }
 
 pub(super) fn run(node: &NodeOptions, args: &ReachArgs) -> anyhow::Result<ExitStatus> {
-    let library = open::library(node, &open::file(node)?)?;
-    let scene = scenes::find(&library, &args.scene, args.meta.as_deref())?;
+    let file = open::file(node)?;
+    let library = open::library(node, &file)?;
+    let name = scenes::named_or_default(&library, &file, args.scene.as_deref())?;
+    let scene = scenes::find(&library, &name, args.meta.as_deref())?;
     let pen = pen(&scene, args.pen.as_deref())?;
     let map = plan::reach(&scene, pen, &SilentObserver)?;
     let save = |out: &PathBuf| save(out, &scene, pen, &map);

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::Context;
 use clap::Subcommand;
 
 use super::new_scene::{self, NewSceneArgs};
 use super::plan::PlanArgs;
 use super::{ExitStatus, NodeOptions, given_options, terminal_output};
+use config::NodeFile;
 use config::toml::FileError;
 use node::open;
 use scene::{Scene, SceneError, SceneFile, SceneLibrary};
@@ -57,6 +59,24 @@ pub(super) fn run(args: &NodeOptions, what: SceneCommand) -> anyhow::Result<Exit
     }
 }
 
+/// Returns the scene that a command names, or the node's default scene.
+pub(super) fn named_or_default(
+    library: &SceneLibrary,
+    file: &NodeFile,
+    named: Option<&str>,
+) -> anyhow::Result<String> {
+    let arms: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
+    let name = named
+        .map(str::to_owned)
+        .or_else(|| library.default_scene(&arms));
+    name.with_context(|| {
+        format!(
+            "no scene is the default of {}. Next: `steadyhand scene list`, and name one",
+            arms.join(", ")
+        )
+    })
+}
+
 /// Runs `plan` with nothing but a scene.
 fn plan_scene(
     args: &NodeOptions,
@@ -65,7 +85,7 @@ fn plan_scene(
     out: Option<PathBuf>,
 ) -> anyhow::Result<ExitStatus> {
     let plan_args = PlanArgs {
-        scene,
+        scene: Some(scene),
         meta,
         out,
         ..PlanArgs::default()

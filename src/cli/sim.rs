@@ -126,17 +126,17 @@ fn spawn_wire(device: TracedSimulator) -> std::io::Result<oneshot::Receiver<std:
     Ok(served)
 }
 
-/// Returns the default scene if it is this arm's, otherwise the first that is.
+/// Returns the arm's default scene, otherwise the first that is for it.
 fn scene_of(library: &SceneLibrary, arm: &ArmModel) -> anyhow::Result<Arc<Scene>> {
-    let names = library.scenes_for(&[&arm.file.name]);
-    let default = names.iter().find(|name| *name == "default");
-    let Some(name) = default.or(names.first()) else {
+    let arms = [arm.file.name.as_str()];
+    let default = library.default_scene(&arms);
+    let Some(name) = default.or_else(|| library.scenes_for(&arms).into_iter().next()) else {
         bail!(
             "no scene is for the arm {}; write one and name it with --scene",
             arm.file.name
         );
     };
-    Ok(library.scene(name, None)?)
+    Ok(library.scene(&name, None)?)
 }
 
 /// A simulated arm with a trace of the bytes that it receives.

@@ -185,7 +185,7 @@ impl McpService for NodeMcpService {
         })?;
         Ok(PromptText {
             description: prompt.description.to_owned(),
-            text: prompt.fill(arguments),
+            text: prompt.fill(arguments, &self.node.recent_names()),
         })
     }
 

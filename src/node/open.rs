@@ -357,9 +357,10 @@ pub(crate) fn estop_on_port(node: &Node, entry: &ArmEntry) -> Option<String> {
     ))
 }
 
-/// Returns `default` if it is for this arm, otherwise the first scene that is.
+/// Returns the arm's default scene, otherwise the first readable one that is for it.
 fn first_scene(arm: &ArmModel, library: &SceneLibrary) -> Option<Arc<Scene>> {
-    let names = std::iter::once("default".to_owned()).chain(library.scenes());
+    let default = library.default_scene(&[&arm.file.name]);
+    let names = default.into_iter().chain(library.scenes());
     let mut scenes = names.filter_map(|name| library.scene(&name, None).ok());
     scenes.find(|scene| scene.arm.file.name == arm.file.name)
 }

@@ -211,11 +211,9 @@ fn nearest_ahead_mm(stroke: &SheetStroke, from_mm: f64, tip_mm: [f64; 2]) -> f64
 
 /// Returns the scene that is shown before an arm has moved in one.
 fn first_scene(node: &Node, seat: &AttachedArm) -> Option<Arc<Scene>> {
-    let names = node.scenes.scenes();
-    let default = names.iter().filter(|name| *name == "default");
-    let mut scenes = default
-        .chain(&names)
-        .filter_map(|name| node.scene(seat, name, None).ok());
+    let default = node.scenes.default_scene(&[&seat.motion.arm().file.name]);
+    let names = default.into_iter().chain(node.scenes.scenes());
+    let mut scenes = names.filter_map(|name| node.scene(seat, &name, None).ok());
     scenes.next()
 }
 

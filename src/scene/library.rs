@@ -51,6 +51,9 @@ const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Largest number of other files in a set.
 const SET_MAX: usize = 100;
 
+/// Name of the scene that is every arm's default where it is for that arm.
+pub const DEFAULT_SCENE: &str = "default";
+
 /// Number of names that an error lists; it counts the others.
 const LISTED_MAX: usize = 12;
 
@@ -212,6 +215,20 @@ impl SceneLibrary {
             arm.is_none_or(|arm| arms.contains(&self.stand_in_for(&arm)))
         };
         self.scenes().into_iter().filter(is_for).collect()
+    }
+
+    /// Returns the scene that a call without a scene means for these arms: `default` if it is for one of them, otherwise the
+    /// first that has a design of its own.
+    #[must_use]
+    pub fn default_scene(&self, arms: &[&str]) -> Option<String> {
+        let mut scenes = self.scenes_for(arms);
+        // A file that cannot be read is for no arm.
+        scenes.retain(|name| {
+            let head = self.head_of(name);
+            head.arm.is_some() && !head.is_canvas
+        });
+        let usual = scenes.iter().find(|name| *name == DEFAULT_SCENE);
+        usual.or(scenes.first()).cloned()
     }
 
     /// Returns the names of the canvases for these arms, sorted.

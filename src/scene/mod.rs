@@ -41,7 +41,7 @@ pub use drawing_pause::DrawingPause;
 pub use drawing_trim::{DrawingTrim, DrawingTrimError};
 pub use fiducials::SheetFiducials;
 pub use file::{FillKind, Lay, Order, PenChangeKind, SceneFile, ToolKind};
-pub use library::{SceneError, SceneLibrary};
+pub use library::{DEFAULT_SCENE, SceneError, SceneLibrary};
 pub use line_tidying::TIDYING_MM;
 pub use pen_holder::PenHolder;
 pub use placement::{DesignPlacement, PAGE_SIDE_MM};

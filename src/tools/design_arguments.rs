@@ -39,12 +39,11 @@ impl DesignArguments<'_> {
             return self.canvas_name(kind).map(Some);
         }
         self.check_no_place()?;
-        let scene = self.text("scene").unwrap_or("default");
         // An overlay may bring a design, which is known once the scene is built.
-        let is_bare = self.text("meta").is_none();
-        match is_bare && self.canvases.iter().any(|canvas| canvas == scene) {
-            true => Err(no_design_on(scene)),
-            false => Ok(None),
+        let bare = self.text("scene").filter(|_| self.text("meta").is_none());
+        match bare.filter(|scene| self.canvases.iter().any(|canvas| canvas == scene)) {
+            Some(scene) => Err(no_design_on(scene)),
+            None => Ok(None),
         }
     }
 

@@ -387,7 +387,9 @@ impl Node {
     fn policy(&self, tool: &ToolDefinition) -> ReaderPolicy {
         let only_default = |arm: &Arc<AttachedArm>| {
             let now = arm.motion.clock().now();
-            arm.permits().is_only_enabled("default", now)
+            let names = self.recent_names();
+            let default = names.default_scene();
+            default.is_some_and(|default| arm.permits().is_only_enabled(default, now))
         };
         // The scene of a declared tool, if it has one, follows from the tool's name.
         ReaderPolicy {
@@ -433,11 +435,18 @@ impl ToolContext<'_> {
 
     /// Returns the scene that the call names, with its overlay.
     pub(super) fn scene(&self, arm: &AttachedArm) -> Result<Arc<Scene>, Box<Reply>> {
-        let name = self.text("scene").unwrap_or("default");
-        let scene = self.node.scenes.scene(name, self.text("meta"));
+        let scene = self
+            .node
+            .scenes
+            .scene(self.scene_name()?, self.text("meta"));
         let scene = scene.map_err(|error| refused("scene", self.node.listing_own_scenes(error)))?;
         self.check_draws(arm, &scene)?;
         Ok(scene)
+    }
+
+    /// Returns the name of the scene that the call means. The reader fills in the default where there is one.
+    fn scene_name(&self) -> Result<&str, Box<Reply>> {
+        self.text("scene").ok_or_else(no_default_scene)
     }
 
     /// Refuses a scene that this arm does not draw, with the arms that do and, where one does, the corrected call. It moves only what
@@ -503,6 +512,14 @@ impl ToolContext<'_> {
     }
 }
 
+/// Refuses a call without a scene on a node where no scene is the default.
+pub(super) fn no_default_scene() -> Box<Reply> {
+    refused(
+        "scene",
+        "no scene is this node's default: each is for another arm, or needs a `text` or an `svg`. Next: name a scene",
+    )
+}
+
 /// Says that a call must name one of these arms.
 fn naming_one_of(arms: &[&Arc<AttachedArm>]) -> String {
     let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
@@ -532,8 +549,12 @@ fn names_nothing(arguments: &ReceivedArguments) -> bool {
 pub fn known_names(file: &NodeFile, library: &SceneLibrary, tools: &DeclaredTools) -> KnownNames {
     let models: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
     let mut scenes = library.scenes_for(&models);
-    // The default scene first, as lists show it.
-    scenes.sort_by_key(|name| name != "default");
+    // The default scene first, as lists show it; that of the first arm, which a call without an arm means.
+    let of_first = models
+        .get(..1)
+        .and_then(|first| library.default_scene(first));
+    let default = of_first.or_else(|| library.default_scene(&models));
+    scenes.sort_by_key(|name| Some(name) != default.as_ref());
     KnownNames {
         scenes,
         canvases: library.canvases_for(&models),

@@ -224,10 +224,10 @@ fn largest_accepted_mm(
         design.placement.size_mm = base::units::Finite::new(size_mm).ok();
         design.placement.fits = false;
         let library = node.scenes.with_drawing(design);
-        let scene = order.scene.as_deref();
-        let scene = scene.and_then(|name| library.scene(name, order.overlay.as_deref()).ok());
-        let preview =
-            scene.and_then(|scene| DrawingPreview::new(&scene, &scene.rest_rad, watch).ok());
+        let scene = library.scene(&refused_scene.name, order.overlay.as_deref());
+        let preview = scene
+            .ok()
+            .and_then(|scene| DrawingPreview::new(&scene, &scene.rest_rad, watch).ok());
         preview.is_some_and(|preview| preview.refusals.is_empty())
     };
     if refused_scene.strokes.len() > SIZED_STROKES_MAX {

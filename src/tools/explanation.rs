@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::design_arguments::DesignArguments;
+use super::dispatch::no_default_scene;
 use super::reply::Reply;
 use super::tool_shape::shape;
 use args::ReadingExplanation;
@@ -43,11 +44,14 @@ fn settle(
     };
     let canvases = &here.canvases;
     match (DesignArguments { given, canvases }).canvas() {
-        Ok(canvas) => {
-            if let Some(canvas) = canvas {
-                fields.insert("scene".to_owned(), canvas.into());
-            }
+        Ok(Some(canvas)) => {
+            fields.insert("scene".to_owned(), canvas.into());
             Ok(())
+        }
+        Ok(None) if fields.contains_key("scene") || given.contains_key("resume") => Ok(()),
+        Ok(None) => {
+            *understood = None;
+            Err(no_default_scene())
         }
         Err(refused) => {
             *understood = None;

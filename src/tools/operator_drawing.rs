@@ -292,8 +292,11 @@ impl Node {
         design: &DesignReplacement,
     ) -> Result<ResolvedDrawing, UnresolvedDrawing> {
         let library = self.scenes.with_drawing(design.clone());
-        let name = order.scene.as_deref();
-        let name = name.ok_or_else(|| refusal!("a drawing needs a scene; nothing moved"))?;
+        let names = self.known_names();
+        let name = order.scene.as_deref().or(names.default_scene());
+        let name = name.ok_or_else(|| {
+            refusal!("no scene is this node's default; nothing moved. Next: name one with --scene")
+        })?;
         let scene = library.scene(name, order.overlay.as_deref());
         let scene = scene.map_err(|error| self.listing_own_scenes(error))?;
         let arm = self.drawing_arm(&scene, order.arm.as_deref())?;

@@ -234,21 +234,21 @@ fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
         )),
         (Some(last), _) => Ok(last),
         (None, requested) if ctx.request.who == ActorRank::Operator => {
-            let name = requested.unwrap_or("default");
-            let scenes = ctx.node.scenes.scenes_for(&[&arm.motion.arm().file.name]);
             if requested.is_some() {
                 return ctx.scene(arm);
             }
-            if !scenes.iter().any(|own| own == name) {
-                let why = "scene `default` is not for it";
-                return Err(which_scene(why, &scenes));
-            }
+            let (library, model) = (&ctx.node.scenes, &*arm.motion.arm().file.name);
+            let scenes = library.scenes_for(&[model]);
+            let Some(name) = library.default_scene(&[model]) else {
+                return Err(which_scene("no scene is its default", &scenes));
+            };
             let (permits, now) = (arm.permits(), arm.motion.clock().now());
-            if permits.any_enabled(now) && !permits.is_enabled_by_name(name, None, now) {
+            if permits.any_enabled(now) && !permits.is_enabled_by_name(&name, None, now) {
                 let why = format!("motion is enabled for {}", permits.enabled_text(now));
                 return Err(which_scene(&why, &scenes));
             }
-            ctx.scene(arm)
+            let scene = ctx.node.scene(arm, &name, None);
+            scene.map_err(|error| refused("scene", error))
         }
         (None, _) => Err(refused(
             "operator_must_reset",

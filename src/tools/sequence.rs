@@ -216,12 +216,12 @@ fn no_dry_run(tool: &ToolDefinition, step: &DeclaredStep) -> Reply {
 
 /// Returns the identity of a call of a sequence: its arguments, and the current revisions of its scenes.
 fn call_key(node: &Node, steps: &[DeclaredStep], given: &Map<String, Value>) -> String {
+    let names = node.recent_names();
     let scenes = steps.iter().map(|step| {
         let arguments = step.arguments(given);
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-        let scene = node
-            .scenes
-            .scene(text("scene").unwrap_or("default"), text("meta"));
+        let scene = text("scene").or(names.default_scene());
+        let scene = scene.and_then(|name| node.scenes.scene(name, text("meta")).ok());
         let revision = scene.map(|scene| scene.revision.to_string());
         format!(" {}", revision.unwrap_or_default())
     });

@@ -48,7 +48,7 @@ fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
     ParameterShape {
         aliases: parameter.aliases.clone(),
         required: parameter.required,
-        default: parameter.default.clone(),
+        default: here.default_of(parameter),
         cautious: PREVIEW_NAMES
             .contains(&parameter.name.as_str())
             .then_some(true.into()),

@@ -15,6 +15,7 @@ mod clients;
 mod compensated;
 mod curved;
 mod declared;
+mod default_scene;
 mod doctor;
 mod draw;
 mod emulated;

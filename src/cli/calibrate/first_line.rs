@@ -17,7 +17,9 @@ use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::{CalibrationFolders, torque};
 use crate::doctor::{self, DoctorArgs};
 use crate::given_options::{self, quoted_for_shell};
-use crate::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
+use crate::{
+    AtArgs, ExitStatus, NodeOptions, operator_client, scenes, terminal_output, which_node,
+};
 use arm::ServoFamily;
 use calib::CalibrationKind;
 use guide_progress::GuideProgress;
@@ -35,9 +37,9 @@ const RETRY_PROMPT: &str = "press Enter to do this step again, or write q to lea
 
 #[derive(Debug, Args)]
 pub(crate) struct FirstLineArgs {
-    /// Scene of the first line
-    #[arg(long, default_value = "default")]
-    scene: String,
+    /// Scene of the first line [default: the node's default scene]
+    #[arg(long)]
+    scene: Option<String>,
     /// The arm, if several arms of the node draw the scene
     #[arg(long, value_name = "NAME")]
     arm: Option<String>,
@@ -84,9 +86,11 @@ pub(crate) async fn run(options: &NodeOptions, args: &FirstLineArgs) -> anyhow::
             "the guide works on the node of a file: write one with `steadyhand init`, then `steadyhand --config node.toml first-line`"
         );
     }
+    let file = open::file(options)?;
+    let library = open::library(options, &file)?;
     let mut guide = Guide {
         options,
-        scene: args.scene.clone(),
+        scene: scenes::named_or_default(&library, &file, args.scene.as_deref())?,
         arm: args.arm.clone(),
         names_arm: args.arm.is_some(),
         person: OperatorInput::listen()?,
