@@ -113,6 +113,27 @@ impl ToolAnswer {
         self.structured.get("code").and_then(Value::as_str)
     }
 
+    /// Returns the whole result in words, for clients that show no data: the message, then, a line each, the next step and the
+    /// files, unless the message has them.
+    #[must_use]
+    pub fn whole_text(&self) -> String {
+        let fields = [
+            ("usage_hints", "Next: "),
+            ("files", "File: "),
+            ("captured_files", "File: "),
+        ];
+        let mut whole = self.text.clone();
+        for (field, label) in fields {
+            let texts = self.structured.get(field).and_then(Value::as_array);
+            for text in texts.into_iter().flatten().filter_map(Value::as_str) {
+                if !whole.contains(text) {
+                    whole = format!("{whole}\n{label}{text}");
+                }
+            }
+        }
+        whole
+    }
+
     /// Moves the answer to the heap, as the error of a step.
     #[must_use]
     pub fn boxed(self) -> Box<Self> {

@@ -124,9 +124,7 @@ fn align() -> ToolDefinition {
         aliases: texts(&["robot_align"]),
         default_action: "visits points of the default scene and draws its cross".to_owned(),
         examples: texts(&[r#"{"scene":"$scene"}"#]),
-        when: texts(&[
-            "Use first, or after a pen change. Before: a person enables motion. After: stroke.",
-        ]),
+        when: texts(&["Use after a pen change or a knock: it draws a cross on the sheet."]),
         fields: vec![
             ARM_STATE,
             STROKE_COUNT,
@@ -220,7 +218,7 @@ fn stroke() -> ToolDefinition {
         canvas_parameters: design(),
         examples: texts(&[r#"{"scene":"$scene"}"#, r#"{"dry_run":true}"#]),
         when: texts(&[
-            "Before: align; a person enables motion. Long drawings become jobs: see sense.",
+            "Before: a dry run; a person enables motion. Long drawings become jobs: see sense.",
         ]),
         fields: vec![
             ARM_STATE,

@@ -307,6 +307,7 @@ impl DrawCommand<'_> {
         } else {
             terminal_output::line(&outcome.words);
             terminal_output::facts(&outcome.result);
+            terminal_output::result_files(&outcome.result);
             terminal_output::lines(&next);
         }
         Ok(DrawOutcome { exit, shutdown })

@@ -73,6 +73,10 @@ pub(super) fn facts(structured: &Map<String, Value>) {
     for (label, words) in job_list::facts(structured) {
         line(&format!("{label:<24}{words}"));
     }
+}
+
+/// Prints one line per file of a result.
+pub(super) fn result_files(structured: &Map<String, Value>) {
     let files = ["files", "captured_files"].map(|field| structured.get(field));
     let files = files.into_iter().flatten().filter_map(Value::as_array);
     for path in files.flatten().filter_map(Value::as_str) {

@@ -19,6 +19,7 @@ pub(super) async fn run(
     } else {
         terminal_output::line(&format!("{}: {}", outcome.job, outcome.words));
         terminal_output::facts(&outcome.result);
+        terminal_output::result_files(&outcome.result);
     }
     Ok(exit_of(&outcome))
 }

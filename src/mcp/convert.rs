@@ -70,7 +70,7 @@ fn annotations(hints: ToolHints) -> ToolAnnotations {
 }
 
 pub(super) fn result(answer: ToolAnswer) -> CallToolResult {
-    let mut content = vec![ContentBlock::text(answer.text)];
+    let mut content = vec![ContentBlock::text(answer.whole_text())];
     let pictures = answer.images.into_iter();
     content.extend(pictures.map(|(mime, bytes)| ContentBlock::image(STANDARD.encode(bytes), mime)));
     let mut result = if answer.is_error {
