@@ -355,6 +355,14 @@ impl ArmDynamics {
         self.disturb();
     }
 
+    /// Pushes the tool mount with a force, in the base frame. Only measured servos feel it.
+    pub(crate) fn push(&mut self, force_n: [f64; 3]) {
+        if self.torque_motion.is_some() {
+            self.posture.push(force_n);
+        }
+        self.disturb();
+    }
+
     /// Puts an obstacle at an angle that a joint then cannot cross; `None` removes it.
     pub(crate) fn block(&mut self, joint: usize, at_rad: Option<f64>) {
         if let Some(axle) = self.axles.get_mut(joint) {

@@ -57,6 +57,11 @@ pub enum SimulatedFault {
         /// False gives it its torque back.
         is_limp: bool,
     },
+    /// Somebody pushes the tool mount; only measured servos feel it.
+    Push {
+        /// Force in the base frame; zero lets go.
+        force_n: [f64; 3],
+    },
     /// Something stands in a joint's way.
     Block {
         /// Index of the joint, from 0.

@@ -318,6 +318,7 @@ impl SimulatedWorld {
                     self.dynamics.break_motor(place, is_limp);
                 }
             }
+            SimulatedFault::Push { force_n } => self.dynamics.push(force_n),
             SimulatedFault::Heat { id, temperature_c } => {
                 if let Some(place) = self.servos.place(id) {
                     self.dynamics.heat(place, temperature_c);

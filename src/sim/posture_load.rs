@@ -3,12 +3,15 @@
 use arm::{ArmModel, CarriedMass, GearWear, GravityLoad};
 use base::units::JointVector;
 use kin::KinematicChain;
+use nalgebra::Vector3;
 
 /// What the joints carry in the present posture.
 #[derive(Clone, Debug)]
 pub(crate) struct PostureLoad {
     chain: KinematicChain,
     masses: GravityLoad,
+    /// Force of somebody who pushes the tool mount.
+    push_n: Vector3<f64>,
     torque_n_m: JointVector,
     inertia_kg_m2: JointVector,
 }
@@ -20,14 +23,35 @@ impl PostureLoad {
         Self {
             chain: arm.chain.clone(),
             masses: of_wear.unwrap_or_else(|| arm.load.clone()),
+            push_n: Vector3::zeros(),
             torque_n_m: JointVector::zeros(arm.dof()),
             inertia_kg_m2: JointVector::zeros(arm.dof()),
         }
     }
 
-    /// Computes the torque of gravity for a posture.
+    /// Lets a force act on the tool mount.
+    pub(crate) fn push(&mut self, force_n: [f64; 3]) {
+        self.push_n = force_n.into();
+    }
+
+    /// Computes the torques of gravity and of a push for a posture.
     pub(crate) fn set_posture(&mut self, joints_rad: &JointVector) {
         self.torque_n_m = self.masses.torque_n_m(&self.chain, joints_rad);
+        if self.push_n.norm_squared() > 0.0 {
+            let pushed = self.pushed_n_m(joints_rad);
+            self.torque_n_m = self.torque_n_m.zip(&pushed, |weight, push| weight + push);
+        }
+    }
+
+    fn pushed_n_m(&self, joints_rad: &JointVector) -> JointVector {
+        let frames = self.chain.frames(joints_rad);
+        let at = frames.tool.translation.vector;
+        let joints = self.chain.joints().iter().zip(frames.iter().skip(1));
+        let torques = joints.map(|(joint, frame)| {
+            let lever_m = at - frame.translation.vector;
+            (frame.rotation * joint.axis).dot(&lever_m.cross(&self.push_n))
+        });
+        JointVector::from_slice(&torques.collect::<Vec<f64>>())
     }
 
     /// Computes the inertia for a posture.
@@ -35,7 +59,7 @@ impl PostureLoad {
         self.inertia_kg_m2 = self.masses.inertia_kg_m2(&self.chain, joints_rad);
     }
 
-    /// Returns the torque of gravity on a joint.
+    /// Returns the torque of gravity and of a push on a joint.
     pub(crate) fn torque_n_m(&self, joint: usize) -> f64 {
         self.torque_n_m.get(joint).copied().unwrap_or(0.0)
     }

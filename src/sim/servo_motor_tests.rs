@@ -255,3 +255,25 @@ fn a_joint_whose_motor_gives_no_torque_falls_while_its_registers_say_that_it_is_
     assert!(body.truth_rad()[2] > before + 0.3);
     assert!(body.readings(2).unwrap().load_ratio.abs() < 1e-9);
 }
+
+#[test]
+fn a_push_deflects_a_joint_by_its_torque_over_the_servos_stiffness_until_it_ends() {
+    let arm = arm_with(SEVEN_VOLTS);
+    let posture = JointVector::zeros(5);
+    let mut body = ArmDynamics::new(&arm, &posture, SUPPLY_V);
+    hold_all(&mut body, REGULATOR);
+    body.advance(seconds(1.0), |_| None);
+    let reach_m = arm.chain.forward(&posture).translation.vector.xy().norm();
+    // Across the arm, which reaches along -y: a torque on the base's joint alone.
+    body.push([5.0, 0.0, 0.0]);
+    body.advance(seconds(3.0), |_| None);
+    let pushed_rad = body.truth_rad()[0].abs();
+    assert!(
+        (pushed_rad * 17.8 - 5.0 * reach_m).abs() < 0.25,
+        "{pushed_rad} at {reach_m}"
+    );
+    body.push([0.0; 3]);
+    body.advance(seconds(5.0), |_| None);
+    let left_rad = body.truth_rad()[0];
+    assert!(left_rad.abs() < 0.01, "{left_rad} of {pushed_rad}");
+}

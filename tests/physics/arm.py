@@ -25,6 +25,8 @@ from sts3215 import MEASURED, TICKS, Bus, Servo, signed
 
 # time; of each joint angle, count, set point and duty; tip; force on sheet and wall; speeds
 LOG_WIDTH = 1 + 6 * 4 + 5 + 5
+# How fast a hand turns a joint.
+HAND_RAD_S = 2.0
 TCGETS2 = 0x802C542A
 
 
@@ -49,7 +51,7 @@ class Arm:
         start = list(options.start_rad) + [0.0]
         # Somebody holds the limp arm until it is energised.
         self.hand = [a + z for a, z in zip(start, self.frame.zeros)]
-        self.hand_stiffness = 30.0
+        self.hand_at, self.hand_stiffness = list(self.hand), 30.0
         for at, angle in zip(self.at, self.hand):
             self.data.qpos[at] = angle
         mujoco.mj_forward(model, self.data)
@@ -65,7 +67,9 @@ class Arm:
             shaft = angle - self.frame.zeros[i] + self.zero_error[i] + self.mount[i] / TICKS
             torque = servo.step(shaft, speed, dt, volts)
             if self.hand is not None and servo.memory[40] != 1:
-                held = self.hand_stiffness * (self.hand[i] - angle) - 1.5 * speed
+                reach = HAND_RAD_S * dt
+                self.hand_at[i] += max(-reach, min(reach, self.hand[i] - self.hand_at[i]))
+                held = self.hand_stiffness * (self.hand_at[i] - angle) - 1.5 * speed
                 torque += held + data.qfrc_bias[self.dof[i]]
             data.qfrc_applied[self.dof[i]] = torque
         if not self.is_energised and any(servo.memory[40] == 1 for servo in self.servos):
@@ -139,14 +143,14 @@ class Arm:
         self.data.xfrc_applied[self.gripper, :3] = self.frame.direction(f)
         self.push_until = self.t + s
 
-    def do_sheet(self, dz, tilt_deg=0.0):
-        """Lays the sheet higher, and tilted about the frame's x axis through the scene's origin of it."""
-        angle = math.radians(tilt_deg)
-        turn = np.array([[1, 0, 0], [0, math.cos(angle), -math.sin(angle)], [0, math.sin(angle), math.cos(angle)]])
-        normal = turn @ self.frame.normal
+    def do_sheet(self, dz):
+        """Lays the sheet so many millimetres higher than the scene says."""
+        self.do_lay(self.frame.sheet_at * 1e3 + self.frame.normal * dz, self.frame.normal)
+
+    def do_lay(self, at, normal):
         sheet = self.geoms["sheet"]
-        self.model.geom_pos[sheet] = self.frame.to_model(self.frame.sheet_at + self.frame.normal * dz * 1e-3)
-        self.model.geom_quat[sheet] = plane_quat(self.frame, normal)
+        self.model.geom_pos[sheet] = self.frame.to_model(np.array(at) * 1e-3)
+        self.model.geom_quat[sheet] = plane_quat(self.frame, np.array(normal))
 
     def do_wall(self, at):
         self.data.mocap_pos[0] = self.frame.to_model(np.array(at) * 1e-3)
@@ -165,6 +169,7 @@ class Arm:
         self.servos[id - 1].forget()
 
     def do_hand(self, q=None, k=30.0):
+        self.hand_at = [self.data.qpos[at] for at in self.at]
         self.hand = None if q is None else [a + z for a, z in zip([*q, 0.0][:6], self.frame.zeros)]
         self.hand_stiffness = k
 

@@ -19,6 +19,9 @@ class Sheet:
         self.x, self.y = np.array(sheet["x_axis"]), np.array(sheet["y_axis"])
         self.design = dense(lines_of(design_file, design["size_mm"], sheet["size_mm"]))
 
+    def lay(self, origin_mm, x, y):
+        self.origin, self.x, self.y = origin_mm, x, y
+
     def points(self, base_mm):
         from_origin = base_mm - self.origin
         return np.c_[from_origin @ self.x, from_origin @ self.y]

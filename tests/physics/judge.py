@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 
+from first_line import first_line
 from ink import Sheet, judged
 from node import FORCE, POINTS, ROOT, TIME, TIP, Bench, Starved
 
@@ -26,7 +27,7 @@ REPEATS = 3
 
 # What has to be true of a drawing on an arm that was measured and not calibrated: millimetres, shares.
 DRAWN_P95_MM, DRAWN_MISSING = 1.2, 0.002
-TOUCHED_P95_MM = 1.0
+TOUCHED_P95_MM = FIRST_LINE_P95_MM = 1.0
 # A stop decelerates within 0.3 s; the softest arm follows a tenth of a second late.
 STILL_S, ENDED_S = 0.4, 1.0
 
@@ -177,6 +178,19 @@ class Judge:
             must(figures["p95"] <= TOUCHED_P95_MM, f"the ink is too far off: {found}")
         return found
 
+    def first_line(self, arm="middle", seed=1):
+        """From the box to ink by the guide, with wrong zeros, tip and sheet."""
+        try:
+            wrong, ink = first_line(self.binary, self.work, ARMS[arm], seed)
+        except RuntimeError as error:
+            raise Wrong(str(error)) from None
+        sheet = self.sheet(wrong)
+        sheet.lay(wrong.sheet_origin * 1e3, wrong.sheet_x, wrong.sheet_y)
+        figures = judged(sheet, ink)
+        found = "95 %% %.2f mm, largest %.2f, missing %.1f %%" % (figures["p95"], figures["max"], 100 * figures["missing"])
+        must(figures["p95"] <= FIRST_LINE_P95_MM, f"the ink is too far off: {found}")
+        return found
+
     def drawings(self, arm="12v", count=10):
         """So many drawings in a row: none ends as anything but a success."""
         worst = 0.0
@@ -238,7 +252,7 @@ def cases(judge):
     """All cases by name; the first word of some is what `.ci/run` asks for."""
     found = {
         "drawn": judge.drawn, "reset": judge.reset, "touch": judge.touch, "limp": judge.limp, "stop": judge.stop,
-        "drawings": judge.drawings,
+        "drawings": judge.drawings, "first-line": judge.first_line,
     }
     for arm in ARMS:
         found[f"drawn:{arm}"] = lambda arm=arm: judge.drawn(arm)

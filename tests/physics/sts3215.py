@@ -28,8 +28,8 @@ WORDS = {3: 777, 9: 0, 11: 4095, 16: 1000, 24: 16, 28: 500, 48: 1000}
 
 def magnitude(value, sign_bit):
     """A signed number as the servo writes it: a size and a sign bit."""
-    value = int(value)
-    return abs(value) | (1 << sign_bit) if value < 0 else value
+    size = min(abs(int(value)), (1 << sign_bit) - 1)
+    return size | (1 << sign_bit) if value < 0 else size
 
 
 def signed(word, sign_bit):

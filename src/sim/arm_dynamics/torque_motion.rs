@@ -87,7 +87,8 @@ impl ArmDynamics {
         };
         let angle_rad = axle.angle_rad + velocity_rad_s * STEP_S;
         self.place_axle(index, angle_rad);
-        is_steady && velocity_rad_s == 0.0
+        // At a turn it stands for one step.
+        is_steady && axle.velocity_rad_s == 0.0 && velocity_rad_s == 0.0
     }
 
     /// Returns whether an axle's servos have lost their torque while the arm stands by itself.
