@@ -21,7 +21,7 @@ from node import ROOT, Bench, Starved, wait_for
 
 CALIBRATOR_M = (0.06, -0.2, 0.035)
 # How far joints are turned at will between touches, in radians.
-WIDE, UPRIGHT = (0.1, 0.35, 0.35, 0.7, 1.6), (0.05, 0.1, 0.1, 0.2, 0.2)
+WIDE, UPRIGHT, LEANT = (0.1, 0.35, 0.35, 0.7, 1.6), (0.05, 0.1, 0.1, 0.2, 0.2), (0.1, 0.35, 0.35, 1.2, 2.2)
 # How much a joint stays as it was turned while the tip is brought to its place: the hand leans the pen with the wrist.
 KEPT = np.array([0.02, 0.02, 0.02, 0.3, 0.3])
 HAND_M, RULER_MM = 2e-4, 0.3
@@ -211,7 +211,7 @@ class Guided:
     def tool(self):
         at = (0.0, -0.22, 0.05)
         self.person.sees("step 6 of 12: the pen's tip")
-        self.touches([(at, WIDE, 14), (at, UPRIGHT, 1)])
+        self.touches([(at, LEANT, 14), (at, UPRIGHT, 1)])
 
     def sheet(self):
         places = ((0, 0), (100, 0), (0, 100), (100, 100), (50, 50), (50, 0), (70, 30))
