@@ -17,6 +17,7 @@ use super::{
 };
 use arm::ArmFile;
 use base::disk;
+use base::plain_file;
 use scene::{Scene, SceneError, SceneLibrary};
 
 /// Reason that nothing was collected or written.
@@ -521,7 +522,7 @@ impl CalibrationDesk<'_> {
         record: &CalibrationRecord,
     ) -> Result<FileChange, CalibrationDeskError> {
         let path = self.store.camera_path(&record.session.name);
-        let before = std::fs::read_to_string(&path).ok();
+        let before = plain_file::read_text(&path).ok();
         self.store.keep_camera(record)?;
         Ok(FileChange { path, before })
     }

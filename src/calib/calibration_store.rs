@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use super::calibration_record::{CalibrationRecord, CalibrationSession};
 use base::disk;
 use base::file_lock::lock_within;
+use base::plain_file;
 
 /// Number of records that are kept.
 pub const KEPT_MAX: usize = 50;
@@ -154,7 +155,7 @@ impl CalibrationStore {
             write!(file, "{by}")?;
             Ok(Some(ProposalClaim(file)))
         };
-        let text = || std::fs::read_to_string(&path).unwrap_or_default();
+        let text = || plain_file::read_text(&path).unwrap_or_default();
         let holder = || Some(text()).filter(|by| !by.is_empty());
         claimed()
             .map_err(file_error(&path))?
@@ -402,7 +403,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, CalibrationStoreError> {
         let reason = format!("it has {bytes} bytes, at most {BYTES_MAX} are read");
         return Err(damaged(path, reason));
     }
-    let text = std::fs::read_to_string(path).map_err(file_error(path))?;
+    let text = plain_file::read_text(path).map_err(file_error(path))?;
     let parsed = toml::from_str::<toml::Table>(&text).and_then(toml::Table::try_into);
     parsed.map_err(|error| damaged(path, error.message().to_owned()))
 }
@@ -419,7 +420,7 @@ pub(super) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> CalibrationSt
 
 /// Returns who holds a lock, according to its file.
 fn holder(path: &Path) -> String {
-    let text = std::fs::read_to_string(path).ok();
+    let text = plain_file::read_text(path).ok();
     let process = text.and_then(|text| text.parse::<u32>().ok());
     process.map_or_else(
         || "another command".to_owned(),

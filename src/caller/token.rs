@@ -20,6 +20,7 @@ use base::disk;
 use base::file_access::{self, FileStamp};
 use base::file_lock::FolderLock;
 use base::lock::MutexExt;
+use base::plain_file;
 
 /// Prefix of every token, by which people and scanners of leaked secrets recognise it.
 const PREFIX: &str = "sth_";
@@ -388,7 +389,7 @@ impl TokenStore {
         if self.is_of_a_stranger(&about)? {
             return Err(TokenError::Foreign(self.path.clone()));
         }
-        let Some(text) = self.if_exists(std::fs::read_to_string(&self.path))? else {
+        let Some(text) = self.if_exists(plain_file::read_text(&self.path))? else {
             return Ok(TokenFile::default());
         };
         // The text holds hashes: no error may quote it.

@@ -1,6 +1,5 @@
 //! `arm import`: makes an arm's file from a URDF, and lists what a person must complete.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -9,6 +8,7 @@ use clap::{Args, Subcommand};
 use super::{ExitStatus, terminal_output};
 use arm::urdf::{self, UrdfOptions};
 use arm::{ArmFile, ArmModel, ServoFamily};
+use base::plain_file;
 use config::toml as strict;
 
 #[derive(Debug, Subcommand)]
@@ -91,13 +91,8 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<ExitStatus> {
 /// Reads a bounded amount of UTF-8 text.
 fn read_urdf(path: &Path) -> anyhow::Result<String> {
     let error_text = || format!("cannot read {}", path.display());
-    let mut bytes = Vec::new();
-    let max_bytes = u64::try_from(urdf::BYTES_MAX).unwrap_or(u64::MAX);
-    std::fs::File::open(path)
-        .with_context(error_text)?
-        .take(max_bytes.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .with_context(error_text)?;
+    let bytes_max = u64::try_from(urdf::BYTES_MAX).unwrap_or(u64::MAX);
+    let bytes = plain_file::read_at_most(path, bytes_max).with_context(error_text)?;
     String::from_utf8(bytes).map_err(|_| anyhow!("{} is not UTF-8 text", path.display()))
 }
 

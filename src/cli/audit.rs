@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::Subcommand;
 
 use super::{ExitStatus, terminal_output};
+use base::plain_file;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AuditCommand {
@@ -21,7 +22,7 @@ pub(super) enum AuditCommand {
 
 pub(super) fn run(what: &AuditCommand) -> anyhow::Result<ExitStatus> {
     let AuditCommand::Verify { file, key } = what;
-    let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = plain_file::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let text = String::from_utf8_lossy(&text);
     match job::verify(&text, key.as_deref()) {
         Ok(verified) => terminal_output::done(&format!(

@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
 use super::files::folder_of;
+use base::plain_file;
 use design::DesignCaps;
 
 /// Most files of a folder that are considered.
@@ -107,14 +109,14 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 /// Reads one file of a drawing, whose files together have no more bytes than are left.
 fn read(path: &Path, bytes_left: &mut u64) -> anyhow::Result<(String, Vec<u8>)> {
     let failure = || format!("cannot read {}", path.display());
-    let bytes_count = std::fs::metadata(path).with_context(failure)?.len();
-    let Some(left) = bytes_left.checked_sub(bytes_count) else {
-        bail!(
-            "{} has {bytes_count} bytes; at most {} are read of a drawing: simplify it",
+    let bytes = match plain_file::read_at_most(path, *bytes_left) {
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => bail!(
+            "{} is too large: at most {} bytes are read of a drawing. Next: simplify it",
             path.display(),
             DesignCaps::default().bytes_max
-        );
+        ),
+        read => read.with_context(failure)?,
     };
-    *bytes_left = left;
-    Ok((file_name(path), std::fs::read(path).with_context(failure)?))
+    *bytes_left -= bytes.len() as u64;
+    Ok((file_name(path), bytes))
 }

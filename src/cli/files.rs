@@ -4,15 +4,16 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use base::plain_file;
 
 /// Reads a text.
 pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    plain_file::read_text(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Reads a text; `None` if there is no such file.
 pub(crate) fn read_if_there(path: &Path) -> anyhow::Result<Option<String>> {
-    match std::fs::read_to_string(path) {
+    match plain_file::read_text(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         read => read
             .map(Some)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use base::file_access;
+use base::plain_file;
 use clap::Args;
 
 use super::files::folder_of;
@@ -216,7 +217,7 @@ fn count_strangers(library: &SceneLibrary, name: &str, found: &[FoundServo]) -> 
 
 /// Returns this machine's name, reduced to the characters of a node's name.
 fn machine_name() -> String {
-    let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let hostname = plain_file::read_text("/proc/sys/kernel/hostname").unwrap_or_default();
     let first = hostname.split('.').next().unwrap_or_default();
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let name = first.replace(|c| !is_allowed(c), "");

@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow, bail};
 
 use super::questions::{self, FULL_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, given_options, terminal_output, which_node};
+use base::plain_file;
 use base::signals::{SignalKind, SignalListener};
 use base::wording::duration;
 use mcp::http_client;
@@ -110,7 +111,7 @@ pub(super) async fn description(at: &AtArgs) -> anyhow::Result<NodeDescription> 
 }
 
 async fn ask_remote(url: &str, token: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
-    let token = std::fs::read_to_string(token)
+    let token = plain_file::read_text(token)
         .with_context(|| format!("cannot read the token in {}", token.display()))?;
     let token = token.trim().to_owned();
     let url = format!("{}/operator", base_url(url));

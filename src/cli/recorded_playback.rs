@@ -8,6 +8,7 @@ use super::playback::{PlaybackResult, play};
 use super::{ExitStatus, terminal_output};
 use arm::ServoFamily;
 use base::clock::NodeClock;
+use base::plain_file;
 use base::plane::length;
 use base::units::{ClockInstant, JointVector};
 use base::wording::{count, millimetres, seconds};
@@ -59,7 +60,7 @@ pub(super) async fn run(state: &Path, past: &PastJob, scene: &Scene) -> anyhow::
 /// Reads the complete record of bytes.
 fn read_bytes(state: &Path, past: &PastJob) -> anyhow::Result<Vec<TraceEvent>> {
     let path = job::folder(state, &past.id).join(job::BYTES);
-    let text = std::fs::read_to_string(&path).with_context(|| {
+    let text = plain_file::read_text(&path).with_context(|| {
         format!(
             "no bytes of {} were kept in {}: it moved nothing, or an older node carried it out; `steadyhand replay {}` replays its plan",
             past.id,

@@ -32,6 +32,7 @@ use super::node_key::{self, bytes, hex};
 use base::clock::calendar_ms;
 use base::file_access::{read_exact_at, sync_folder, with_mode};
 use base::lock::MutexExt;
+use base::plain_file;
 use log_end::{LogEnd, log_end};
 
 /// Name of the log in its node's state folder.
@@ -468,7 +469,7 @@ fn header(key: &SigningKey, before: &[u8; 32]) -> String {
 
 /// Returns the hash at the end of the file that was rotated last, if it ends with a record or a header.
 fn previous_hash(path: &Path) -> io::Result<Option<[u8; 32]>> {
-    let Ok(rotated) = File::open(format!("{}.1", path.display())) else {
+    let Ok(rotated) = plain_file::open(format!("{}.1", path.display())) else {
         return Ok(None);
     };
     let last = last_line(&rotated, end_of_lines(&rotated)?)?;
@@ -496,7 +497,7 @@ fn header_hash(line: &str) -> Option<[u8; 32]> {
 /// Returns whether the last record of a log was written by a process that closed it; a log without records has lost none.
 fn was_closed(path: &Path) -> bool {
     let last = || {
-        let file = File::open(path).ok()?;
+        let file = plain_file::open(path).ok()?;
         let last = last_line(&file, end_of_lines(&file).ok()?).ok()?;
         Some(AuditLine::read(&last)?.content.split('\t').nth(2) == Some(END))
     };

@@ -19,6 +19,7 @@ use base::clock::calendar_ms;
 use base::file_access::{make_folders, with_mode};
 use base::file_lock::lock_within;
 use base::lock::MutexExt;
+use base::plain_file;
 
 /// The file in a state folder that its node locks.
 pub(super) const LOCK: &str = "lock";
@@ -559,7 +560,7 @@ pub fn folder(state: &Path, id: &str) -> PathBuf {
 /// # Errors
 /// When it cannot be read, or was not kept.
 pub fn kept_design(state: &Path, id: &str) -> std::io::Result<String> {
-    std::fs::read_to_string(folder(state, id).join(DESIGN))
+    plain_file::read_text(folder(state, id).join(DESIGN))
 }
 
 /// Reads a job from a node's state folder, whether or not the node is running.
@@ -686,7 +687,7 @@ pub(super) fn file(path: &Path, error: std::io::Error) -> JobStoreError {
 
 /// Returns the error about a lock that another process has, which has written its id into the file.
 pub(super) fn held(path: &Path) -> JobStoreError {
-    let holder = std::fs::read_to_string(path).unwrap_or_default();
+    let holder = plain_file::read_text(path).unwrap_or_default();
     JobStoreError::Held {
         path: path.to_owned(),
         holder: holder.trim().to_owned(),
@@ -712,7 +713,7 @@ fn lock(path: &Path) -> Result<File, JobStoreError> {
 
 /// Returns whether a process has locked the journals of a state folder; also true if that cannot be determined.
 fn has_holder(state: &Path) -> bool {
-    match File::open(state.join(LOCK)) {
+    match plain_file::open(state.join(LOCK)) {
         Ok(lock) => lock.try_lock_shared().is_err(),
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
     }

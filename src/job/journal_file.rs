@@ -15,6 +15,7 @@ use super::journal_record::JournalRecord;
 #[cfg(test)]
 use super::journal_record::RecordKind;
 use base::file_access::with_mode;
+use base::plain_file;
 
 /// Beginning of every file; the digit is the version.
 const MAGIC: &[u8] = b"steadyhand journal 1\n";
@@ -247,7 +248,7 @@ fn frame(number: u64, body: &[u8]) -> Vec<u8> {
 /// # Errors
 /// [`JournalError`] names the first record that was damaged.
 pub(super) fn read(path: &Path) -> Result<JournalContents, JournalError> {
-    parse_contents(&std::fs::read(path).map_err(file_error(path))?, path)
+    parse_contents(&plain_file::read(path).map_err(file_error(path))?, path)
 }
 
 /// Parses a file's bytes; `path` is for errors.

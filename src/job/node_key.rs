@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use base::file_access::{mode, with_mode};
+use base::plain_file;
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
 /// Name of the node's key in its state folder.
@@ -61,7 +62,7 @@ pub(super) fn key(path: &Path) -> io::Result<SigningKey> {
 /// # Errors
 /// When it cannot be read, is not a key, or others can read it.
 pub(super) fn stored(path: &Path) -> io::Result<Option<SigningKey>> {
-    match std::fs::read_to_string(path) {
+    match plain_file::read_text(path) {
         Ok(text) => {
             let mode = mode(&std::fs::metadata(path)?);
             if mode & 0o077 != 0 {

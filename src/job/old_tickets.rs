@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use base::file_access::{sync_folder, with_mode};
+use base::plain_file;
 
 /// Name of the file, beside the jobs.
 pub(super) const FILE: &str = "old-tickets";
@@ -41,10 +42,10 @@ impl OldTickets {
         options.create(true).truncate(false).read(true).write(true);
         let mut file = with_mode(&mut options, 0o600).open(folder.join(FILE))?;
         sync_folder(folder)?;
-        let mut text = String::new();
-        let read = file.read_to_string(&mut text);
+        let read = plain_file::read_bounded(&mut file, plain_file::BYTES_MAX);
         let (bytes, by_ticket) = read
-            .and_then(|_| parse(&text))
+            .and_then(plain_file::into_text)
+            .and_then(|text| parse(&text))
             .map_err(|error| damaged(&error))?;
         Ok(Self {
             file,
@@ -84,7 +85,7 @@ impl OldTickets {
 
 /// Checks the file in a folder, if it is there, without changing anything.
 pub(super) fn check(folder: &Path) -> io::Result<()> {
-    match std::fs::read_to_string(folder.join(FILE)) {
+    match plain_file::read_text(folder.join(FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         text => text
             .and_then(|text| parse(&text))

@@ -1,5 +1,6 @@
 //! Finds the program that has a port open, for the message to a program that cannot open it.
 
+use base::plain_file;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ fn lock_owner(path: &str) -> Option<u32> {
         rustix::fs::major(device),
         rustix::fs::minor(device)
     );
-    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let locks = plain_file::read_text("/proc/locks").ok()?;
     locks.lines().find_map(|line| {
         let mut words = line.split_whitespace();
         words.clone().any(|word| word == file_id).then_some(())?;
@@ -59,7 +60,7 @@ fn has_open(pid: u32, port: &Path) -> bool {
 }
 
 fn command_line(pid: u32) -> Option<String> {
-    let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let bytes = plain_file::read(format!("/proc/{pid}/cmdline")).ok()?;
     let line = String::from_utf8_lossy(&bytes).replace('\0', " ");
     let shown: String = line
         .trim()

@@ -51,7 +51,7 @@ mod tests {
 
     /// Returns priority and policy of the calling thread, as the kernel reports them.
     fn scheduling() -> [String; 2] {
-        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        let stat = base::plain_file::read_text("/proc/thread-self/stat").unwrap();
         let (_, after_name) = stat.rsplit_once(") ").unwrap();
         let mut fields = after_name.split(' ').skip(37);
         [fields.next(), fields.next()].map(|field| field.unwrap().to_owned())
@@ -59,7 +59,7 @@ mod tests {
 
     /// Returns the highest priority that this process may request.
     fn priority_limit() -> u8 {
-        let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
+        let limits = base::plain_file::read_text("/proc/self/limits").unwrap();
         let line = limits
             .lines()
             .find(|line| line.starts_with("Max realtime priority"));

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::NodeOptions;
 use base::disk;
 use base::file_access::FileStamp;
+use base::plain_file;
 use caller::TokenStore;
 use tools::Node;
 
@@ -44,7 +45,7 @@ pub struct ConfigWatcher {
 impl ConfigWatcher {
     /// Creates a watcher, and records what has changed since the last process with this state folder.
     pub fn since_last(node: &Arc<Node>, args: &NodeOptions) -> Self {
-        let stored = std::fs::read(node.state.join(FINGERPRINT_FILE)).ok();
+        let stored = plain_file::read(node.state.join(FINGERPRINT_FILE)).ok();
         let previous =
             stored.and_then(|bytes| serde_json::from_slice::<ConfigFingerprint>(&bytes).ok());
         let mut watcher = Self {
@@ -122,7 +123,7 @@ impl ConfigWatcher {
 }
 
 fn hash(path: &Path) -> Option<String> {
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = plain_file::read(path).ok()?;
     Some(blake3::hash(&bytes).to_hex().to_string())
 }
 

@@ -14,6 +14,7 @@ use arm::ArmModel;
 use base::clock::{NodeClock, calendar_ms};
 use base::disk;
 use base::file_access;
+use base::plain_file;
 use base::units::JointVector;
 use call::{Refusal, refusal};
 use config::{ANSWER_WITHIN_S_MAX, ArmEntry, CalibrationSource, NodeFile, RecordEntry};
@@ -57,7 +58,7 @@ pub fn file(args: &NodeOptions) -> anyhow::Result<NodeFile> {
         None => NodeFile::default(),
         Some(path) => {
             let name = path.display().to_string();
-            let text = std::fs::read_to_string(path);
+            let text = plain_file::read_text(path);
             let text = text.with_context(|| format!("cannot read {name}"))?;
             NodeFile::read(&name, &text)?
         }

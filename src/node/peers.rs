@@ -14,6 +14,7 @@ use fleet::{
 use mcp::{self, ForwardError, ForwardedCall};
 
 use super::remote_tools::forward_progress;
+use base::plain_file;
 
 /// Longest token file.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
@@ -143,7 +144,7 @@ pub fn token(entry: &PeerEntry) -> Result<Option<String>, String> {
 /// The file cannot be read, or holds something else; the message does not contain its content.
 pub fn read_token(file: &Path) -> Result<String, String> {
     let shown = file.display();
-    let text = std::fs::read_to_string(file)
+    let text = plain_file::read_text(file)
         .map_err(|error| format!("the token cannot be read from {shown}: {error}"))?;
     let token = text.trim();
     let is_single_token = (1..=TOKEN_BYTES_MAX).contains(&token.len())

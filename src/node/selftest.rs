@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::operator_verb::VerbReply;
 use base::disk;
+use base::plain_file;
 use base::units::{ClockInstant, JointVector};
 use call::{ArrivalStamp, Refusal, refusal};
 use measured::{MeasuredStop, StopMeasurements};
@@ -102,7 +103,7 @@ fn title(node: &Node, seat: &AttachedArm) -> String {
 
 /// Reads the result that an earlier process stored.
 pub(crate) fn recall(node: &Node) {
-    let text = std::fs::read(result_file(node)).unwrap_or_default();
+    let text = plain_file::read(result_file(node)).unwrap_or_default();
     if let Ok(result) = serde_json::from_slice::<Value>(&text) {
         node.tested(result);
     }

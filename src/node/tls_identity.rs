@@ -1,11 +1,12 @@
 //! The certificate and key that HTTP is served with, as the node file names them.
 
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 
 use base::file_access;
+use base::plain_file;
 use config::NodeFile;
 use mcp::tls::{self, SharedTlsAcceptor};
 
@@ -40,17 +41,13 @@ fn read(what: &str, path: &Path) -> anyhow::Result<Vec<u8>> {
             path.display()
         )
     };
-    let file = std::fs::File::open(path).with_context(context)?;
-    let mut bytes = Vec::new();
-    let mut limited = file.take(BYTES_MAX + 1);
-    limited.read_to_end(&mut bytes).with_context(context)?;
-    if bytes.len() as u64 > BYTES_MAX {
-        bail!(
+    match plain_file::read_at_most(path, BYTES_MAX) {
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => bail!(
             "{what} {} is longer than {BYTES_MAX} bytes, so it is not a PEM file of a node",
             path.display()
-        );
+        ),
+        read => read.with_context(context),
     }
-    Ok(bytes)
 }
 
 /// Checks that only the key's owner and group, such as Debian's `ssl-cert`, may read it.

@@ -1,12 +1,12 @@
 //! Records of the audit log that name a job.
 
-use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
 use serde::Serialize;
 use tools::Node;
 
 use super::page_refusal::PageRefusal;
+use base::plain_file;
 
 /// Number of bytes at the end of the log that are searched.
 const BYTES_MAX: u64 = 8 << 20;
@@ -38,11 +38,10 @@ pub(super) fn records(node: &Node, id: &str) -> Result<Vec<JobAuditRecord>, Page
 }
 
 fn newest_text(node: &Node) -> io::Result<String> {
-    let mut log = File::open(node.state.join("audit.log"))?;
+    let mut log = plain_file::open(node.state.join("audit.log"))?;
     let length = log.metadata()?.len();
     log.seek(SeekFrom::Start(length.saturating_sub(BYTES_MAX)))?;
-    let mut bytes = Vec::new();
-    log.take(BYTES_MAX).read_to_end(&mut bytes)?;
+    let bytes = plain_file::read_bounded(log.take(BYTES_MAX), BYTES_MAX)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tools::{Node, job_record};
 
 use super::page_refusal::PageRefusal;
+use base::plain_file;
 
 /// Number of jobs that a page lists; the newest are.
 const LISTED_MAX: usize = 40;
@@ -78,5 +79,5 @@ pub(super) fn picture(node: &Node, id: &str, name: &str) -> Result<Vec<u8>, Page
         return Err(missing());
     }
     let path: PathBuf = job::folder(&node.state, id).join(name);
-    std::fs::read(path).map_err(|_| missing())
+    plain_file::read(path).map_err(|_| missing())
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::RecordingError;
 use crate::mcap_file::McapFile;
+use base::plain_file;
 
 /// Name of the attachment.
 pub(crate) const JOB_ATTACHMENT: &str = "job.json";
@@ -31,7 +32,7 @@ impl JobFacts {
     pub(crate) fn attach(&self, file: &mut McapFile, at_ns: u64) -> Result<(), RecordingError> {
         for (name, path) in &self.files {
             // A file that does not exist was not used.
-            if let Ok(data) = std::fs::read(path) {
+            if let Ok(data) = plain_file::read(path) {
                 file.attach(name, "text/plain", at_ns, &data)?;
             }
         }

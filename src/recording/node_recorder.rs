@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use base::background_thread::yield_to_arms;
 use base::lock::MutexExt;
+use base::plain_file;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use config::{NodeFile, RecordEntry};
@@ -154,7 +155,7 @@ impl JobRecordings {
     /// Returns the lines of the audit log from the first to the last that name a job, up to the limit: all of them, so that their chain
     /// can be verified.
     fn audit_slice(&self, job: &str) -> String {
-        let log = std::fs::read_to_string(self.state.join("audit.log")).unwrap_or_default();
+        let log = plain_file::read_text(self.state.join("audit.log")).unwrap_or_default();
         let quoted = format!("\"{job}\"");
         let lines: Vec<&str> = log.lines().collect();
         let names_job = |line: &str| line.contains(&quoted);

@@ -12,6 +12,7 @@ use serde::de::IgnoredAny;
 
 use crate::claimed_lengths;
 use crate::error::RecordingError;
+use base::plain_file;
 
 /// Longest record that is written and read, for one at a time is in memory. A damaged length may claim more.
 pub(crate) const RECORD_BYTES_MAX: usize = 64 << 20;
@@ -34,15 +35,12 @@ impl RecordSource<BufReader<File>> {
     /// Opens a recording, complete or torn.
     pub(crate) fn open(path: &Path) -> Result<Self, RecordingError> {
         let open = || {
-            let mut file = File::open(path)?;
-            let mut start = Vec::new();
-            file.by_ref()
-                .take(MAGIC.len() as u64)
-                .read_to_end(&mut start)?;
-            let end_at = file.metadata()?.len().saturating_sub(MAGIC.len() as u64);
+            let mut file = plain_file::open(path)?;
+            let magic_bytes = MAGIC.len() as u64;
+            let start = plain_file::read_bounded(file.by_ref().take(magic_bytes), magic_bytes)?;
+            let end_at = file.metadata()?.len().saturating_sub(magic_bytes);
             file.seek(SeekFrom::Start(end_at))?;
-            let mut end = Vec::new();
-            file.read_to_end(&mut end)?;
+            let end = plain_file::read_bounded(file.by_ref().take(magic_bytes), magic_bytes)?;
             file.rewind()?;
             Ok((file, start, end_at > 0 && end == MAGIC))
         };

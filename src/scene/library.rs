@@ -16,6 +16,7 @@ use super::replacement::{DesignReplacement, DesignSource};
 use super::{Revision, Scene, SizeSource};
 use arm::{ArmError, ArmFault, ArmFile, ArmModel};
 use base::lock::MutexExt;
+use base::plain_file;
 use base::units::Finite;
 use config::toml::{self as strict, FileError};
 use design::{self, AreaFill, Design, DesignCaps, DesignError, ReadOptions};
@@ -756,14 +757,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, SceneError> {
         file: path.display().to_string(),
         why,
     };
-    let metadata = std::fs::metadata(path).map_err(|error| missing(error.to_string()))?;
-    let size = metadata.len();
-    if size > FILE_BYTES_MAX {
-        return Err(missing(format!(
-            "it has {size} bytes; at most {FILE_BYTES_MAX} are read"
-        )));
-    }
-    std::fs::read(path).map_err(|error| missing(error.to_string()))
+    plain_file::read_at_most(path, FILE_BYTES_MAX).map_err(|error| missing(error.to_string()))
 }
 
 fn hash_part(hash: &mut blake3::Hasher, part: &[u8]) {

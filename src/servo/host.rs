@@ -1,5 +1,6 @@
 //! Facts that the machine knows of a serial port, apart from the bytes on it.
 
+use base::plain_file;
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
 
@@ -33,7 +34,7 @@ impl HostSystem {
     #[must_use]
     pub fn group_of(&self, port: &Path) -> Option<String> {
         let number = group_number(port)?.to_string();
-        let groups = fs::read_to_string(self.at("etc/group")).ok()?;
+        let groups = plain_file::read_text(self.at("etc/group")).ok()?;
         let name = groups.lines().find_map(|line| {
             let mut fields = line.split(':');
             let name = fields.next()?;
@@ -84,7 +85,7 @@ impl HostSystem {
     fn is_far_side(&self, process: u32, master: &Path, port: &Path) -> bool {
         let name = master.file_name().unwrap_or_default().to_string_lossy();
         let info = self.at(&format!("proc/{process}/fdinfo/{name}"));
-        let info = fs::read_to_string(info).unwrap_or_default();
+        let info = plain_file::read_text(info).unwrap_or_default();
         let mut lines = info.lines();
         let index = lines.find_map(|line| line.strip_prefix("tty-index:"));
         index.is_some_and(|index| port == Path::new("/dev/pts").join(index.trim()))
@@ -112,11 +113,11 @@ impl HostSystem {
         let process = self
             .processes()
             .find(|id| self.name_of(*id) == "ModemManager")?;
-        let number = fs::read_to_string(self.at(&format!("sys/class/tty/{name}/dev"))).ok();
+        let number = plain_file::read_text(self.at(&format!("sys/class/tty/{name}/dev"))).ok();
         let number = number.unwrap_or_default();
         let udev_path = self.at(&format!("run/udev/data/c{}", number.trim()));
-        let ignored =
-            fs::read_to_string(udev_path).is_ok_and(|text| text.contains("ID_MM_DEVICE_IGNORE=1"));
+        let ignored = plain_file::read_text(udev_path)
+            .is_ok_and(|text| text.contains("ID_MM_DEVICE_IGNORE=1"));
         (!ignored).then_some(process)
     }
 
@@ -125,7 +126,7 @@ impl HostSystem {
     pub fn latency_timer_ms(&self, port: &Path) -> Option<u64> {
         let name = self.tty(port)?;
         let path = self.at(&format!("sys/class/tty/{name}/device/latency_timer"));
-        fs::read_to_string(path).ok()?.trim().parse().ok()
+        plain_file::read_text(path).ok()?.trim().parse().ok()
     }
 
     /// Returns the kernel's name of a port: the first along its links that the system knows, or the last.
@@ -150,7 +151,7 @@ impl HostSystem {
     }
 
     fn name_of(&self, process: u32) -> String {
-        let name = fs::read_to_string(self.at(&format!("proc/{process}/comm")));
+        let name = plain_file::read_text(self.at(&format!("proc/{process}/comm")));
         name.unwrap_or_default().trim().to_owned()
     }
 }

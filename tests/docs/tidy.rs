@@ -207,8 +207,8 @@ fn without_tests(code: &str) -> String {
 }
 
 fn is_test_file(path: &Path) -> bool {
-    path.components()
-        .any(|part| ["tests.rs", "tests"].iter().any(|t| part.as_os_str() == *t))
+    let is_folder = path.components().any(|part| part.as_os_str() == "tests");
+    is_folder || path.to_string_lossy().ends_with("tests.rs")
 }
 
 /// The code of every room, tests aside.
@@ -237,6 +237,24 @@ fn json_stops_being_text_in_few_rooms() {
                 "{} reads JSON, which is done in {JSON_READERS:?}",
                 shown(path)
             );
+        }
+    }
+}
+
+/// A device has no end, and a pipe makes its reader wait: `base::plain_file` reads plain files, and a bounded number of bytes.
+#[test]
+fn files_are_read_in_base_alone() {
+    const READS: [&str; 5] = [
+        "fs::read(",
+        "fs::read_to_string(",
+        "File::open(",
+        ".read_to_end(",
+        ".read_to_string(",
+    ];
+    for (_, files) in rooms().iter().filter(|(room, _)| *room != "base") {
+        for (path, code) in files {
+            let read = READS.iter().find(|read| code.contains(**read));
+            assert!(read.is_none(), "{} has {read:?}", shown(path));
         }
     }
 }

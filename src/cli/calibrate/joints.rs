@@ -3,7 +3,6 @@
 //! Attaching moves nothing, and torque goes off after a person has agreed to hold the arm. The result is shown and, with
 //! consent, saved with the identities of the servos: from then on a node attaches no others.
 
-use std::io::BufRead;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -120,11 +119,9 @@ pub(super) async fn let_go(
 }
 
 fn replay(file: &std::path::Path, ranges: &mut RangeRecorder<'_>) -> anyhow::Result<()> {
-    let file_handle = std::fs::File::open(file);
-    let file_handle = file_handle.with_context(|| format!("cannot read {}", file.display()))?;
-    let reader = std::io::BufReader::new(file_handle);
-    for (number, line) in reader.lines().take(LINES_MAX).enumerate() {
-        let line: RecordingLine = serde_json::from_str(&line?).map_err(|error| {
+    let text = super::super::files::read(file)?;
+    for (number, line) in text.lines().take(LINES_MAX).enumerate() {
+        let line: RecordingLine = serde_json::from_str(line).map_err(|error| {
             anyhow!(
                 "{}: line {}, column {}: no reading; one is {{\"ticks\": {{\"1\": 2048}}}}, whole counts by the servos' ids, or {{\"enter\": true}}",
                 file.display(),

@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use crate::{ExamRecord, ExamToolCard, ExamToolbox, ToolListing};
 use args::{ForgivenessProfile, ReaderPolicy};
+use base::plain_file;
 use base::terminal as show;
 use catalogue::{self, KnownNames, ListedNames, ToolDefinition};
 use config::NodeFile;
@@ -190,9 +191,11 @@ fn card(tool: &ToolDefinition, here: &KnownNames, profile: ForgivenessProfile) -
 
 fn read(path: &Path) -> anyhow::Result<String> {
     if path.as_os_str() == "-" {
-        return std::io::read_to_string(std::io::stdin()).context("cannot read standard input");
+        let read = plain_file::read_bounded(std::io::stdin(), plain_file::BYTES_MAX);
+        let text = read.and_then(plain_file::into_text);
+        return text.context("cannot read standard input");
     }
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    plain_file::read_text(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {

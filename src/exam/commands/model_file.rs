@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 use base::lock::MutexExt;
+use base::plain_file;
 
 /// Number of bytes read at a time.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -38,7 +39,7 @@ impl ModelFileHashes {
 /// Returns the BLAKE3 hash of a file of any size.
 pub(super) fn hash_of(path: &Path) -> anyhow::Result<String> {
     let error_text = || format!("cannot read the model's file {}", path.display());
-    let mut file = std::fs::File::open(path).with_context(error_text)?;
+    let mut file = plain_file::open(path).with_context(error_text)?;
     let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; BUFFER_BYTES]);
     loop {
         let length = file.read(&mut buffer).with_context(error_text)?;

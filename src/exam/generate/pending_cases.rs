@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::{ExamCase, ExamError, ExamRecord};
+use base::plain_file;
 
 /// Returns the path of the queue file of a record.
 fn queue_path(store: &Path) -> PathBuf {
@@ -79,7 +80,7 @@ pub(crate) fn save_pending(record: &mut ExamRecord, store: &Path) -> Result<usiz
 
 /// Saves the cases of a file, deletes it and returns their number; 0 if there is no file.
 fn save_file(record: &mut ExamRecord, path: &Path) -> Result<usize, ExamError> {
-    let Ok(text) = std::fs::read_to_string(path) else {
+    let Ok(text) = plain_file::read_text(path) else {
         return Ok(0);
     };
     // A save that failed twice queued its cases twice; the later ones count.

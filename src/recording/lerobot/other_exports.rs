@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::{INFO_FILE, ORIGIN_FILE};
+use base::plain_file;
 
 /// Largest number of entries of a folder that are looked at.
 const ENTRIES_MAX: usize = 1_000;
@@ -31,7 +32,7 @@ fn read(place: PathBuf) -> Option<OtherExport> {
     if !place.join(ORIGIN_FILE).is_file() {
         return None;
     }
-    let text = std::fs::read(place.join(INFO_FILE)).ok()?;
+    let text = plain_file::read(place.join(INFO_FILE)).ok()?;
     let info = serde_json::from_slice(&text).ok()?;
     Some(OtherExport { place, info })
 }

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use tokio::process::{Child, Command};
 
 use crate::{AtArgs, NodeOptions, given_options};
+use base::plain_file;
 use node::{open, running_nodes, state_folder};
 
 /// Time limit for a node to open its control socket.
@@ -64,7 +65,7 @@ impl ServedNode {
     }
 
     fn log_tail(&self) -> String {
-        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let text = plain_file::read_text(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let from = lines.len().saturating_sub(LAST_LINES);
         let last = lines.get(from..).unwrap_or_default().join("\n");
