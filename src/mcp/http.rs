@@ -67,14 +67,12 @@ const DISCARD_MAX: Duration = Duration::from_secs(1);
 /// Time within which calls may still be answered once the server has to stop.
 pub const DRAIN_MAX: Duration = Duration::from_millis(1_500);
 
-/// Names, origins, access and handlers of the HTTP server.
+/// Names, access and handlers of the HTTP server.
 #[derive(Clone, Default)]
 pub struct HttpConfig {
     /// Hosts, or `host:port`, by which clients may call this node besides `localhost` and the address it listens on.
     /// Any other name is refused: a web page could have made it resolve to this machine.
     pub hosts: Vec<String>,
-    /// Origins of web pages that may call besides the server's own, such as `https://app.example:443`. None by default.
-    pub origins: Vec<String>,
     /// Authenticator of every request. Without one, every client that reaches the address is let in.
     pub auth: Option<AuthQueue>,
     /// Called with the id of each session that has ended: by its client, by being idle, or to make room for another.
@@ -247,8 +245,7 @@ impl BoundListener {
         };
         let calls = routes.calls.clone();
         let own_hosts = hosts(&config, self.address);
-        let own_origins = origins(&config, self.address);
-        let guard = OriginGuard::new(config.scheme(), &own_hosts, &own_origins);
+        let guard = OriginGuard::new(config.scheme(), &own_hosts);
         let pages = config.pages.clone().unwrap_or_default();
         let site = SharedConnectionSetup {
             guard: Arc::new(guard),
@@ -468,7 +465,6 @@ fn server_config(
 ) -> StreamableHttpServerConfig {
     StreamableHttpServerConfig::default()
         .with_allowed_hosts(hosts(config, address))
-        .with_allowed_origins(origins(config, address))
         .with_max_request_body_bytes(BODY_BYTES_MAX)
         // An empty first event would invite clients to hang up and reconnect for the answer, but here hanging up stops the arm.
         // Simple clients also take an empty event for broken JSON.
@@ -480,18 +476,6 @@ fn server_config(
 fn hosts(config: &HttpConfig, address: SocketAddr) -> Vec<String> {
     let own = own_hosts(address).into_iter();
     own.chain(config.hosts.iter().cloned()).collect()
-}
-
-/// Returns every origin that may call: this server's own, since pages from other ports of this machine are foreign, and the
-/// configured ones.
-fn origins(config: &HttpConfig, address: SocketAddr) -> Vec<String> {
-    let (port, scheme) = (address.port(), config.scheme());
-    let page = |host: String| match host.contains(':') {
-        true => format!("{scheme}://[{host}]:{port}"),
-        false => format!("{scheme}://{host}:{port}"),
-    };
-    let own = own_hosts(address).into_iter().map(page);
-    own.chain(config.origins.iter().cloned()).collect()
 }
 
 fn own_hosts(address: SocketAddr) -> Vec<String> {
@@ -540,6 +524,18 @@ impl ResponseMode {
             (false, true) => Self::Stream,
         }
     }
+}
+
+/// Refusal of a call that moves and is sent in a form that any web page can send.
+const NOT_JSON: &str = "a call that moves the arm is sent with the header `Content-Type: application/json`; nothing moved. Next: send it again with that header";
+
+/// Returns whether a body is sent as JSON. A web page of another server can send every other form without being asked first.
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    let essence = kind.and_then(|kind| kind.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
 fn accepts_streams(headers: &HeaderMap) -> bool {
@@ -770,6 +766,50 @@ fn apply_cancellation<H>(
     }
 }
 
+/// Takes the call out of a message, if it is one, and carries out a stop in it; returns whether there was one. This comes before its
+/// session, its revision or other calls are considered. Refuses a call whose sender has gone, and one that moves and is not sent as JSON.
+fn take_call<H>(
+    routes: &HttpRoutes<H>,
+    parts: &mut http::request::Parts,
+    accepted: &mut AcceptedMessage,
+) -> Result<bool, Response> {
+    let Some(service) = &routes.service else {
+        return Ok(false);
+    };
+    let Some(call) = accepted.take_call() else {
+        return Ok(false);
+    };
+    let sender = parts.extensions.get::<VerifiedIdentity>();
+    let hop = forward::hop_from_headers(&parts.headers);
+    let is_stop = service.preempt_stop(&call.tool, &call.arguments, sender, hop.as_ref());
+    let is_gone = RequestSender::of(&parts.extensions).gone().is_cancelled();
+    if is_gone && !is_stop && !service.is_stop(&call.tool) {
+        return Err(refuse_gone());
+    }
+    let moves = !is_stop && service.moves(&call.tool, &call.arguments);
+    if moves && !is_json(&parts.headers) {
+        let id = accepted.id.clone();
+        let refusal = message_intake::refusal(message_intake::INVALID_REQUEST, id, NOT_JSON);
+        return Err(json(StatusCode::UNSUPPORTED_MEDIA_TYPE, &refusal));
+    }
+    let stamp = match is_stop {
+        true => service.stamp_arrival().of_stop(),
+        false => parts.extensions.remove().unwrap_or_default(),
+    };
+    // The library compares the header with the name, which `take_call` has put into the message as text.
+    if !call.is_named
+        && let Some(header) = parts.headers.get_mut(NAME)
+        && let Ok(name) = HeaderValue::from_str(&call.tool)
+    {
+        *header = name;
+    }
+    parts.extensions.insert(ArrivedCall {
+        arguments: call.arguments,
+        stamp,
+    });
+    Ok(is_stop)
+}
+
 async fn post<H: ServerHandler + Clone>(
     routes: &HttpRoutes<H>,
     mut parts: http::request::Parts,
@@ -777,34 +817,10 @@ async fn post<H: ServerHandler + Clone>(
     memory: MemoryShare,
 ) -> Response {
     let is_call = accepted.tool().is_some();
-    let mut is_stop = false;
-    if let Some(service) = &routes.service
-        && let Some(call) = accepted.take_call()
-    {
-        // This comes before its session, its revision or other calls are considered.
-        let sender = parts.extensions.get::<VerifiedIdentity>();
-        let hop = forward::hop_from_headers(&parts.headers);
-        is_stop = service.preempt_stop(&call.tool, &call.arguments, sender, hop.as_ref());
-        let is_gone = RequestSender::of(&parts.extensions).gone().is_cancelled();
-        if is_gone && !is_stop && !service.is_stop(&call.tool) {
-            return refuse_gone();
-        }
-        let stamp = match is_stop {
-            true => service.stamp_arrival().of_stop(),
-            false => parts.extensions.remove().unwrap_or_default(),
-        };
-        // The library compares the header with the name, which `take_call` has put into the message as text.
-        if !call.is_named
-            && let Some(header) = parts.headers.get_mut(NAME)
-            && let Ok(name) = HeaderValue::from_str(&call.tool)
-        {
-            *header = name;
-        }
-        parts.extensions.insert(ArrivedCall {
-            arguments: call.arguments,
-            stamp,
-        });
-    }
+    let is_stop = match take_call(routes, &mut parts, &mut accepted) {
+        Ok(is_stop) => is_stop,
+        Err(refused) => return refused,
+    };
     routes.detach_unknown_session(&mut parts.headers, &accepted);
     let mode = ResponseMode::of(&parts.headers, &accepted);
     if accepted.method.as_deref() == Some("initialize")

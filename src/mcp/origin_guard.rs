@@ -1,20 +1,20 @@
 //! Checks which host a request names and which page made it, before anything else of it is read.
 //!
 //! A web page can make a browser send requests to any address, and can make its own name resolve to this machine. A
-//! request that does not name this node, or comes from a page of a different origin, is refused at every path.
+//! request that does not name this node, or comes from a page of a different origin, is refused at every path. Another program may
+//! have the same port under another name of this machine (`[::1]`, `127.0.0.1`), so a page is this node's own only under the very
+//! host and port that its request names.
 
 use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use http::uri::Authority;
-use http::{HeaderMap, Request, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
 
-/// The names of a server and the pages that may call it.
+/// The names of a server.
 #[derive(Debug)]
 pub(super) struct OriginGuard {
     /// URL scheme of this server.
     scheme: &'static str,
     hosts: Vec<HostAndPort>,
-    /// Scheme, name, and the port if one is given.
-    origins: Vec<(String, HostAndPort)>,
 }
 
 /// A host, and its port if that matters.
@@ -44,21 +44,16 @@ impl HostAndPort {
 }
 
 impl OriginGuard {
-    /// Takes hosts with a port or without, and origins as browsers write them, with `:*` for any port.
-    pub(super) fn new(scheme: &'static str, hosts: &[String], origins: &[String]) -> Self {
+    /// Takes hosts with a port or without.
+    pub(super) fn new(scheme: &'static str, hosts: &[String]) -> Self {
         let host = |text: &String| match Authority::try_from(text.as_str()) {
             Ok(authority) => HostAndPort::of(&authority),
             // A bare IPv6 address is not an authority.
             Err(_) => HostAndPort::new(text, None),
         };
-        let origins = origins.iter().filter_map(|origin| {
-            let (scheme, authority) = origin_parts(origin.trim_end_matches(":*"))?;
-            Some((scheme, HostAndPort::of(&authority)))
-        });
         Self {
             scheme,
             hosts: hosts.iter().map(host).collect(),
-            origins: origins.collect(),
         }
     }
 
@@ -82,43 +77,27 @@ impl OriginGuard {
             return Some((StatusCode::FORBIDDEN, reason));
         }
         let headers = request.headers();
-        if !self.is_own_page(headers) && !self.is_same_host(headers, &host) {
+        let is_own_page = |origin| self.is_same_host(origin, &host);
+        if !headers.get(ORIGIN).is_none_or(is_own_page) {
             let reason = "the Origin header names the page of another server";
             return Some((StatusCode::FORBIDDEN, reason));
         }
-        // A browser leaves the Origin out of some requests that a page makes, and says this instead.
-        let is_foreign = !headers.contains_key(ORIGIN) && is_of_another_site(headers);
         let reason = "the Sec-Fetch-Site header says that a page of another server made this request: open the page of this node itself";
-        is_foreign.then_some((StatusCode::FORBIDDEN, reason))
+        is_of_another_site(headers).then_some((StatusCode::FORBIDDEN, reason))
     }
 
     fn is_own(&self, name: &HostAndPort) -> bool {
         self.hosts.iter().any(|own| own.covers(name))
     }
 
-    /// Returns whether the page came from the very host and port that the request names, which is this server: so it is under
-    /// another name of this server, or behind a tunnel.
-    fn is_same_host(&self, headers: &HeaderMap, host: &HostAndPort) -> bool {
+    /// Returns whether the page came from the very host and port that the request names, which is this server.
+    fn is_same_host(&self, origin: &HeaderValue, host: &HostAndPort) -> bool {
         let port_of = |port: Option<u16>| port.or(standard_port(self.scheme));
-        let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
-        let parsed = origin.and_then(origin_parts);
-        parsed.is_some_and(|(scheme, authority)| {
+        let page = origin.to_str().ok().and_then(origin_parts);
+        page.is_some_and(|(scheme, authority)| {
             let page = HostAndPort::of(&authority);
             let is_same_port = port_of(page.port) == port_of(host.port);
             scheme == self.scheme && page.host == host.host && is_same_port
-        })
-    }
-
-    fn is_own_page(&self, headers: &HeaderMap) -> bool {
-        let Some(origin) = headers.get(ORIGIN) else {
-            return true;
-        };
-        let parsed = origin.to_str().ok().and_then(origin_parts);
-        parsed.is_some_and(|(scheme, authority)| {
-            let port = authority.port_u16().or(standard_port(&scheme));
-            let page = HostAndPort::new(authority.host(), port);
-            let is_own = |(own, name): &(String, HostAndPort)| *own == scheme && name.covers(&page);
-            self.origins.iter().any(is_own)
         })
     }
 }
@@ -200,12 +179,7 @@ mod tests {
 
     fn judged_at(uri: &str, headers: &[(HeaderName, &str)]) -> u16 {
         let hosts = ["localhost", "127.0.0.1", "::1", "arm.example:8700"].map(str::to_owned);
-        let origins = [
-            "http://localhost:8700",
-            "http://[::1]:8700",
-            "https://app.example:443",
-        ];
-        let guard = OriginGuard::new("http", &hosts, &origins.map(str::to_owned));
+        let guard = OriginGuard::new("http", &hosts);
         let mut request = Request::builder().uri(uri);
         for (header, value) in headers {
             request = request.header(header, *value);
@@ -237,10 +211,10 @@ mod tests {
 
     #[test]
     fn refuses_a_repeated_access_header() {
-        let host = (HOST, "localhost");
+        let host = (HOST, "localhost:8700");
         for header in [HOST, ORIGIN, AUTHORIZATION, SESSION, FETCH_SITE] {
             let value = match header.as_str() {
-                "host" => "localhost",
+                "host" => "localhost:8700",
                 "origin" => "http://localhost:8700",
                 "sec-fetch-site" => "none",
                 _ => "Bearer one",
@@ -273,7 +247,7 @@ mod tests {
 
     #[test]
     fn refuses_requests_that_a_browser_attributes_to_another_site() {
-        let own = (ORIGIN, "http://localhost:8700");
+        let own = (ORIGIN, "http://localhost");
         let evil = (ORIGIN, "https://evil.example");
         for (site, alone) in [
             ("same-origin", 200),
@@ -287,7 +261,7 @@ mod tests {
             let with =
                 |origin: &(HeaderName, &'static str)| [sent.clone(), vec![origin.clone()]].concat();
             assert_eq!(judged_at("/mcp", &sent), alone, "{site}");
-            assert_eq!(judged_at("/mcp", &with(&own)), 200, "{site}");
+            assert_eq!(judged_at("/mcp", &with(&own)), alone, "{site}");
             assert_eq!(judged_at("/mcp", &with(&evil)), 403, "{site}");
         }
     }
@@ -296,16 +270,17 @@ mod tests {
     fn a_page_of_another_server_is_refused() {
         for (origin, status) in [
             ("http://localhost:8700", 200),
-            ("http://[::1]:8700", 200),
-            ("https://app.example", 200),
-            ("https://app.example:444", 403),
+            ("http://[::1]:8700", 403),
+            ("http://127.0.0.1:8700", 403),
+            ("http://localhost", 403),
             ("http://localhost:8701", 403),
             ("https://localhost:8700", 403),
             ("https://evil.example", 403),
             ("null", 403),
             ("", 403),
         ] {
-            assert_eq!(judged(Some("localhost"), Some(origin)), status, "{origin}");
+            let host = Some("localhost:8700");
+            assert_eq!(judged(host, Some(origin)), status, "{origin}");
         }
     }
 

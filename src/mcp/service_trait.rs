@@ -54,6 +54,12 @@ pub trait McpService: Send + Sync + 'static {
         false
     }
 
+    /// Returns whether this call may move something, as far as its name and arguments tell. Must not wait for anything.
+    fn moves(&self, tool: &str, arguments: &ReceivedArguments) -> bool {
+        let _ = (tool, arguments);
+        false
+    }
+
     /// Stops at once if a tool of this name stops, and returns whether it does. The name came in a message that is not a call, or
     /// that is refused, so no call follows. Must not wait for anything.
     fn stray_stop(&self, tool: &str, sender: Option<&VerifiedIdentity>) -> bool {

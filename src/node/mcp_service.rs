@@ -97,6 +97,10 @@ impl McpService for NodeMcpService {
         self.node.stops(tool)
     }
 
+    fn moves(&self, tool: &str, arguments: &ReceivedArguments) -> bool {
+        self.node.moves(tool, arguments)
+    }
+
     fn stray_stop(&self, tool: &str, sender: Option<&VerifiedIdentity>) -> bool {
         let caller = sender.map(|identity| identity.name.as_str());
         self.node.stray_stop(tool, rank(sender, None), caller)

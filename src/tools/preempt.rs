@@ -38,6 +38,13 @@ impl Node {
         true
     }
 
+    /// Returns whether this call may move something here or at another node.
+    #[must_use]
+    pub fn moves(&self, tool: &str, arguments: &ReceivedArguments) -> bool {
+        let intended = self.intended_tool(tool, arguments);
+        intended.is_some_and(|tool| tool.effect == ToolEffect::Moves)
+    }
+
     /// Stops every arm at once if a tool of this name stops, and returns whether it does. No call follows, because the
     /// message that named the tool is not a call, or is refused. `caller` is recorded.
     pub fn stray_stop(&self, name: &str, who: ActorRank, caller: Option<&str>) -> bool {

@@ -84,11 +84,8 @@ fn refuses_what_another_site_made_unless_its_page_may_call() {
         let body = call("stroke", &json!({"dry_run": true, "scene": "short"}));
         let (status, reply) = post(&served, &site, &body);
         assert_eq!(status, alone, "{site}{reply}");
-        assert_eq!(
-            post(&served, &format!("{site}{own}"), &body).0,
-            200,
-            "{site}"
-        );
+        let (status, _) = post(&served, &format!("{site}{own}"), &body);
+        assert_eq!(status, alone, "{site}");
         let (mut stream, host) = connect(&served);
         let head =
             format!("GET /readyz HTTP/1.1\r\nHost: {host}\r\n{site}Connection: close\r\n\r\n");
@@ -96,6 +93,66 @@ fn refuses_what_another_site_made_unless_its_page_may_call() {
         assert_eq!(answer(&mut stream).0, alone, "{site}");
     }
     untouched(&served, "");
+}
+
+/// Another program may have the same port under another name of this machine.
+#[test]
+fn a_page_of_another_name_of_this_machine_is_another_servers() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let host = served.host();
+    let port = host.rsplit(':').next().unwrap();
+    let body = call("stroke", &json!({"dry_run": true, "scene": "short"}));
+    for (page, expected) in [
+        (format!("http://{host}"), 200),
+        (format!("http://localhost:{port}"), 403),
+        (format!("http://[::1]:{port}"), 403),
+    ] {
+        let (status, reply) = post(&served, &format!("Origin: {page}\r\n"), &body);
+        assert_eq!(status, expected, "{page} {reply}");
+    }
+    untouched(&served, "");
+}
+
+/// Sends a call with these headers beside the host and the length.
+fn sent_as(served: &Served, headers: &str, body: &str) -> (u16, Value) {
+    let (mut stream, host) = connect(served);
+    let length = body.len();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    answer(&mut stream)
+}
+
+/// A web page of another server can send every form but JSON without being asked first.
+#[test]
+fn what_moves_the_arm_is_sent_as_json_and_a_stop_in_any_form() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let reset = call("reset", &json!({}));
+    for headers in [
+        "",
+        "Content-Type: text/plain\r\n",
+        "Content-Type: application/x-www-form-urlencoded\r\n",
+        "Content-Type: text/plain; a=application/json\r\n",
+    ] {
+        for moving in [call("stroke", &json!({"scene": "short"})), reset.clone()] {
+            let (status, reply) = sent_as(&served, headers, &moving);
+            assert_eq!(status, 415, "{headers}{reply}");
+        }
+        let sense = call("sense", &json!({}));
+        assert_eq!(sent_as(&served, headers, &sense).0, 200, "{headers}");
+    }
+    untouched(&served, "");
+    let stop = call("stop", &json!({}));
+    let (status, stopped) = sent_as(&served, "Content-Type: text/plain\r\n", &stop);
+    assert_eq!(status, 200, "{stopped}");
+    let json = "Content-Type: Application/JSON; charset=utf-8\r\n";
+    let (status, done) = sent_as(&served, json, &reset);
+    assert_eq!(status, 200, "{done}");
+    let result = &done["result"]["structuredContent"];
+    assert_eq!(result["success"], true, "{done}");
 }
 
 #[test]
