@@ -168,6 +168,19 @@ fn a_recording_is_shown_exported_reported_and_replayed() {
         "--out",
         &out("set"),
     ]);
+    // The same command again gives the same data set, and no other is written over it.
+    let export = ["recording", "export", "lerobot", "job-1"];
+    let set = out("set");
+    run(&[&export[..], &["--out", &set]].concat());
+    std::fs::write(bench.path("exported/job-1.csv"), "another node's").unwrap();
+    for refused in [
+        [&export[..], &["--fps", "10", "--out", &set]].concat(),
+        [&export[..], &["job-1", "--out", &set]].concat(),
+        [&csv[..], &["--out", &out("exported")]].concat(),
+    ] {
+        let done = bench.run(&[&refused[..], &["--state", &state]].concat());
+        assert!(!done.status.success(), "{refused:?} {done:?}");
+    }
     let info = std::fs::read_to_string(out("set/meta/info.json")).unwrap();
     let info: Value = serde_json::from_str(&info).unwrap();
     assert_eq!(

@@ -1,13 +1,15 @@
 //! `recording export`: writes recordings in other formats. The same recordings give the same files.
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::{ExportForm, read_recording};
 use crate::lerobot;
 use crate::recorded_job::RecordedJob;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use base::disk;
+use base::plain_file;
 use base::terminal as show;
 use base::wording::count;
 use node::{ExitStatus, NodeOptions};
@@ -56,7 +58,9 @@ pub(super) fn run(
     for job in &jobs {
         let file = output_path(out, job, form, &files);
         files.push(file.clone());
-        disk::put(&file, &text(job)).with_context(|| format!("cannot write {}", file.display()))?;
+        let content = text(job);
+        refuse_other_content(&file, &content)?;
+        disk::put(&file, &content).with_context(|| format!("cannot write {}", file.display()))?;
         let lines = count(job.ink().len(), "line");
         show::line(&format!(
             "{} ({lines}, {} ticks)",
@@ -65,6 +69,18 @@ pub(super) fn run(
         ));
     }
     Ok(ExitStatus::Done)
+}
+
+/// Refuses to write over a file that holds anything else than what is exported: every node has a `job-1`.
+fn refuse_other_content(file: &Path, content: &str) -> anyhow::Result<()> {
+    match plain_file::read(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Ok(stored) if stored == content.as_bytes() => Ok(()),
+        _ => bail!(
+            "{} holds another recording. Next: name another folder with --out",
+            file.display()
+        ),
+    }
 }
 
 /// Returns the file for a job: none of those of other jobs of this export, for every node has a `job-1`.

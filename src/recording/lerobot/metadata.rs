@@ -91,10 +91,17 @@ pub(crate) fn stats(statistics: &[FeatureStatistics], features: &DatasetFeatures
 
 /// Returns `meta/steadyhand.json`: the recordings, plans and scenes of the episodes.
 pub(crate) fn origin(jobs: &[RecordedJob], episodes: &[Episode<'_>], fps: u32) -> Value {
-    let plans = jobs.iter().flat_map(|job| &job.plans).map(|plan| {
+    let plans = jobs.iter().flat_map(|job| {
+        let with_job = move |plan| (job, plan);
+        job.plans.iter().map(with_job)
+    });
+    let plans = plans.map(|(job, plan)| {
+        let mut ticks = job.ticks.iter();
+        let first = ticks.find(|tick| tick.motion == plan.motion);
         json!({
             "job": plan.job,
             "motion": plan.motion,
+            "began_ns": first.map(|tick| tick.at_ns),
             "plan_hash": plan.plan_hash,
             "scene": plan.scene,
             "overlay": plan.overlay,
@@ -117,6 +124,15 @@ pub(crate) fn origin(jobs: &[RecordedJob], episodes: &[Episode<'_>], fps: u32) -
         "plans": plans.collect::<Vec<_>>(),
         "episodes": origins.collect::<Vec<_>>(),
     })
+}
+
+/// Returns whether a stored `meta/steadyhand.json` is of the same recordings, at the same rate. A recording that was torn then may
+/// have more episodes now.
+pub(crate) fn is_same_origin(stored: &[u8], origin: &Value) -> bool {
+    let stored: Value = serde_json::from_slice(stored).unwrap_or_default();
+    ["fps", "plans"]
+        .iter()
+        .all(|key| stored.get(key) == origin.get(key))
 }
 
 /// Returns the index columns of a range of episodes: timestamp, frame, episode, index, task.

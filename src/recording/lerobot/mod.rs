@@ -18,7 +18,10 @@ use std::path::Path;
 
 use crate::error::RecordingError;
 use crate::recorded_job::RecordedJob;
+use base::plain_file;
 use base::wording::count;
+use serde_json::Value;
+
 use episode::Episode;
 use feature::{DatasetFeatures, LeftOut};
 
@@ -42,7 +45,8 @@ pub(crate) fn export(
     }
     let features = DatasetFeatures::select(jobs, &episodes, out)?;
     lines.extend(features.left_out().iter().map(LeftOut::line));
-    refuse_foreign(out)?;
+    let origin = metadata::origin(jobs, &episodes, fps);
+    refuse_foreign(out, &origin)?;
     let described = metadata::info(jobs, &episodes, &features, fps);
     let others = other_exports::find(out);
     let info = out.join(INFO_FILE);
@@ -50,7 +54,6 @@ pub(crate) fn export(
         std::fs::remove_file(&info).map_err(RecordingError::file(&info))?;
     }
     // Written before the data, so that a later export may overwrite an interrupted one.
-    let origin = metadata::origin(jobs, &episodes, fps);
     metadata::put_json(&out.join(ORIGIN_FILE), &origin)?;
     let places = parquet_file::write_data(&episodes, &features, out)?;
     let mut statistics = statistics::of_dataset(&episodes, &features);
@@ -95,12 +98,18 @@ fn tasks(episodes: &[Episode]) -> Vec<String> {
     tasks
 }
 
-/// Refuses a folder that holds anything but an export.
-fn refuse_foreign(out: &Path) -> Result<(), RecordingError> {
+/// Refuses a folder that holds anything but an export of these recordings.
+fn refuse_foreign(out: &Path, origin: &Value) -> Result<(), RecordingError> {
     let mut entries = std::fs::read_dir(out).map_err(RecordingError::file(out))?;
-    if entries.next().is_none() || out.join(ORIGIN_FILE).exists() {
+    if entries.next().is_none() {
         return Ok(());
     }
-    let why = "this folder holds something else: name an empty or a new one, or an earlier export";
+    let why = match plain_file::read(out.join(ORIGIN_FILE)) {
+        Ok(stored) if metadata::is_same_origin(&stored, origin) => return Ok(()),
+        Ok(_) => "this folder holds another data set: name an empty or a new one",
+        Err(_) => {
+            "this folder holds something else: name an empty or a new one, or an earlier export of the same recordings"
+        }
+    };
     Err(RecordingError::unusable(out, why))
 }
