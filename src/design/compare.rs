@@ -10,6 +10,12 @@ pub const STEP_MM: f64 = 0.1;
 /// Design farther than this from any ink counts as missing.
 pub const MISSING_MM: f64 = 1.0;
 
+/// Share of a design that may be without ink in a drawing that succeeded.
+const MISSING_SHARE_MAX: f64 = 0.01;
+
+/// Length of design that may always be without ink, however short the design is.
+const MISSING_LEAST_MM: f64 = 1.0;
+
 /// Largest number of samples on a side; longer lines are sampled in larger steps.
 const SAMPLES_MAX: f64 = 400_000.0;
 
@@ -51,6 +57,24 @@ impl InkDeviation {
             ),
             false => "there is no ink to compare with the strokes".to_owned(),
         }
+    }
+
+    /// Returns the length of design that may be without ink in a drawing that succeeded.
+    #[must_use]
+    pub fn missing_allowed_mm(&self) -> f64 {
+        (self.design_mm * MISSING_SHARE_MAX).max(MISSING_LEAST_MM)
+    }
+
+    /// Returns whether more of the design is without ink than is allowed, or all of it.
+    #[must_use]
+    pub fn is_ink_missing(&self) -> bool {
+        self.missing_mm > self.missing_allowed_mm() || self.is_without_ink()
+    }
+
+    /// Returns whether there is a design and no ink at all.
+    #[must_use]
+    pub fn is_without_ink(&self) -> bool {
+        !self.max_mm.is_finite() && self.ink_mm == 0.0
     }
 
     /// Describes how much of `what` has no ink; empty if all has.
@@ -174,6 +198,26 @@ mod tests {
         let none = deviation_mm(&design, &[]);
         assert!(none.max_mm.is_infinite() && none.missing_mm == 10.0);
         assert_eq!(deviation_mm(&[], &[]), InkDeviation::default());
+    }
+
+    #[test]
+    fn ink_is_missing_beyond_a_hundredth_and_a_millimetre() {
+        let line = |length_mm: f64| vec![vec![[0.0, 0.0], [length_mm, 0.0]]];
+        for (design_mm, ink_mm, is_missing) in [
+            (300.0, 300.0, false),
+            // A millimetre beyond the end of the ink counts as inked.
+            (300.0, 296.5, false),
+            (300.0, 295.5, true),
+            (20.0, 18.2, false),
+            (20.0, 17.5, true),
+        ] {
+            let found = deviation_mm(&line(design_mm), &line(ink_mm));
+            assert_eq!(found.is_ink_missing(), is_missing, "{design_mm} {ink_mm}");
+            assert!(!found.is_without_ink());
+        }
+        let dot = deviation_mm(&line(0.5), &[]);
+        assert!(dot.is_ink_missing() && dot.is_without_ink());
+        assert!(!deviation_mm(&[], &line(9.0)).is_without_ink());
     }
 
     fn path() -> impl Strategy<Value = Vec<Point>> {

@@ -7,8 +7,12 @@ use base::clock::calendar_ms;
 use base::wording::{count, millimetres};
 use scene::{DrawingPause, SheetStroke};
 
-/// State of a drawing that came to its end, but a joint did not follow while the tip drew.
+/// State of a drawing that came to its end and is not on the paper as planned: a joint did not follow while the tip drew, or ink
+/// is missing.
 pub const DEVIATED: &str = "deviated";
+
+/// Tool of a job by which a node parks an arm that nobody asked to move.
+pub const PARK: &str = "park";
 
 /// Returns whether a job in this state has come to the end of its motion.
 #[must_use]
@@ -247,7 +251,7 @@ impl PastJob {
     pub fn state_text(&self) -> String {
         match self.state.as_str() {
             "reached" => "reached its end".to_owned(),
-            DEVIATED => "reached its end with a joint that had not followed".to_owned(),
+            DEVIATED => "reached its end, and is not on the paper as planned".to_owned(),
             "faulted" => "ended in a fault".to_owned(),
             ended @ ("stopped" | "refused") => format!("was {ended}"),
             "waiting_for_pen" => "waits for a pen".to_owned(),
@@ -415,8 +419,8 @@ impl PastJob {
         self.state == "reached" || self.is_all_drawn()
     }
 
-    /// Returns whether all of its design is on the sheet, however it ended after that. Where a joint did not follow, the ink is
-    /// not where the design has it, or not there.
+    /// Returns whether all of its design is on the sheet, however it ended after that. The ink of a drawing that deviated is not
+    /// where the design has it, or not there.
     #[must_use]
     pub fn is_all_drawn(&self) -> bool {
         self.tool == "stroke"

@@ -78,7 +78,7 @@ pub(super) enum JobError {
     EndNotJournalled(String),
     /// The arm did what it was asked, but what it measured could not be kept as a proposal.
     NotKept(String),
-    /// A drawing was carried out, but a joint did not follow; this is the complete answer.
+    /// A drawing was carried out, but a joint did not follow or ink is missing; this is the complete answer.
     Deviated(Box<Reply>),
     /// A fault came on the way.
     Faulted(String),

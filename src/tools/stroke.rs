@@ -330,7 +330,7 @@ pub(super) async fn draw(
         &done,
         (&planned.strokes, earlier_lines),
     );
-    if unfollowed(&done).is_some() {
+    if reply.is_error {
         return Err(JobError::Deviated(reply.boxed()));
     }
     let Some(rest) = drawing.rest else {
@@ -379,13 +379,12 @@ fn drawn_reply(
         ("drawn.png", inked.as_deref()),
     ];
     let files = pictures::write(&ctx.node, &ctx.job.card().id, &pictures);
-    let mut reply = outcome(done, message(plan, done, deviation.as_ref()));
+    let words = message(plan, done, deviation.as_ref());
+    let mut reply = outcome(done, deviation.as_ref(), words);
     add_facts(&mut reply, plan);
     add_stretch(&mut reply, scene, plan);
-    if let Some(deviation) = deviation.as_ref().filter(|found| found.max_mm.is_finite()) {
-        reply.set("deviation_mm_max", rounded(deviation.off_max_mm));
-        reply.set("deviation_mm_p95", rounded(deviation.off_p95_mm));
-        reply.set("missing_mm", rounded(deviation.missing_mm));
+    if let Some(deviation) = &deviation {
+        add_ink(&mut reply, deviation);
     }
     reply.set("arm_time_s", rounded(done.arm_time_s));
     reply.set("joint_error_deg", rounded(done.off_rad.to_degrees()));
@@ -406,36 +405,73 @@ fn unfollowed(done: &CompletedMotion) -> Option<&DrawingDeviation> {
     measured.filter(|measured| measured.is_beyond_tolerance())
 }
 
-/// Begins the answer. A drawing that a joint did not follow is no success.
-fn outcome(done: &CompletedMotion, message: String) -> Reply {
-    match unfollowed(done) {
-        None => Reply::done(message),
-        Some(measured) => Reply::failed(message).with("code", "did_not_follow").hint(&format!(
-            "look what {} presses against, or whether the sheet or its zero is elsewhere than the scene says; the same call draws all of it again",
-            measured.joint
-        )),
-    }
+/// Begins the answer. A drawing that a joint did not follow, or whose ink is missing, is no success.
+fn outcome(done: &CompletedMotion, ink: Option<&InkDeviation>, message: String) -> Reply {
+    let ink = ink.filter(|ink| ink.is_ink_missing());
+    let (code, hint) = match (unfollowed(done), ink) {
+        (None, None) => return Reply::done(message),
+        (Some(measured), _) => (
+            "did_not_follow",
+            format!(
+                "look what {} presses against, or whether the sheet or its zero is elsewhere than the scene says",
+                measured.joint
+            ),
+        ),
+        (None, Some(ink)) if ink.is_without_ink() => (
+            "ink_missing",
+            "align with `touch` measures where the sheet lies".to_owned(),
+        ),
+        (None, Some(_)) => (
+            "ink_missing",
+            "a person calibrates the arm: `steadyhand calibrate play`".to_owned(),
+        ),
+    };
+    let reply = Reply::failed(message).with("code", code);
+    reply.hint(&format!("{hint}; the same call draws all of it again"))
 }
 
 fn message(plan: &Plan, done: &CompletedMotion, deviation: Option<&InkDeviation>) -> String {
     let report = &plan.report;
+    let is_drawn = !deviation.is_some_and(InkDeviation::is_ink_missing);
     let line = format!(
-        "drew {}, {} of line, in {} of arm time",
+        "{} {}, {} of line, in {} of arm time",
+        if is_drawn { "drew" } else { "moved along" },
         report.strokes_text(),
         millimetres(report.pen_down_mm, 0),
         seconds(done.arm_time_s)
     );
     let ink = match deviation {
-        Some(ink) if !ink.max_mm.is_finite() => "no ink came onto the paper",
-        Some(ink) => &format!(
-            "the ink is at most {} from the design{}",
-            millimetres(ink.off_max_mm, 2),
-            ink.missing_text("the design")
-        ),
-        None => "what is on the paper was not measured",
+        Some(ink) => ink_text(ink),
+        None => "what is on the paper was not measured".to_owned(),
     };
     let joints = done.deviation.as_ref().map(measured_text);
     format!("{line}; {ink}{}", joints.unwrap_or_default())
+}
+
+/// Describes the ink that was measured: where it lies, and how much of the design has none.
+fn ink_text(ink: &InkDeviation) -> String {
+    let allowed = match ink.is_ink_missing() {
+        true => format!(" ({} allowed)", millimetres(ink.missing_allowed_mm(), 1)),
+        false => String::new(),
+    };
+    if ink.is_without_ink() {
+        let missing = millimetres(ink.missing_mm, 1);
+        return format!("no ink came onto the paper: {missing} of the design are missing{allowed}");
+    }
+    format!(
+        "the ink is at most {} from the design{}{allowed}",
+        millimetres(ink.off_max_mm, 2),
+        ink.missing_text("the design")
+    )
+}
+
+/// Adds how far the ink is from the design, where there is any, and how much of the design has none.
+fn add_ink(reply: &mut Reply, ink: &InkDeviation) {
+    if ink.max_mm.is_finite() {
+        reply.set("deviation_mm_max", rounded(ink.off_max_mm));
+        reply.set("deviation_mm_p95", rounded(ink.off_p95_mm));
+    }
+    reply.set("missing_mm", rounded(ink.missing_mm));
 }
 
 /// Adds how far the measured joints were from the commanded ones while the pen drew.

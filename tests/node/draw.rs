@@ -204,17 +204,45 @@ fn what_is_too_large_names_the_size_that_then_works() {
     }
     let size = message.split("at most ").nth(1).unwrap();
     let size = size.split(' ').next().unwrap();
-    let (code, result) = drawn(
-        &bench,
-        &[&[hook.as_str(), "--size", size], &place[..]].concat(),
-    );
+    // A line that lies on the sheet's edge may miss the paper.
+    let planned = |size: &str| {
+        let args = [hook.as_str(), "--dry-run", "--size", size];
+        drawn(&bench, &[&args, &place[..]].concat())
+    };
+    let (code, result) = planned(size);
     assert_eq!(code, Some(0), "{size}: {result:#}");
     let more = format!("{}", size.parse::<f64>().unwrap() + 0.2);
-    let (code, _) = drawn(
-        &bench,
-        &[&[hook.as_str(), "--size", &more], &place[..]].concat(),
-    );
+    let (code, _) = planned(&more);
     assert_eq!(code, Some(1), "{more}");
+}
+
+/// A device has no end, and a pipe made a command wait for ever.
+#[test]
+fn only_plain_files_are_read() {
+    let bench = Bench::at_test_rate();
+    std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
+    let pipe = bench.path("scenes/designs/pipe.svg");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    let pipe = pipe.display().to_string();
+    let scene = support::scene("piped", "[]");
+    let scene = scene.replace("polylines = []", "file = \"pipe.svg\"\nsize_mm = 60.0");
+    bench.scene("piped", &scene);
+    let piped = ["call", "stroke", r#"{"scene":"piped","dry_run":true}"#];
+    let refused = bench.run(&piped);
+    assert_ne!(refused.status.code(), Some(0), "{}", text(&refused));
+    for file in ["/dev/zero", pipe.as_str()] {
+        for args in [
+            vec!["draw", file, "--dry-run"],
+            vec!["plan", "--design", file],
+            vec!["call", "sense", "--config", file],
+            vec!["audit", "verify", file],
+        ] {
+            let done = bench.run(&args);
+            assert_ne!(done.status.code(), Some(0), "{args:?}");
+            let words = text(&done);
+            assert!(words.contains("no plain file"), "{args:?}: {words}");
+        }
+    }
 }
 
 /// The default sheet, moved so far away that only its near part is reached.

@@ -34,12 +34,65 @@ fn play_in_the_gears_shows_in_the_ink() {
     let (without, _) = deviation_mm(&Bench::at_test_rate());
     let sloppy = Bench::at_test_rate();
     std::fs::write(sloppy.path("scenes/arms/so101.toml"), sloppy_arm(1.0)).unwrap();
-    let (with, max) = deviation_mm(&sloppy);
-    println!("half a degree of play either way: 95 in 100 within {with} mm, all within {max} mm");
+    let (code, result) = sloppy.call(&["stroke"]);
+    let with = result["deviation_mm_p95"].as_f64().unwrap();
+    println!("half a degree of play either way: 95 in 100 within {with} mm");
+    assert!(with > without, "{with} mm with play, {without} mm without");
+    // The ink lies elsewhere than planned.
+    assert_eq!(code, 1, "{result:#}");
+    assert_eq!(result["code"], "ink_missing", "{result:#}");
     assert!(
-        with.is_finite() && with > without,
-        "{with} mm with play, {without} mm without"
+        result["deviation_mm_max"].as_f64() > Some(1.0),
+        "{result:#}"
     );
+}
+
+/// Draws the scene `short` on a simulated arm whose sheet truly lies elsewhere. Returns the result and the history's line.
+fn drawn_on_a_sheet_at(origin_m: &str) -> (Value, String) {
+    let bench = Bench::at_test_rate();
+    std::fs::create_dir_all(bench.path("truth")).unwrap();
+    let scene = std::fs::read_to_string(bench.path("scenes/short.toml")).unwrap();
+    let moved = scene.replace("[0.0708, -0.1731, 0.005]", origin_m);
+    assert_ne!(scene, moved);
+    std::fs::write(bench.path("truth/short.toml"), moved).unwrap();
+    let node =
+        "[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = \"simulator\"\ntruth = \"truth\"\n";
+    std::fs::write(bench.path("node.toml"), node).unwrap();
+    let (config, state) = (bench.path("node.toml"), bench.path("state"));
+    let options = [
+        "--config",
+        config.to_str().unwrap(),
+        "--state",
+        state.to_str().unwrap(),
+    ];
+    let call = ["call", "--json", "stroke", r#"{"scene": "short"}"#];
+    let output = bench.run(&[&options[..], &call].concat());
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{result:#}");
+    let jobs = bench.run(&[&options[..], &["jobs"]].concat());
+    (result, String::from_utf8(jobs.stdout).unwrap())
+}
+
+#[test]
+fn a_drawing_without_ink_is_no_success() {
+    let (result, jobs) = drawn_on_a_sheet_at("[0.0708, -0.1731, 0.001]");
+    assert_eq!(result["success"], false, "{result:#}");
+    assert_eq!(result["code"], "ink_missing", "{result:#}");
+    assert_eq!(result["job"]["state"], "deviated", "{result:#}");
+    assert_eq!(result["missing_mm"], result["pen_down_mm"], "{result:#}");
+    assert!(result.get("deviation_mm_max").is_none(), "{result:#}");
+    assert!(!jobs.contains("drawn whole"), "{jobs}");
+}
+
+#[test]
+fn a_drawing_whose_ink_lies_elsewhere_is_no_success() {
+    let (result, _) = drawn_on_a_sheet_at("[0.0708, -0.1701, 0.005]");
+    assert_eq!(result["code"], "ink_missing", "{result:#}");
+    assert_eq!(result["job"]["state"], "deviated", "{result:#}");
+    let missing_mm = result["missing_mm"].as_f64().unwrap();
+    assert!(missing_mm > 1.0, "{result:#}");
+    let off_mm = result["deviation_mm_max"].as_f64().unwrap();
+    assert!((2.5..3.5).contains(&off_mm), "{result:#}");
 }
 
 /// An arm whose shoulder stands four degrees lower than its file says presses the pen into the table.
