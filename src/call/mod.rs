@@ -200,7 +200,7 @@ impl ToolCaller {
         match (&self.session, self.via) {
             (Some(session), _) => session_key(session),
             (None, EntryPoint::Stdio) => "stdio".to_owned(),
-            (None, EntryPoint::InProcess) => "in process".to_owned(),
+            (None, EntryPoint::InProcess) => IN_PROCESS.to_owned(),
             (None, EntryPoint::Http) => {
                 format!(
                     "{HTTP_PREFIX}{}",
@@ -210,6 +210,9 @@ impl ToolCaller {
         }
     }
 }
+
+/// Key of a person who types a call as a command: each command is a process, and a caller, of its own.
+pub const IN_PROCESS: &str = "in process";
 
 /// Start of the keys of callers with a token.
 const TOKEN_PREFIX: &str = "token ";
@@ -223,6 +226,13 @@ const SESSION_PREFIX: &str = "session ";
 /// Returns whether a key is that of a caller without a token over HTTP, whose next call may have another.
 fn is_changing_key(key: &str) -> bool {
     key.starts_with(HTTP_PREFIX) || key.starts_with(SESSION_PREFIX)
+}
+
+/// Returns whether two keys may be those of one caller: they are equal, or both are of callers without a token over HTTP, whose
+/// key may be another with each call and after a restart of the node.
+#[must_use]
+pub fn is_same_caller(key: &str, other: &str) -> bool {
+    key == other || (is_changing_key(key) && is_changing_key(other))
 }
 
 /// Returns the [`ToolCaller::key`] of calls within a session. Other callers see the key, and a client that knows a

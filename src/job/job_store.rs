@@ -13,7 +13,7 @@ use super::job_journal::{AcceptedJob, JobJournal};
 use super::journal_file::{self, JournalError};
 use super::journal_record::{JournalRecord, RecordKind};
 use super::old_tickets::{self, OldTicket, OldTickets};
-use super::past_job::{ArmKey, PastJob};
+use super::past_job::{ArmKey, PARK, PastJob};
 use super::{DESIGN, JOBS, JOURNAL};
 use base::clock::calendar_ms;
 use base::file_access::{make_folders, with_mode};
@@ -264,6 +264,12 @@ impl JobStore {
     #[must_use]
     pub fn last_moved(&self, arm: ArmKey<'_>) -> Option<PastJob> {
         self.newest(|past| past.is_of(arm) && past.moved)
+    }
+
+    /// Returns the last job that moved an arm because somebody asked for it: not one that parked it.
+    #[must_use]
+    pub fn last_asked_motion(&self, arm: ArmKey<'_>) -> Option<PastJob> {
+        self.newest(|past| past.is_of(arm) && past.moved && past.tool != PARK)
     }
 
     /// Returns the lines that an arm's last drawing has certainly put on its sheet, according to its journal:

@@ -38,7 +38,7 @@ pub use journal_writer::{JournalOutcome, JournalWriter, OnFailure};
 pub use node_identity::{NodeIdentity, identity_challenge, is_proven};
 pub use node_key::{has_signed, sign};
 pub use old_tickets::OldTicket;
-pub use past_job::{ArmKey, DEVIATED, PastJob, has_come_to_its_end};
+pub use past_job::{ArmKey, DEVIATED, PARK, PastJob, has_come_to_its_end};
 pub use state_check::{check_audit, check_journals, check_key};
 
 /// The folder of journals in a node's state folder.

@@ -8,6 +8,7 @@ use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use base::wording::duration;
 use call::{Refusal, refusal};
+use job::PARK;
 use motion::{HealthAction, MotionState};
 use permit::{ActorRank, MotionPermit, StopLatch};
 use plan::{self, Plan};
@@ -189,7 +190,7 @@ async fn move_to_rest(
     if let Some(reason) = find_hindrance(seat.permits().latched().as_ref()) {
         return Err(Refusal::new(reason));
     }
-    let job = NodeJob::begin(node, seat, "park", &scene, (seen_stops, None)).await?;
+    let job = NodeJob::begin(node, seat, PARK, &scene, (seen_stops, None)).await?;
     let (state, outcome) = match plan_routes(&scene, &start, motion_max).await {
         Ok(routes) => run_first_possible(&job, &scene, &permit, &routes).await,
         Err(reason) => ("refused", Err(reason)),

@@ -41,12 +41,15 @@ impl CallScene {
             DesignSource::Files(_) => None,
         };
         call.accepted.understood = Value::Object(self.understood(ctx)).to_string();
-        call.accepted.drawing = Some(JournalDrawing {
+        let drawing = JournalDrawing {
             label: design.label(),
             design: toml,
             words,
             origin: DrawingOrigin::Caller,
-        });
+        };
+        // The revision of a canvas does not cover the design.
+        call.key.work = format!("stroke {} {}", drawing.hash_hex(), self.scene.revision);
+        call.accepted.drawing = Some(drawing);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tracing::Instrument as _;
 
 use super::declared_tools::DeclaredTools;
+use super::job_board::JobKey;
 use super::motion_job::{MotionJobRequest, accepted_job};
 use super::node::check_is_for;
 use super::reply::{self, Reply, refused};
@@ -478,8 +479,8 @@ impl ToolContext<'_> {
         Err(with_corrected_call(*reply, &self.tool.name, &call).boxed())
     }
 
-    /// Describes the call as a motion job. Two calls are the same job if their tool, arguments and scene revision are
-    /// equal.
+    /// Describes the call as a motion job. Two calls are the same job if their tool, their scene's revision and the arguments that
+    /// name neither arm nor scene are equal.
     pub(super) fn job(
         &self,
         tool: &str,
@@ -488,12 +489,8 @@ impl ToolContext<'_> {
         again: bool,
     ) -> MotionJobRequest {
         let mut understood = self.reading.understood.clone();
-        understood.remove("again");
-        understood.remove("debug");
-        if let Some(plan) = self.plan_hash() {
-            understood.insert("plan".to_owned(), plan.into());
-        }
-        let key = format!("{tool} {} {}", Value::Object(understood), scene.revision);
+        understood.retain(|name, _| !NAMING_ARGUMENTS.contains(&name.as_str()));
+        let work = format!("{tool} {} {}", Value::Object(understood), scene.revision);
         let accepted = AcceptedJob {
             received: journal_entries::arguments_text(&self.request.arguments),
             understood: Value::Object(self.reading.understood.clone()).to_string(),
@@ -504,13 +501,19 @@ impl ToolContext<'_> {
             scene: scene.title(),
             accepted,
             who: self.request.who,
-            key,
+            key: JobKey {
+                work,
+                plan: self.plan_hash(),
+            },
             again,
             seen_stops: self.node.stops_before(&self.request.arrived, arm).stops,
             arrived: self.request.arrived.clone(),
         }
     }
 }
+
+/// Arguments that do not say what is done: they name the arm, the scene and the plan, which a job knows already, or say how to answer.
+const NAMING_ARGUMENTS: [&str; 7] = ["arm", "node", "scene", "meta", "plan", "again", "debug"];
 
 /// Refuses a call without a scene on a node where no scene is the default.
 pub(super) fn no_default_scene() -> Box<Reply> {

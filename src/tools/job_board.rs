@@ -13,12 +13,12 @@ use super::tool_filter::ENDING;
 use super::{AttachedArm, Node};
 use base::lock::MutexExt;
 use base::units::ClockInstant;
-use call::{ArrivalStamp, Refusal, refusal};
+use call::{ArrivalStamp, Refusal, is_same_caller, refusal};
 use job::AcceptedJob;
 use permit::ActorRank;
 
-/// The same call within this time of a job's end returns that job.
-const REMEMBERED: Duration = Duration::from_secs(120);
+/// The same call by the same caller within this time of a job's end returns that job.
+pub(super) const REMEMBERED: Duration = Duration::from_secs(120);
 
 /// Time within which a stopped job ends: its arm stands, and its journal says so.
 const STOPPED_WITHIN: Duration = Duration::from_secs(10);
@@ -77,6 +77,9 @@ pub(super) struct JobCard {
     /// Name of the caller, for other callers that find the arm busy.
     #[serde(skip)]
     pub(super) caller: String,
+    /// Hash of the plan that it carries out, once there is one.
+    #[serde(skip)]
+    pub(super) plan_hash: Option<String>,
     /// What it waits for, and who lets it go on; set by `sense`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
@@ -130,16 +133,31 @@ impl<T> CallOutcome<T> {
 
     /// Answers the same call made again moments after the end: nothing is done twice.
     pub(super) async fn done_before(&self, hint: &str) -> Reply {
-        let reply = self.reply().await.clone();
-        let message = format!("done before, not again: {}", reply.text);
-        reply.reworded(message).hint(hint)
+        done_before(self.reply().await.clone(), hint)
     }
 }
 
-/// Origin of a job: its caller's rank, and the message.
+/// Returns the answer to a call that was done moments ago, from the answer of that time.
+pub(super) fn done_before(reply: Reply, hint: &str) -> Reply {
+    let message = format!("done before, not again: {}", reply.text);
+    reply.reworded(message).with("moved", false).hint(hint)
+}
+
+/// Identity of a call, to recognise a repeated one however it is spelled.
+#[derive(Clone, Debug)]
+pub(super) struct JobKey {
+    /// The same text for the same work in the same scene.
+    pub(super) work: String,
+    /// Hash of the only plan that the call allows.
+    pub(super) plan: Option<String>,
+}
+
+/// Origin of a job: its caller with its rank, and the message.
 #[derive(Clone, Debug)]
 pub(super) struct JobOrigin {
     pub(super) who: ActorRank,
+    /// Key of the caller.
+    pub(super) caller: String,
     /// Number of stops requested before it.
     pub(super) seen_stops: u64,
     /// The message that asks for it; `None` if the node does.
@@ -148,8 +166,7 @@ pub(super) struct JobOrigin {
 
 /// A job.
 pub(super) struct ArmJob {
-    /// Identity of the call, to recognise a repeated one.
-    key: String,
+    key: JobKey,
     origin: JobOrigin,
     card: Mutex<JobCard>,
     pub(super) outcome: CallOutcome<ClockInstant>,
@@ -240,10 +257,18 @@ impl ArmJob {
         !self.is_over() && stops > self.origin.seen_stops
     }
 
-    /// Returns whether it succeeded so recently that an equal call is not carried out again.
-    fn is_recent_success(&self, now: ClockInstant) -> bool {
+    /// Returns whether it does what a call of this identity asks for.
+    fn is_same(&self, key: &JobKey) -> bool {
+        let planned = self.card.locked().plan_hash.clone();
+        let plan = planned.as_ref().or(self.key.plan.as_ref());
+        self.key.work == key.work && (key.plan.is_none() || key.plan.as_ref() == plan)
+    }
+
+    /// Returns whether it succeeded for this caller so recently that an equal call is not carried out again.
+    fn is_recent_success(&self, caller: &str, now: ClockInstant) -> bool {
         let ended = self.outcome.succeeded_at();
         ended.is_some_and(|ended| now.since(*ended) < REMEMBERED)
+            && is_same_caller(&self.card.locked().caller, caller)
     }
 }
 
@@ -305,7 +330,7 @@ impl JobBoard {
     /// not the operator's.
     pub(super) fn claim(
         &self,
-        key: String,
+        key: JobKey,
         card: impl FnOnce() -> JobCard,
         again: bool,
         now: ClockInstant,
@@ -313,12 +338,13 @@ impl JobBoard {
     ) -> JobClaim {
         let mut board = self.0.locked();
         if let Some(job) = board.as_ref() {
-            let (is_over, is_same) = (job.is_over(), job.key == key);
+            let (is_over, is_same) = (job.is_over(), job.is_same(&key));
             let may_join = is_same && (origin.who <= job.origin.who || job.has_moved());
             if !is_over && !may_join {
                 return JobClaim::Busy(Arc::clone(job));
             }
-            if is_same && (!is_over || (!again && job.is_recent_success(now))) {
+            let is_done = || !again && job.is_recent_success(&origin.caller, now);
+            if is_same && (!is_over || is_done()) {
                 return JobClaim::Same(Arc::clone(job));
             }
         }
@@ -358,6 +384,7 @@ pub(super) async fn claim_board(
         }
         let origin = JobOrigin {
             who: call.who,
+            caller: call.accepted.caller.clone(),
             seen_stops: call.seen_stops,
             arrived: Some(call.arrived.clone()),
         };

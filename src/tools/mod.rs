@@ -49,6 +49,7 @@ mod recording_tools;
 mod refusal_groups;
 mod remote_tools;
 mod repair_log;
+mod repeated_drawing;
 mod reply;
 mod reset;
 mod result_pictures;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::calibration_check;
-use super::job_board::{ArmJob, JobCard, JobClaim, claim_board};
+use super::job_board::{ArmJob, JobCard, JobClaim, JobKey, claim_board};
 use super::journal_entries::{self, UnrecordedJobError};
 use super::panic_guard::{InternalError, catch_panic};
 use super::reply::{MOVED_BEFORE, Reply, instead_of_nothing_moved, refused};
@@ -49,7 +49,7 @@ const RECENT_WITHIN: Duration = Duration::from_secs(1);
 const END_NOT_JOURNALLED: &str = "end_not_journalled";
 
 /// Hint for a call that an equal call did moments ago.
-const DONE_BEFORE: &str =
+pub(super) const DONE_BEFORE: &str =
     "this call was done moments ago and nothing moved now; `again` true repeats it";
 
 /// Reason why a motion was not carried out, or only in part.
@@ -114,8 +114,7 @@ pub(super) struct MotionJobRequest {
     pub(super) accepted: AcceptedJob,
     /// Source of the request.
     pub(super) who: ActorRank,
-    /// Key of the call: the same text for the same call.
-    pub(super) key: String,
+    pub(super) key: JobKey,
     /// True to repeat a call that was done moments ago.
     pub(super) again: bool,
     /// Number of stops requested before the call arrived; a later stop ends it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::job_board::{ArmJob, JobCard, JobClaim, JobOrigin};
+use super::job_board::{ArmJob, JobCard, JobClaim, JobKey, JobOrigin};
 use super::motion_job::{JobContext, JobError, accepted_job};
 use super::reply::Reply;
 use super::tool_filter::ENDING;
@@ -142,9 +142,13 @@ async fn claim_board(
     let tries = CLAIM_TIMEOUT.as_millis() / POLL_INTERVAL.as_millis();
     for _ in 0..tries {
         let now = arm.motion.clock().now();
-        let key = card.id.clone();
+        let key = JobKey {
+            work: card.id.clone(),
+            plan: None,
+        };
         let origin = JobOrigin {
             who: ActorRank::Node,
+            caller: CALLER.to_owned(),
             seen_stops: arm.motion.stops_requested(),
             arrived: arrived.cloned(),
         };

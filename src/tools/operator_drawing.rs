@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::drawing_offer::DrawingOffer;
-use super::job_board::JobCard;
+use super::job_board::{JobCard, JobKey};
 use super::motion_job::{MotionJobRequest, StartedJob};
 use super::node::check_is_for;
 use super::pen_change::CHANGE_WITHIN;
@@ -463,7 +463,10 @@ impl Node {
         let (resumes, trim) = (&accepted.resumes, &order.trim);
         Ok(MotionJobRequest {
             scene: scene.title(),
-            key: format!("draw {} {resumes} {trim:?}", scene.revision),
+            key: JobKey {
+                work: format!("draw {} {resumes} {trim:?}", scene.revision),
+                plan: None,
+            },
             accepted,
             who: ActorRank::Operator,
             again: true,

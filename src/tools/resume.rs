@@ -65,7 +65,7 @@ async fn resume_drawing(
         call.accepted.drawing = job_scene::kept_drawing(ctx.node, past);
         call.accepted.understood = Value::Object(understood.clone()).to_string();
         // The same job, whatever arguments named it.
-        call.key = format!("stroke resume {} {}", drawing_key(&understood), past.id);
+        call.key.work = format!("stroke resume {}", past.id);
         let work = move |ctx| stroke::draw(ctx, scene, drawing);
         let started = motion_job::start_job(ctx.node, arm, call, work).await;
         started.wait_for_end(ctx.node, arm, ctx.watch).await
@@ -104,13 +104,6 @@ fn without_scene(ctx: &ToolContext<'_>) -> Map<String, Value> {
     understood
         .retain(|name, _| !matches!(name.as_str(), "scene" | "meta") || given.contains_key(name));
     understood
-}
-
-/// Returns the arguments that two calls must share to be the same drawing.
-fn drawing_key(understood: &Map<String, Value>) -> Value {
-    let mut key = understood.clone();
-    key.remove("debug");
-    Value::Object(key)
 }
 
 /// Returns the arguments of the unfinished job that say what is drawn and by which arm.

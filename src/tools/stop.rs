@@ -156,6 +156,7 @@ fn card(arm: &AttachedArm, report: Option<&StopReport>) -> serde_json::Value {
     reason = "a failing test may panic"
 )]
 mod tests {
+    use super::super::job_board::JobKey;
     use super::super::motion_job::{MotionJobRequest, start_job};
     use super::super::{AttachedArm, Node, NodeStorage, RemoteCallWatch, ToolRequest};
     use super::*;
@@ -197,7 +198,10 @@ mod tests {
                 ..AcceptedJob::default()
             },
             who,
-            key: "once".to_owned(),
+            key: JobKey {
+                work: "once".to_owned(),
+                plan: None,
+            },
             again: false,
             seen_stops: arm.motion.stops_requested(),
             arrived: ArrivalStamp::default(),

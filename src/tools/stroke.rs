@@ -11,7 +11,7 @@ use super::motion_job::{self, CompletedMotion, JobContext, JobError};
 use super::preview::DrawingPreview;
 use super::preview_text::DrawnExtent;
 use super::reply::{Reply, refused};
-use super::{AttachedArm, calibration_check, pictures, resume, sheet_check};
+use super::{AttachedArm, calibration_check, pictures, repeated_drawing, resume, sheet_check};
 use base::lock::MutexExt;
 use base::wording::{count, millimetres, seconds};
 use call::Refusal;
@@ -69,7 +69,9 @@ async fn begin(
     if let Some(queued) = &queued {
         queued.ticket().clone_into(&mut call.accepted.ticket);
         // Two drawings of a batch may be alike.
-        call.key = format!("{} {}", call.key, queued.ticket());
+        call.key.work = format!("{} {}", call.key.work, queued.ticket());
+    } else if let Some(reply) = repeated_drawing::answer(ctx, arm, &call).await {
+        return Ok(reply);
     }
     let displaced = resume::DisplacedDrawing::of(ctx.node, arm);
     let started = motion_job::start_job(ctx.node, arm, call, work).await;
@@ -310,8 +312,10 @@ pub(super) async fn draw(
     if let Some(hash) = drawing.plan.as_ref().filter(|hash| **hash != plan.hash) {
         return Err(refuse_changed_plan(&ctx, hash, &scene, &plan).into());
     }
-    ctx.job
-        .update(|card| (card.done, card.of) = (0, plan.report.stroke_count));
+    ctx.job.update(|card| {
+        (card.done, card.of) = (0, plan.report.stroke_count);
+        card.plan_hash = Some(plan.hash.clone());
+    });
     // The ink of an earlier job stays, if this process laid its sheet.
     let placed = ctx.arm.placed_scene();
     let is_continued =

@@ -49,6 +49,7 @@ mod raised_sheet;
 #[cfg(feature = "recording")]
 mod recordings;
 mod refused_before;
+mod repeated;
 mod resources;
 mod security;
 mod several_arms;

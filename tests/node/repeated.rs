@@ -1,0 +1,100 @@
+//! Tests that a drawing which its caller asks for again moments later is not drawn twice, however the call is spelled.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use serde_json::{Map, Value, json};
+
+use crate::support::{self, Bench, Served};
+
+fn stroke(served: &Served, arguments: &Value) -> Map<String, Value> {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "stroke", "arguments": arguments}});
+    let (_, answer) = support::post(served, "", &body.to_string());
+    let result = answer["result"]["structuredContent"].as_object();
+    result
+        .cloned()
+        .unwrap_or_else(|| panic!("{arguments}: {answer:#}"))
+}
+
+/// A bench with a node file, and the options of commands that mean its node.
+fn bench_of_cell() -> (Bench, [String; 4]) {
+    let bench = Bench::at_test_rate();
+    let config = bench.path("node.toml");
+    std::fs::write(&config, "name = \"cell\"\n").unwrap();
+    let config = config.display().to_string();
+    let state = bench.state();
+    let options = ["--config", &config, "--state", &state].map(str::to_owned);
+    (bench, options)
+}
+
+fn serve(bench: &Bench, options: &[String; 4], environment: &[(&str, &str)]) -> Served {
+    let options = options.each_ref().map(String::as_str);
+    bench.serve_in(&options, environment)
+}
+
+fn assert_not_drawn_again(served: &Served, spellings: &[Value]) {
+    for arguments in spellings {
+        let done = stroke(served, arguments);
+        assert_eq!(done["success"], true, "{arguments} {done:#?}");
+        assert_eq!(done["moved"], false, "{arguments} {done:#?}");
+        assert_eq!(done["job"]["id"], "job-1", "{arguments} {done:#?}");
+    }
+}
+
+#[test]
+fn the_same_drawing_is_not_drawn_twice_however_the_call_is_spelled() {
+    let (bench, options) = bench_of_cell();
+    let mut served = serve(&bench, &options, &[]);
+    let plain = json!({"scene": "short"});
+    let drawn = stroke(&served, &plain);
+    assert_eq!(drawn["job"]["state"], "reached", "{drawn:#?}");
+    assert!(drawn.get("moved").is_none(), "{drawn:#?}");
+    let spellings = [
+        plain.clone(),
+        json!({"scene": "short", "arm": "arm"}),
+        json!({"scene": "short", "node": "cell"}),
+        json!({"scene": "short", "plan": drawn["plan_hash"]}),
+        json!({"scene": "Short", "arm": "arm", "node": "cell", "debug": true}),
+    ];
+    assert_not_drawn_again(&served, &spellings);
+    // What moved nothing, or only parked the arm, is no other drawing.
+    let other_plan = stroke(&served, &json!({"scene": "short", "plan": "0".repeat(64)}));
+    assert_eq!(other_plan["code"], "plan_changed", "{other_plan:#?}");
+    assert_not_drawn_again(&served, &spellings);
+    served.child.terminate();
+    let mut served = serve(&bench, &options, &[]);
+    assert_not_drawn_again(&served, &spellings);
+    served.child.0.kill().unwrap();
+    served.child.0.wait().unwrap();
+    let mut served = serve(&bench, &options, &[]);
+    assert_not_drawn_again(&served, &spellings);
+    let again = stroke(&served, &json!({"scene": "short", "again": true}));
+    assert_eq!(again["job"]["state"], "reached", "{again:#?}");
+    assert_ne!(again["job"]["id"], "job-1", "{again:#?}");
+    served.child.terminate();
+    // Two minutes later.
+    let later = [("STEADYHAND_CALENDAR_OFFSET_MS", "121000")];
+    let served = serve(&bench, &options, &later);
+    let drawn = stroke(&served, &plain);
+    assert_eq!(drawn["success"], true, "{drawn:#?}");
+    assert!(drawn.get("moved").is_none(), "{drawn:#?}");
+}
+
+#[test]
+fn another_revision_of_the_scene_is_another_drawing() {
+    let (bench, options) = bench_of_cell();
+    let served = serve(&bench, &options, &[]);
+    let arguments = json!({"scene": "short"});
+    let drawn = stroke(&served, &arguments);
+    assert_eq!(drawn["job"]["id"], "job-1", "{drawn:#?}");
+    bench.scene(
+        "short",
+        &support::scene("short", "[[[0.0, 0.0], [31.0, 0.0]]]"),
+    );
+    let drawn = stroke(&served, &arguments);
+    assert_eq!(drawn["job"]["id"], "job-2", "{drawn:#?}");
+    assert_eq!(drawn["job"]["state"], "reached", "{drawn:#?}");
+}
