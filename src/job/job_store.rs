@@ -314,6 +314,19 @@ impl JobStore {
         self.read(&found.id)
     }
 
+    /// Returns the last drawing of an arm that is over, was not refused before anything moved, and `matches` accepts, with its strokes.
+    #[must_use]
+    pub fn last_begun_drawing(
+        &self,
+        arm: ArmKey<'_>,
+        matches: impl Fn(&PastJob) -> bool,
+    ) -> Option<PastJob> {
+        let is_begun = |past: &PastJob| past.state != "refused" || past.has_moved();
+        let is_drawing = |past: &PastJob| past.is_of(arm) && past.tool == "stroke";
+        let found = self.newest(|past| is_drawing(past) && is_begun(past) && matches(past))?;
+        self.read(&found.id)
+    }
+
     /// Returns the unfinished drawing, with its strokes, that an arm gave up for its last one, which is a different drawing. If that
     /// one continues earlier jobs, drawings given up for those count as well.
     #[must_use]

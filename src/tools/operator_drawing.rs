@@ -338,7 +338,7 @@ impl Node {
         let (arm, past) = found.ok_or_else(|| {
             // What is under way is not left yet.
             let busy = remaining.clone().find_map(|arm| busy_text(arm));
-            let reason = busy.or_else(|| self.why_none_is_left(remaining.clone()));
+            let reason = busy.or_else(|| self.why_none_is_left(order, remaining.clone()));
             let reason = reason.unwrap_or_else(|| match name {
                 Some(name) => format!("no drawing of arm `{name}` was left half done"),
                 None => "no drawing was left half done".to_owned(),
@@ -371,13 +371,16 @@ impl Node {
     /// Describes what became of the last drawing of one of these arms, and what another arm of its name left half done.
     fn why_none_is_left<'a>(
         &self,
+        order: &DrawingOrder,
         mut arms: impl Iterator<Item = &'a Arc<AttachedArm>> + Clone,
     ) -> Option<String> {
-        let complete = arms
+        let is_meant = |past: &PastJob| order.check_same_scene(past).is_ok();
+        let last = arms
             .clone()
-            .find_map(|arm| resume::complete_text(self, arm));
+            .find_map(|arm| resume::nothing_left_text(self, arm, is_meant));
+        let last = last.map(|(_, text)| text);
         let left = arms.find_map(|arm| namesake::drawing_text(self, arm));
-        let parts: Vec<String> = complete.into_iter().chain(left).collect();
+        let parts: Vec<String> = last.into_iter().chain(left).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 

@@ -30,6 +30,7 @@ pub(super) async fn call(
         let refused = nothing_to_resume(ctx, arm);
         refused.with("understood", without_scene(ctx)).boxed()
     })?;
+    check_is_last(ctx, arm, &past)?;
     let resumed = resume_drawing(ctx, arm, &past).await;
     resumed.map_err(|refused| refused.with("understood", understood(ctx, &past)).boxed())
 }
@@ -116,15 +117,23 @@ fn target_arguments(past: &PastJob) -> [(&'static str, Option<&str>); 3] {
     ]
 }
 
-/// Refuses a call that names another scene, overlay or arm than the unfinished job's. The corrected call shows what is left and
-/// moves nothing; it keeps the other arguments.
-fn check_same_target(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
-    let given = &ctx.reading.given;
+/// Returns the arguments of a job that a call names otherwise.
+fn differing_arguments<'a>(
+    given: &Map<String, Value>,
+    past: &'a PastJob,
+) -> Vec<(&'static str, Option<&'a str>)> {
     let differs = |(name, value): &(&str, Option<&str>)| {
         let named = given.get(*name).and_then(Value::as_str);
         named.is_some_and(|named| Some(named) != *value)
     };
-    let others: Vec<_> = target_arguments(past).into_iter().filter(differs).collect();
+    target_arguments(past).into_iter().filter(differs).collect()
+}
+
+/// Refuses a call that names another scene, overlay or arm than the unfinished job's. The corrected call shows what is left and
+/// moves nothing; it keeps the other arguments.
+fn check_same_target(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
+    let given = &ctx.reading.given;
+    let others = differing_arguments(given, past);
     if others.is_empty() {
         return Ok(());
     }
@@ -136,6 +145,48 @@ fn check_same_target(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Re
     // The plan was for the drawing that the call named.
     let is_dropped = |key: &str| key == "plan" || others.iter().any(|(name, _)| *name == key);
     resume.retain(|key, _| !is_dropped(key));
+    Err(resume_differs(
+        ctx,
+        past,
+        resume,
+        &format!("this call names {}", named.join(", ")),
+    ))
+}
+
+/// Refuses a call that names no scene if its arm has begun a different drawing since the unfinished one: the caller may mean
+/// either. The corrected call names the scene of the unfinished one.
+fn check_is_last(
+    ctx: &ToolContext<'_>,
+    arm: &AttachedArm,
+    past: &PastJob,
+) -> Result<(), Box<Reply>> {
+    let given = &ctx.reading.given;
+    let last = ctx.node.job_store.last_begun_drawing(arm.key(), |_| true);
+    let later =
+        last.filter(|last| last.id != past.id && last.resumes != past.id && !last.draws_same(past));
+    let Some(later) = later.filter(|_| !given.contains_key("scene")) else {
+        return Ok(());
+    };
+    let mut resume = given.clone();
+    let named = target_arguments(past).into_iter();
+    let named = named.filter_map(|(name, value)| Some((name, value?)));
+    resume.extend(named.map(|(name, value)| (name.to_owned(), value.into())));
+    let since = format!(
+        "{}, which draws {}, was begun since",
+        later.id,
+        title(&later)
+    );
+    let refused = resume_differs(ctx, past, resume, &since);
+    Err(refused.with("understood", without_scene(ctx)).boxed())
+}
+
+/// Refuses to resume a drawing that the caller may not mean. `resume` are the arguments that do mean it.
+fn resume_differs(
+    ctx: &ToolContext<'_>,
+    past: &PastJob,
+    mut resume: Map<String, Value>,
+    reason: &str,
+) -> Box<Reply> {
     let arguments = Value::Object(resume.clone());
     resume.insert("dry_run".to_owned(), true.into());
     let shown = Value::Object(resume.clone());
@@ -143,17 +194,16 @@ fn check_same_target(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Re
         true => String::new(),
         false => format!(", stroke {arguments} draws that"),
     };
-    Err(refused("resume_differs", format!(
-        "`resume` goes on with {}, which draws {} with arm {} ({}), and this call names {}; corrected call: stroke {shown} shows what is left of it{draws}",
+    refused("resume_differs", format!(
+        "`resume` goes on with {}, which draws {} with arm {} ({}), and {reason}; corrected call: stroke {shown} shows what is left of it{draws}",
         past.id,
         title(past),
         past.arm,
         past.summary(),
-        named.join(", "),
     ))
     .with("unfinished", unfinished_json(past))
     .with("corrected_call", json!({"tool": "stroke", "arguments": resume}))
-    .boxed())
+    .boxed()
 }
 
 /// Returns the title of a job's scene and its overlay, for people.
@@ -165,10 +215,23 @@ pub(super) fn title(past: &PastJob) -> String {
     }
 }
 
-/// Describes that nothing is left of an arm's last drawing, which may have broken off on the way to rest; otherwise `None`.
-pub(super) fn complete_text(node: &Node, arm: &AttachedArm) -> Option<String> {
-    let last = node.job_store.last_drawing(arm.key());
-    let done = last.filter(PastJob::is_all_drawn)?;
+/// Describes why nothing is left to resume of the last drawing that an arm has begun and that `matches` accepts, with the code of
+/// that answer; `None` if there is none.
+pub(super) fn nothing_left_text(
+    node: &Node,
+    arm: &AttachedArm,
+    matches: impl Fn(&PastJob) -> bool,
+) -> Option<(&'static str, String)> {
+    let last = node.job_store.last_begun_drawing(arm.key(), matches)?;
+    let drawing = format!(
+        "{}, which draws {} with arm {:?}",
+        last.id,
+        title(&last),
+        arm.name
+    );
+    if !last.is_on_sheet() {
+        return Some(("nothing_to_resume", not_resumed_text(&last, &drawing)));
+    }
     let given_up = node.job_store.given_up(arm.key());
     let given_up = given_up.map(|past| {
         format!(
@@ -178,13 +241,23 @@ pub(super) fn complete_text(node: &Node, arm: &AttachedArm) -> Option<String> {
             past.summary()
         )
     });
-    Some(format!(
-        "nothing is left to resume: {}, which draws {} with arm {:?}, has drawn all of it{}",
-        done.id,
-        title(&done),
-        arm.name,
+    let text = format!(
+        "nothing is left to resume: {drawing}, has drawn all of it{}",
         given_up.unwrap_or_default()
-    ))
+    );
+    Some(("drawing_complete", text))
+}
+
+/// Describes why a drawing that is not all on its sheet cannot be resumed.
+fn not_resumed_text(past: &PastJob, drawing: &str) -> String {
+    let state = past.state_text();
+    match past.settled.as_str() {
+        _ if !past.may_have_inked() => {
+            format!("nothing is left to resume: {drawing}, {state} before the pen drew anything")
+        }
+        "" => format!("nothing is left to resume: {drawing}, {state}"),
+        by => format!("nothing is left to resume: {drawing}, was given up for {by}"),
+    }
 }
 
 /// An unfinished drawing of an arm that another drawing would replace.
@@ -245,11 +318,12 @@ fn nothing_to_resume(ctx: &ToolContext<'_>, arm: &AttachedArm) -> Box<Reply> {
     });
     let lines = lines.collect::<String>();
     let left = namesake::drawing_text(node, arm);
-    let (code, reason) = match (complete_text(node, arm), left) {
-        (Some(done), left) => (
-            "drawing_complete",
+    let is_meant = |past: &PastJob| differing_arguments(&ctx.reading.given, past).is_empty();
+    let (code, reason) = match (nothing_left_text(node, arm, is_meant), left) {
+        (Some((code, last)), left) => (
+            code,
             format!(
-                "{done}; reset parks the arm, and stroke without resume draws from the beginning{lines}{}",
+                "{last}; reset parks the arm, and stroke without resume draws from the beginning{lines}{}",
                 left.map_or_else(String::new, |left| format!("; {left}"))
             ),
         ),

@@ -338,6 +338,90 @@ async fn a_drawing_is_gone_on_with_only_where_nothing_was_changed() {
     );
 }
 
+/// Draws in a scene, and stops the arm while it is on its way to the sheet.
+async fn stopped_before_ink(test_node: &TestNode, scene: &str) {
+    let mut snapshots = test_node.motion().watch();
+    let stop = async {
+        let is_on_its_way = |doing: SpanKind| doing == SpanKind::Approach;
+        let begins = snapshots.wait_for(|observed| {
+            let at = observed.progress.as_ref();
+            at.is_some_and(|at| is_on_its_way(at.doing))
+        });
+        drop(begins.await.unwrap());
+        let ticket = test_node.motion().stop(ActorRank::Planner, false);
+        assert!(test_node.motion().stopped(ticket).await.unwrap().verified);
+    };
+    let stopped = test_node.call("stroke", json!({ "scene": scene }));
+    let (stopped, ()) = tokio::join!(stopped, stop);
+    assert_eq!(stopped["code"], "stopped", "{stopped:#?}");
+    assert_eq!(stopped["drawn_mm"], 0.0, "{stopped:#?}");
+    assert_eq!(test_node.call("reset", json!({})).await["success"], true);
+}
+
+/// Adds a scene and allows it beside `short`.
+fn adds_scene(test_node: &TestNode, name: &str, lines: &str) {
+    test_node.bench.scene(name, &support::scene(name, lines));
+    let scene = library(&test_node.bench).scene(name, None).unwrap();
+    let motion = test_node.motion();
+    let now = motion.clock().now();
+    motion.permits().enable(&scene, now, None).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resume_is_about_the_last_drawing_of_the_named_scene() {
+    let test_node = TestNode::new(NodeFile::default());
+    test_node.enable();
+    adds_scene(&test_node, "other", OTHER_LINES);
+    let drawn = test_node.call("stroke", json!({"scene": "short"})).await;
+    assert_eq!(drawn["success"], true, "{drawn:#?}");
+    stopped_before_ink(&test_node, "other").await;
+    for (arguments, code, job) in [
+        (json!({"resume": true}), "nothing_to_resume", "job-2"),
+        (
+            json!({"resume": true, "scene": "other"}),
+            "nothing_to_resume",
+            "job-2",
+        ),
+        (
+            json!({"resume": true, "scene": "short"}),
+            "drawing_complete",
+            "job-1",
+        ),
+        (
+            json!({"resume": true, "scene": "default"}),
+            "nothing_to_resume",
+            "no drawing",
+        ),
+    ] {
+        let refused = test_node.call("stroke", arguments.clone()).await;
+        assert_eq!(refused["code"], code, "{arguments} {refused:#?}");
+        assert!(message_of(&refused).contains(job), "{refused:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resume_asks_which_drawing_is_meant_where_another_was_begun_since() {
+    let test_node = TestNode::new(NodeFile::default());
+    test_node.draws(LINES);
+    test_node.enable();
+    adds_scene(&test_node, "other", OTHER_LINES);
+    let stopped = test_node.call("stroke", json!({"scene": "short"}));
+    let (stopped, ()) = tokio::join!(stopped, test_node.stop_while_it_draws());
+    assert_eq!(stopped["code"], "stopped", "{stopped:#?}");
+    assert_eq!(test_node.call("reset", json!({})).await["success"], true);
+    stopped_before_ink(&test_node, "other").await;
+    let stands = test_node.sim.true_joints();
+    let refused = test_node.call("stroke", json!({"resume": true})).await;
+    assert_eq!(refused["code"], "resume_differs", "{refused:#?}");
+    assert!(test_node.sim.true_joints().distance_max(&stands) < 1e-3);
+    let mut call = refused["corrected_call"]["arguments"].clone();
+    let shown = test_node.call("stroke", call.clone()).await;
+    assert_eq!(shown["success"], true, "{shown:#?}");
+    call.as_object_mut().unwrap().remove("dry_run");
+    let drawn = test_node.call("stroke", call).await;
+    assert_eq!(drawn["success"], true, "{drawn:#?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn resume_refuses_a_scene_overlay_or_arm_that_the_unfinished_job_does_not_have() {
     let test_node = TestNode::new(NodeFile::default());
