@@ -1,11 +1,15 @@
 //! Collects strokes within caps: they are finite, bounded and without repeated points.
 
-use base::plane::{Point, bounds, distance};
+use base::plane::{Point, distance};
 
+use super::flatten::{self, CHORD_ERROR_MM};
 use super::{Design, DesignCaps, DesignError, DesignStroke};
 
 /// Neighbouring points nearer than this count as one.
 const SAME_POINT_MM: f64 = 1e-4;
+
+/// Largest path that is a dot: it is nowhere farther than this from its beginning.
+const POINT_SIZE_MM: f64 = 1e-3;
 
 /// Length of the mark for a path without length.
 pub const DOT_MM: f64 = 0.1;
@@ -13,8 +17,8 @@ pub const DOT_MM: f64 = 0.1;
 /// Largest length of a dot, as a fraction of the page: small pages may be drawn larger.
 const DOT_FRACTION: f64 = 1e-3;
 
-/// Largest distance of a drawing from its origin.
-const REACH_MAX_MM: f64 = 100_000.0;
+/// Largest distance of a drawing from its origin: maps count from the equator.
+const REACH_MAX_MM: f64 = 1e10;
 
 /// Shortest side of a page that is fitted to a drawing.
 const PAGE_MIN_MM: f64 = 0.1;
@@ -23,8 +27,11 @@ const PAGE_MIN_MM: f64 = 0.1;
 pub(crate) struct StrokeCollector<'c> {
     caps: &'c DesignCaps,
     dot_mm: f64,
+    /// Largest distance of a chord from its curve.
+    pub(crate) chord_error_mm: f64,
     points: usize,
     strokes: Vec<DesignStroke>,
+    capital_mm: Option<f64>,
 }
 
 impl<'c> StrokeCollector<'c> {
@@ -32,18 +39,26 @@ impl<'c> StrokeCollector<'c> {
         Self {
             caps,
             dot_mm: DOT_MM,
+            chord_error_mm: CHORD_ERROR_MM,
             points: 0,
             strokes: Vec::new(),
+            capital_mm: None,
         }
     }
 
-    /// Creates a collector whose dots suit a page of this size.
+    /// Creates a collector whose dots and curves suit a page of this size.
     pub(crate) fn for_page(caps: &'c DesignCaps, page_mm: Point) -> Self {
         let dot_mm = page_mm[0].max(page_mm[1]) * DOT_FRACTION;
         Self {
             dot_mm: dot_mm.clamp(2.0 * SAME_POINT_MM, DOT_MM),
+            chord_error_mm: flatten::chord_error_mm(page_mm),
             ..Self::new(caps)
         }
+    }
+
+    /// Returns the most elements of the drawing.
+    pub(crate) fn elements_max(&self) -> usize {
+        self.caps.elements_max
     }
 
     /// Returns the number of points that still fit.
@@ -88,6 +103,12 @@ impl<'c> StrokeCollector<'c> {
         Ok(())
     }
 
+    /// Notes the height of a text's capital letters.
+    pub(crate) fn note_capital(&mut self, capital_mm: f64) {
+        let smallest_mm = self.capital_mm.map_or(capital_mm, |mm| mm.min(capital_mm));
+        self.capital_mm = Some(smallest_mm);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.strokes.len()
     }
@@ -107,55 +128,22 @@ impl<'c> StrokeCollector<'c> {
         Ok(Design {
             page_mm,
             strokes: self.strokes,
+            capital_mm: self.capital_mm,
             ..Design::default()
         })
     }
 
     /// Returns the drawing on a page that just fits it.
     pub(crate) fn on_fitted_page(self, hint: &'static str) -> Result<Design, DesignError> {
-        let (low, high) = self.bounds().ok_or(DesignError::Empty { hint })?;
-        self.move_onto_page(low, high, hint)
-    }
-
-    /// Returns the drawing on a page centred on the file's origin if that lies centrally among the
-    /// lines, and otherwise on a page that just fits it.
-    pub(crate) fn on_page_around_origin(self, hint: &'static str) -> Result<Design, DesignError> {
-        let Some((low, high)) = self.bounds().filter(|(low, high)| is_central(*low, *high)) else {
-            return self.on_fitted_page(hint);
-        };
-        let half_size = [(-low[0]).max(high[0]), (-low[1]).max(high[1])];
-        let mut design = self.move_onto_page(half_size.map(|mm| -mm), half_size, hint)?;
-        let note = "the file's origin, which lies inside the drawing, is the middle of its page";
-        design.notes.push(note.to_owned());
-        Ok(design)
-    }
-
-    fn bounds(&self) -> Option<(Point, Point)> {
-        bounds(self.strokes.iter().flat_map(|stroke| &stroke.points_mm))
-    }
-
-    fn move_onto_page(
-        mut self,
-        low: Point,
-        high: Point,
-        hint: &'static str,
-    ) -> Result<Design, DesignError> {
-        for point in self.strokes.iter_mut().flat_map(|s| &mut s.points_mm) {
-            *point = [point[0] - low[0], point[1] - low[1]];
-        }
-        let sides = [high[0] - low[0], high[1] - low[1]];
-        self.on_page(sides.map(|side| side.max(PAGE_MIN_MM)), hint)
+        let design = self.on_page([PAGE_MIN_MM; 2], hint)?;
+        let corners_mm = design.bounds_mm().ok_or(DesignError::Empty { hint })?;
+        Ok(design.on_box(corners_mm))
     }
 }
 
-/// The origin is central if no side of the drawing is farther from it than this many times the
-/// opposite side.
-const CENTRAL_RATIO_MAX: f64 = 3.0;
-
-fn is_central(low: Point, high: Point) -> bool {
-    low.iter().zip(&high).all(|(low, high)| {
-        *low < 0.0 && *high > 0.0 && (-low).max(*high) <= CENTRAL_RATIO_MAX * (-low).min(*high)
-    })
+/// Returns the sides of the page that just fits a box.
+pub(crate) fn page_of([low, high]: [Point; 2]) -> Point {
+    [high[0] - low[0], high[1] - low[1]].map(|side| side.max(PAGE_MIN_MM))
 }
 
 fn refuse_far_points(points_mm: &[Point], source: &str) -> Result<(), DesignError> {
@@ -177,7 +165,10 @@ fn drop_repeated_points(mut points: Vec<Point>, dot_mm: f64) -> Option<Vec<Point
     let [x, y] = *points.first()?;
     let last = *points.last()?;
     points.dedup_by(|next, kept| distance(*kept, *next) < SAME_POINT_MM);
-    if points.len() < 2 {
+    if points
+        .iter()
+        .all(|point| distance([x, y], *point) < POINT_SIZE_MM)
+    {
         let half_mm = dot_mm / 2.0;
         return Some(vec![[x - half_mm, y], [x + half_mm, y]]);
     }

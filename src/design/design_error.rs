@@ -9,7 +9,7 @@ const QUOTED_MAX: usize = 40;
 pub enum DesignError {
     /// The file's name has no known extension.
     #[error(
-        "`{name}` has no known extension: name it .svg, .gcode (.gco, .nc, .ngc), .hpgl (.hpg, .plt), .dxf or .json"
+        "`{name}` has no known extension: .svg, .gcode (.gco, .nc, .ngc), .hpgl (.hpg, .plt), .dxf and .json are read"
     )]
     Kind {
         /// The name as given.
@@ -33,13 +33,21 @@ pub enum DesignError {
         /// The cap.
         max: usize,
     },
-    /// Bytes that are not text.
-    #[error(
-        "byte {byte} is not UTF-8 text: a design is SVG, G-code, JSON or plain text, saved as UTF-8"
-    )]
-    NotText {
-        /// Index of the first bad byte.
-        byte: usize,
+    /// A file of a format without readable lines.
+    #[error("the file is {what}, which is not read: {way}")]
+    ForeignFormat {
+        /// The format.
+        what: &'static str,
+        /// The way to a format that is read.
+        way: &'static str,
+    },
+    /// Text in an encoding that is not read.
+    #[error("the file is in the encoding {label}, which is not read: {setting}")]
+    Encoding {
+        /// The encoding as declared.
+        label: String,
+        /// How a person saves it as UTF-8.
+        setting: &'static str,
     },
     /// Something that cannot be read.
     #[error("{at}: found {found}; accepted: {accepted}")]

@@ -46,11 +46,17 @@ pub(crate) fn cubic(points: &mut Vec<Point>, [first, second, end]: [Point; 3], e
 
 /// Appends an arc around `centre` from the last of `points`, turning by `sweep_rad` (positive is
 /// counter-clockwise) and ending exactly at `end`. The radius may change slightly along it.
-pub(crate) fn arc(points: &mut Vec<Point>, centre: Point, sweep_rad: f64, end: Point) {
+pub(crate) fn arc(
+    points: &mut Vec<Point>,
+    centre: Point,
+    sweep_rad: f64,
+    end: Point,
+    error_mm: f64,
+) {
     let Some(&start) = points.last() else { return };
     let (radius, from) = polar(centre, start);
     let (radius_end, _) = polar(centre, end);
-    let pieces = arc_pieces(radius.max(radius_end), sweep_rad);
+    let pieces = arc_pieces(radius.max(radius_end), sweep_rad, error_mm);
     append(points, pieces, end, |t| {
         let at = from + sweep_rad * t;
         let r = radius + (radius_end - radius) * t;
@@ -59,13 +65,13 @@ pub(crate) fn arc(points: &mut Vec<Point>, centre: Point, sweep_rad: f64, end: P
 }
 
 /// Returns the angle of a chord that strays from its arc by the chord error.
-pub(crate) fn chord_rad(radius_mm: f64) -> f64 {
-    2.0 * (1.0 - CHORD_ERROR_MM / radius_mm.max(CHORD_ERROR_MM)).acos()
+pub(crate) fn chord_rad(radius_mm: f64, error_mm: f64) -> f64 {
+    2.0 * (1.0 - error_mm / radius_mm.max(error_mm)).acos()
 }
 
 /// Returns the number of equal chords that keeps the chord error of an arc.
-pub(crate) fn arc_pieces(radius_mm: f64, sweep_rad: f64) -> f64 {
-    let pieces = sweep_rad.abs() / chord_rad(radius_mm);
+pub(crate) fn arc_pieces(radius_mm: f64, sweep_rad: f64, error_mm: f64) -> f64 {
+    let pieces = sweep_rad.abs() / chord_rad(radius_mm, error_mm);
     pieces.ceil().clamp(1.0, PIECES_MAX)
 }
 
@@ -147,7 +153,7 @@ mod tests {
         fn arcs_stay_within_the_chord_error(radius in 0.01..200.0_f64, sweep in -6.2..6.2_f64) {
             let at = |angle_rad: f64| [radius * angle_rad.cos(), radius * angle_rad.sin()];
             let mut points = vec![at(0.0)];
-            arc(&mut points, [0.0, 0.0], sweep, at(sweep));
+            arc(&mut points, [0.0, 0.0], sweep, at(sweep), CHORD_ERROR_MM);
             prop_assert!(stray_mm(&points, |t| at(sweep * t)) <= CHORD_ERROR_MM * 1.001);
         }
     }

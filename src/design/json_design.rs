@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::collect_strokes::StrokeCollector;
 use super::design_error::{number, quoted};
+use super::text_encoding::{self, DeclaredEncoding};
 use super::{Design, DesignCaps, DesignError, DesignStroke, PENS_FROM_1};
 
 const EMPTY: &str = "give at least one stroke with a point";
@@ -62,7 +63,8 @@ impl JsonUnits {
     }
 }
 
-pub(super) fn read(text: &str, caps: &DesignCaps) -> Result<Design, DesignError> {
+pub(super) fn read(bytes: &[u8], caps: &DesignCaps) -> Result<Design, DesignError> {
+    let text = &text_encoding::decode(bytes, DeclaredEncoding::default())?.text;
     let file = if text.trim_start().starts_with('[') {
         let paths: Vec<Vec<Point>> = serde_json::from_str(text).map_err(|e| syntax_error(&e))?;
         file_from_paths(paths)
@@ -70,17 +72,21 @@ pub(super) fn read(text: &str, caps: &DesignCaps) -> Result<Design, DesignError>
         serde_json::from_str(text).map_err(|e| syntax_error(&e))?
     };
     let page_mm = page_mm(&file)?;
-    let mm = file.units.mm();
+    let (units, mm) = (file.units, file.units.mm());
     let mut strokes = StrokeCollector::new(caps);
     for (index, stroke) in file.strokes.into_iter().enumerate() {
         let template = template(&stroke, index + 1)?;
         let points = stroke.points.into_iter();
         strokes.push(points.map(|[x, y]| [x * mm, y * mm]).collect(), &template)?;
     }
-    match page_mm {
+    let design = match page_mm {
         Some(page_mm) => strokes.on_page(page_mm, EMPTY),
         None => strokes.on_fitted_page(EMPTY),
-    }
+    };
+    Ok(Design {
+        states_lengths: !matches!(units, JsonUnits::Px),
+        ..design?
+    })
 }
 
 fn file_from_paths(paths: Vec<Vec<Point>>) -> File {
@@ -267,7 +273,7 @@ mod tests {
             ),
             ("[]", "the drawing has no line"),
             ("[[[1e999, 0]]]", "line 1 column"),
-            ("[[[1e9, 0]]]", "stroke 1: a point lies at 1000000000, 0 mm"),
+            ("[[[1e11, 0]]]", "stroke 1: a point lies at 1e11, 0 mm"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.starts_with(place), "{text}: {error}");

@@ -9,12 +9,14 @@ mod design_error;
 mod dxf;
 mod fill_area;
 mod flatten;
+mod foreign_format;
 mod gcode;
 mod hpgl;
 mod join_polylines;
 mod json_design;
 pub mod letters;
 mod svg;
+mod text_encoding;
 
 pub use collect_strokes::DOT_MM;
 pub use design_error::DesignError;
@@ -34,8 +36,11 @@ pub struct Design {
     pub page_mm: [f64; 2],
     /// Strokes in the author's order.
     pub strokes: Vec<DesignStroke>,
-    /// True if the file gives its page a size on paper: an SVG in mm, cm, in, pt, pc or Q.
-    pub states_size: bool,
+    /// True if the file's coordinates have a length on paper. An SVG in pixels, and G-code and DXF
+    /// without a unit, have none.
+    pub states_lengths: bool,
+    /// Height of the smallest capital letters of its texts.
+    pub capital_mm: Option<f64>,
     /// Parts of the file that are not drawn but change no line, each with its place.
     pub notes: Vec<String>,
 }
@@ -62,6 +67,23 @@ pub struct DesignStroke {
 }
 
 impl Design {
+    /// Returns the lowest and the highest coordinates of its strokes; `None` without strokes.
+    #[must_use]
+    pub fn bounds_mm(&self) -> Option<[[f64; 2]; 2]> {
+        let points = self.strokes.iter().flat_map(|stroke| &stroke.points_mm);
+        plane::bounds(points).map(|(low, high)| [low, high])
+    }
+
+    /// Returns the drawing on a page that is this box of its present one, whatever lies outside.
+    #[must_use]
+    pub fn on_box(mut self, corners_mm: [[f64; 2]; 2]) -> Self {
+        let ([low, _], page_mm) = (corners_mm, collect_strokes::page_of(corners_mm));
+        for point in self.strokes.iter_mut().flat_map(|s| &mut s.points_mm) {
+            *point = [point[0] - low[0], point[1] - low[1]];
+        }
+        Self { page_mm, ..self }
+    }
+
     /// Returns whether it is only a dot, which has no size.
     #[must_use]
     pub fn is_a_dot(&self) -> bool {
@@ -157,13 +179,14 @@ pub fn load_with(
     options: ReadOptions,
 ) -> Result<Design, DesignError> {
     caps.refuse_larger(bytes.len())?;
+    foreign_format::refuse(bytes)?;
     let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
     match extension.to_ascii_lowercase().as_str() {
-        "svg" => svg::read(utf8(bytes)?, caps, options),
-        "gcode" | "gco" | "nc" | "ngc" => gcode::read(&[(name, utf8(bytes)?)], caps),
+        "svg" => svg::read(bytes, caps, options),
+        "gcode" | "gco" | "nc" | "ngc" => gcode::read(&[(name, bytes)], caps),
         "hpgl" | "hpg" | "plt" => hpgl::read(bytes, caps),
-        "dxf" => dxf::read(utf8(bytes)?, caps),
-        "json" => json_design::read(utf8(bytes)?, caps),
+        "dxf" => dxf::read(bytes, caps),
+        "json" => json_design::read(bytes, caps),
         _ => Err(DesignError::Kind {
             name: design_error::quoted(name).trim_matches('`').to_owned(),
         }),
@@ -189,15 +212,11 @@ pub fn load_set(
         return load_with(name, bytes, caps, options);
     }
     caps.refuse_larger(files.iter().map(|(_, bytes)| bytes.len()).sum())?;
-    let mut texts = Vec::with_capacity(files.len());
-    for (name, bytes) in files {
-        if set_of(name).is_none() {
-            let name = (*name).to_owned();
-            return Err(DesignError::Kind { name });
-        }
-        texts.push((*name, utf8(bytes)?));
+    if let Some((name, _)) = files.iter().find(|(name, _)| set_of(name).is_none()) {
+        let name = (*name).to_owned();
+        return Err(DesignError::Kind { name });
     }
-    gcode::read(&texts, caps)
+    gcode::read(files, caps)
 }
 
 /// Fix for a pen 0.
@@ -208,13 +227,6 @@ fn pen_number_in(name: &str) -> Option<u16> {
     let number = name.strip_prefix("pen").unwrap_or(name).trim_start();
     let mut digits = number.split(|c: char| !c.is_ascii_digit());
     digits.next()?.parse().ok()
-}
-
-fn utf8(bytes: &[u8]) -> Result<&str, DesignError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| DesignError::NotText {
-        byte: error.valid_up_to(),
-    })?;
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 /// Reads paths given as points, y up, on a page that just fits them; a path of one point is a dot.
@@ -232,7 +244,11 @@ pub fn polylines(paths: &[Vec<[f64; 2]>]) -> Result<Design, DesignError> {
         };
         strokes.push(path.clone(), &template)?;
     }
-    strokes.on_fitted_page("give at least one path with a point")
+    let design = strokes.on_fitted_page("give at least one path with a point")?;
+    Ok(Design {
+        states_lengths: true,
+        ..design
+    })
 }
 
 #[cfg(test)]
@@ -264,9 +280,14 @@ mod tests {
     }
 
     #[test]
-    fn refuses_bytes_that_are_no_text() {
-        let error = load("a.json", b"[[\xff", &DesignCaps::default()).unwrap_err();
-        assert_eq!(error, DesignError::NotText { byte: 2 });
+    fn a_picture_is_refused_by_what_it_is_and_not_by_its_name() {
+        for name in ["cat.svg", "cat.png", "cat.plt"] {
+            let error = load(name, b"\x89PNG\r\n\x1a\n", &DesignCaps::default()).unwrap_err();
+            assert!(
+                matches!(error, DesignError::ForeignFormat { .. }),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -502,7 +502,7 @@ impl SceneLibrary {
             }
             (None, Some(text), None) => {
                 let height_mm = file.letter_height_mm.map_or(LETTER_HEIGHT_MM, |h| h.get());
-                let design = design::letters(text, height_mm).map_err(wrap("text"))?;
+                let design = design::letters(text, height_mm, f64::INFINITY).map_err(wrap("text"))?;
                 self.fit(scene, file, &design, (sheet_mm, pens))?;
                 Ok(design)
             }
@@ -551,7 +551,7 @@ impl SceneLibrary {
         let is_unsized = self
             .placement()
             .is_some_and(|placement| !placement.is_sized());
-        if outline.states_size && is_unsized {
+        if outline.states_lengths && is_unsized {
             file.size_mm = None;
         }
         self.fit(scene, file, &outline, (sheet_mm, pens))?;

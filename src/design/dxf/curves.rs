@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 use base::plane::Point;
 
-use super::super::{CHORD_ERROR_MM, flatten};
+use super::super::flatten;
 
 /// Highest degree of a spline.
 const DEGREE_MAX: usize = 10;
@@ -54,7 +54,7 @@ impl EllipseArc {
     }
 
     /// Returns its points, both ends included; `mm` is the number of millimetres in a unit.
-    pub(super) fn points(&self, mm: f64) -> Vec<Point> {
+    pub(super) fn points(&self, mm: f64, error_mm: f64) -> Vec<Point> {
         let [major, minor] = [self.major, self.minor];
         let radius = major[0].hypot(major[1]).max(minor[0].hypot(minor[1]));
         let at = |t: f64| {
@@ -67,7 +67,7 @@ impl EllipseArc {
         // A full ellipse ends exactly where it began.
         let is_full = (self.sweep_rad.abs() - TAU).abs() < 1e-9;
         let mut points = vec![at(0.0)];
-        let pieces = flatten::arc_pieces(radius * mm, self.sweep_rad);
+        let pieces = flatten::arc_pieces(radius * mm, self.sweep_rad, error_mm);
         flatten::append(&mut points, pieces, at(if is_full { 0.0 } else { 1.0 }), at);
         points
     }
@@ -84,7 +84,7 @@ pub(super) struct BSpline {
 
 impl BSpline {
     /// Returns its points; `None` if knots and control points do not match.
-    pub(super) fn points(&self, mm: f64) -> Option<Vec<Point>> {
+    pub(super) fn points(&self, mm: f64, error_mm: f64) -> Option<Vec<Point>> {
         let count = self.controls.len();
         let is_spline = (1..=DEGREE_MAX).contains(&self.degree)
             && count > self.degree
@@ -95,7 +95,7 @@ impl BSpline {
         if !is_spline {
             return None;
         }
-        let pieces = self.pieces(mm);
+        let pieces = self.pieces(mm / error_mm);
         let mut points = Vec::new();
         for span in self.degree..count {
             let (from, to) = (*self.knots.get(span)?, *self.knots.get(span + 1)?);
@@ -114,15 +114,15 @@ impl BSpline {
 
     /// Returns the number of chords in each span, from the curvature of the control polygon;
     /// weights may double it.
-    fn pieces(&self, mm: f64) -> f64 {
+    fn pieces(&self, errors_per_unit: f64) -> f64 {
         let bends = self.controls.windows(3).map(|window| match window {
             [a, b, c] => flatten::second_difference(*a, *b, *c),
             _ => 0.0,
         });
-        let bend_mm = bends.fold(0.0, f64::max) * mm;
+        let bend = bends.fold(0.0, f64::max) * errors_per_unit;
         let degree = f64::from(u8::try_from(self.degree).unwrap_or(u8::MAX));
         let weight_factor = if self.weights.is_empty() { 1.0 } else { 2.0 };
-        let bound = weight_factor * degree * (degree - 1.0) / 8.0 * bend_mm / CHORD_ERROR_MM;
+        let bound = weight_factor * degree * (degree - 1.0) / 8.0 * bend;
         bound.sqrt().ceil().clamp(1.0, flatten::PIECES_MAX / 16.0)
     }
 

@@ -46,6 +46,13 @@ impl<'t> DxfEntity<'t> {
         Ok([self.required(code)?, self.required(code + 10)?])
     }
 
+    /// Returns the direction with x of this code and y of the code ten above it; `None` without it, or
+    /// without a length.
+    pub(super) fn direction(&self, code: i32) -> Result<Option<[f64; 2]>, DesignError> {
+        let direction = [self.number(code, 0.0)?, self.number(code + 10, 0.0)?];
+        Ok((direction != [0.0; 2]).then_some(direction))
+    }
+
     /// Returns all points of these codes, in order.
     pub(super) fn points(&self, code: i32) -> Result<Vec<[f64; 2]>, DesignError> {
         let (xs, ys) = (self.numbers(code)?, self.numbers(code + 10)?);

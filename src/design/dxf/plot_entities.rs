@@ -6,8 +6,9 @@ use std::f64::consts::TAU;
 use base::plane::{Point, distance};
 
 use super::super::collect_strokes::StrokeCollector;
-use super::super::{DesignCaps, DesignError, DesignStroke};
+use super::super::{DesignError, DesignStroke};
 use super::curves::{BSpline, EllipseArc};
+use super::fit_spline::FitSpline;
 use super::group_codes::{DxfEntity, DxfSection};
 use super::layers::{DxfLayers, OUTSIDE_BLOCKS, lower_case, pen_of};
 
@@ -59,6 +60,13 @@ pub(super) struct BlockPlace<'t> {
     depth: usize,
 }
 
+impl BlockPlace<'_> {
+    /// Returns the larger of the factors by which it scales.
+    pub(super) fn scale(&self) -> f64 {
+        self.map.scale_max()
+    }
+}
+
 pub(super) struct DxfPlotter<'c, 't> {
     all: StrokeCollector<'c>,
     layers: DxfLayers,
@@ -74,15 +82,16 @@ impl<'c, 't> DxfPlotter<'c, 't> {
     pub(super) fn new(
         sections: &[DxfSection<'t>],
         mm_per_unit: f64,
-        caps: &'c DesignCaps,
+        strokes: StrokeCollector<'c>,
     ) -> Result<Self, DesignError> {
+        let entities_max = strokes.elements_max();
         Ok(Self {
-            all: StrokeCollector::new(caps),
+            all: strokes,
             layers: DxfLayers::of(sections)?,
             blocks: blocks(sections)?,
             mm_per_unit,
-            remaining_entities: caps.elements_max,
-            entities_max: caps.elements_max,
+            remaining_entities: entities_max,
+            entities_max,
             losses: BTreeMap::new(),
         })
     }
@@ -198,6 +207,10 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         Ok(())
     }
 
+    pub(super) fn note_capital(&mut self, capital_mm: f64) {
+        self.all.note_capital(capital_mm);
+    }
+
     pub(super) fn stroke(
         &mut self,
         entity: &DxfEntity<'t>,
@@ -222,7 +235,11 @@ impl<'c, 't> DxfPlotter<'c, 't> {
             _ => (0.0, 0.0),
         };
         let arc = EllipseArc::of_circle(centre, radius, from.to_radians(), to.to_radians());
-        self.stroke(entity, place, &arc.points(place.map.scale_max()))
+        self.stroke(
+            entity,
+            place,
+            &arc.points(place.map.scale_max(), self.all.chord_error_mm),
+        )
     }
 
     fn ellipse(
@@ -243,7 +260,11 @@ impl<'c, 't> DxfPlotter<'c, 't> {
             minor: [-major[1] * minor_ratio, major[0] * minor_ratio],
             ..unit_arc
         };
-        self.stroke(entity, place, &arc.points(place.map.scale_max()))
+        self.stroke(
+            entity,
+            place,
+            &arc.points(place.map.scale_max(), self.all.chord_error_mm),
+        )
     }
 
     fn polyline(
@@ -259,7 +280,8 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         let next = points.iter().skip(1).chain(closing_point);
         for ((from, to), bulge) in points.iter().zip(next).zip(bulges) {
             if bulge.abs() > 1e-9 && distance(*from, *to) > 0.0 {
-                let arc = EllipseArc::of_bulge(*from, *to, *bulge).points(place.map.scale_max());
+                let arc = EllipseArc::of_bulge(*from, *to, *bulge);
+                let arc = arc.points(place.map.scale_max(), self.all.chord_error_mm);
                 line.extend(arc.into_iter().skip(1));
                 if let Some(last) = line.last_mut() {
                     *last = *to;
@@ -272,14 +294,25 @@ impl<'c, 't> DxfPlotter<'c, 't> {
     }
 
     fn spline(&mut self, entity: &DxfEntity<'t>, place: BlockPlace<'t>) -> Result<(), DesignError> {
+        let (controls, through) = (entity.points(10)?, entity.points(11)?);
+        let (scale, error_mm) = (place.map.scale_max(), self.all.chord_error_mm);
+        if controls.is_empty() && through.len() > 1 {
+            let spline = FitSpline {
+                through,
+                start: entity.direction(12)?,
+                end: entity.direction(13)?,
+                is_closed: entity.flags(70)? & 1 != 0,
+            };
+            return self.stroke(entity, place, &spline.points(error_mm / scale));
+        }
         let degree = usize::try_from(entity.flags(71)?).unwrap_or(0);
         let spline = BSpline {
             degree,
             knots: entity.numbers(40)?,
-            controls: entity.points(10)?,
+            controls,
             weights: entity.numbers(41)?,
         };
-        match spline.points(place.map.scale_max()) {
+        match spline.points(scale, error_mm) {
             Some(points) => self.stroke(entity, place, &points),
             None => self.note_loss("SPLINE without control points and knots that fit"),
         }
@@ -323,9 +356,22 @@ impl<'c, 't> DxfPlotter<'c, 't> {
     }
 }
 
+/// Returns whether an entity's coordinates are the world's: its extrusion then moves nothing.
+fn is_in_world(entity: &DxfEntity<'_>) -> Result<bool, DesignError> {
+    Ok(match entity.kind {
+        "LINE" | "POINT" | "SPLINE" => true,
+        // A polyline in space.
+        "POLYLINE" => entity.flags(70)? & 8 != 0,
+        _ => false,
+    })
+}
+
 /// Returns the map of the plane that an entity lies in: mirrored if it is seen from below, `None`
 /// if it is tilted.
 fn extrusion_map(entity: &DxfEntity<'_>) -> Result<Option<PlaneMap>, DesignError> {
+    if is_in_world(entity)? {
+        return Ok(Some(PlaneMap([1.0, 0.0, 0.0, 1.0, 0.0, 0.0])));
+    }
     let (x, y) = (entity.number(210, 0.0)?, entity.number(220, 0.0)?);
     let z = entity.number(230, 1.0)?;
     if x.abs() > 1e-6 || y.abs() > 1e-6 {

@@ -1,5 +1,7 @@
 //! Draws TEXT of a DXF in single-line letters: its codes, alignment and slant.
 
+use std::borrow::Cow;
+
 use base::plane::{Point, bounds};
 
 use super::super::DesignError;
@@ -43,6 +45,7 @@ impl<'t> DxfPlotter<'_, 't> {
         let from = entity.point(if uses_second_point { 11 } else { 10 })?;
         let start = (line.advance - SPACE_AFTER).max(0.0) * anchor;
         let shape = TextShape::of(entity)?;
+        self.note_capital(shape.height * place.scale());
         for stroke in line.strokes {
             let points = stroke.into_iter().map(|[x, y]| {
                 let [x, y] = shape.apply([x - start, y - baseline]);
@@ -120,13 +123,34 @@ fn decode(text: &str) -> TextWords {
     decoded
 }
 
+/// Returns a file's text with the characters that it writes as `\U+00DF`.
+pub(super) fn without_escapes(text: &str) -> Cow<'_, str> {
+    let mut parts = text.split("\\U+");
+    let first = parts.next().unwrap_or_default();
+    let mut decoded = Cow::Borrowed(first);
+    for part in parts {
+        let code = part
+            .get(..4)
+            .and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let character = code.and_then(char::from_u32).filter(|c| !c.is_control());
+        let decoded = decoded.to_mut();
+        match character {
+            Some(character) => {
+                decoded.push(character);
+                decoded.push_str(part.get(4..).unwrap_or_default());
+            }
+            None => {
+                decoded.push_str("\\U+");
+                decoded.push_str(part);
+            }
+        }
+    }
+    decoded
+}
+
 /// Returns the character of the code at the start of `text`, or `None` for a line's code, and the
 /// code's length.
 fn decode_code(text: &str) -> Option<(Option<char>, usize)> {
-    if let Some(rest) = text.strip_prefix("\\U+").or(text.strip_prefix("\\u+")) {
-        let number = u32::from_str_radix(rest.get(..4)?, 16).ok()?;
-        return Some((Some(char::from_u32(number)?), 7));
-    }
     let rest = text.strip_prefix("%%")?;
     let letter = match rest.chars().next()?.to_ascii_lowercase() {
         'd' => '°',

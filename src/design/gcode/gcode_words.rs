@@ -27,6 +27,11 @@ impl GcodeWord {
         )]
         is_code.then_some(tenths.round() as u16)
     }
+
+    /// Returns whether it is G4.
+    pub(super) fn is_dwell(self) -> bool {
+        self.letter == 'G' && self.code() == Some(40)
+    }
 }
 
 /// Returns the lines of `text`, whether they end with line feeds, carriage returns or both.
@@ -35,10 +40,10 @@ pub(super) fn text_lines(text: &str) -> impl Iterator<Item = &str> {
     text.split(end)
 }
 
-/// Returns the words of `text`, which is line `line`.
+/// Returns the words of `text`, which is line `line`. Blanks have no meaning in G-code.
 pub(super) fn split_words(text: &str, line: usize) -> Result<Vec<GcodeWord>, DesignError> {
     let text = without_comments(text, line)?;
-    let text = text.trim();
+    let text = text.as_str();
     let mut words = Vec::new();
     let mut rest = if text.starts_with('%') { "" } else { text };
     while let Some(first_char) = rest.chars().next() {
@@ -49,7 +54,7 @@ pub(super) fn split_words(text: &str, line: usize) -> Result<Vec<GcodeWord>, Des
         if !first_char.is_ascii_alphabetic() {
             return Err(unexpected(line, rest));
         }
-        let after = rest.get(1..).unwrap_or("").trim_start();
+        let after = rest.get(1..).unwrap_or("");
         let end = after.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-'));
         let (number, next) = after.split_at(end.unwrap_or(after.len()));
         let value = number.parse::<f64>().map_err(|_| unexpected(line, rest))?;
@@ -60,7 +65,7 @@ pub(super) fn split_words(text: &str, line: usize) -> Result<Vec<GcodeWord>, Des
             letter: first_char.to_ascii_uppercase(),
             value,
         });
-        rest = next.trim_start();
+        rest = next;
     }
     Ok(words)
 }
@@ -70,6 +75,7 @@ fn unexpected(line: usize, found: &str) -> DesignError {
     invalid(line, quoted(found), accepted)
 }
 
+/// Returns a line without its comments and its blanks.
 fn without_comments(text: &str, line: usize) -> Result<String, DesignError> {
     let mut kept = String::with_capacity(text.len());
     let mut is_comment = false;
@@ -78,7 +84,7 @@ fn without_comments(text: &str, line: usize) -> Result<String, DesignError> {
             ';' if !is_comment => return Ok(kept),
             '(' => is_comment = true,
             ')' if is_comment => is_comment = false,
-            _ if is_comment => {}
+            _ if is_comment || c.is_whitespace() => {}
             _ => kept.push(c),
         }
     }

@@ -208,7 +208,8 @@ impl LiftEvidence {
             (Some(_), None) if !both => true,
             (None, Some(_)) if by_height.lifts >= by_tool.lifts => true,
             (Some(_), None) if by_tool.lifts >= by_height.lifts => false,
-            (height, tool) => return Err(disagreement(height.or(tool).unwrap_or(self.line))),
+            (Some(line), _) => return Err(disagreement(line, "Z")),
+            (None, Some(line)) => return Err(disagreement(line, "the tool")),
         };
         if is_by_height {
             return Ok(LiftRule::Height { down_max_mm });
@@ -238,11 +239,13 @@ impl LiftAgreement {
     }
 }
 
-fn disagreement(line: usize) -> DesignError {
+fn disagreement(line: usize, has_pen_down: &str) -> DesignError {
     undrawable(
         line,
-        "a cut for which Z and the tool (M3, M5, S) disagree whether the pen is down",
-        "lift the pen by Z alone or by the tool alone",
+        format!(
+            "a cut for which Z and the tool (M3, M5, S) disagree (only {has_pen_down} has the pen down)"
+        ),
+        "delete every Z word of the file, or every M3, M4, M5 and S: the others then lift the pen",
     )
 }
 

@@ -90,6 +90,8 @@ struct GcodeMachine {
     /// Offset of G92's coordinates from the position.
     shift_mm: [f64; 3],
     mm_per_unit: f64,
+    /// True once G20 or G21 names the unit.
+    has_unit: bool,
     is_relative: bool,
     is_height_known: bool,
     /// Axes at the machine's own zero, whose position the file does not know.
@@ -107,6 +109,8 @@ struct GcodeLine {
     centre: [Option<f64>; 2],
     radius: Option<f64>,
     power: Option<f64>,
+    /// True if an S is the time of a G4.
+    is_timed: bool,
     motion: Option<GcodeMode>,
     is_dwell: bool,
     is_home: bool,
@@ -123,15 +127,16 @@ struct GcodeLine {
     is_end: bool,
 }
 
-/// Runs all of `text` and calls `on_move` for each step.
+/// Runs all of `text` and calls `on_move` for each step. Returns whether the text names its unit.
 pub(super) fn run(
     text: &str,
     mut on_move: impl FnMut(&GcodeMove) -> Result<(), DesignError>,
-) -> Result<(), DesignError> {
+) -> Result<bool, DesignError> {
     let mut machine = GcodeMachine {
         position_mm: [0.0; 3],
         shift_mm: [0.0; 3],
         mm_per_unit: 1.0,
+        has_unit: false,
         is_relative: false,
         is_height_known: false,
         is_lost: [false; 3],
@@ -151,7 +156,7 @@ pub(super) fn run(
             break;
         }
     }
-    Ok(())
+    Ok(machine.has_unit)
 }
 
 impl GcodeMachine {
@@ -160,8 +165,19 @@ impl GcodeMachine {
             number,
             ..GcodeLine::default()
         };
+        // True behind a G4 without its time: an S there is the time, and any other S is the tool's.
+        let mut awaits_time = false;
         for word in words {
+            match word.letter {
+                'G' | 'M' => awaits_time = word.is_dwell(),
+                'P' => awaits_time = false,
+                _ => {}
+            }
             let value = match word.letter {
+                'S' if awaits_time => {
+                    (awaits_time, line.is_timed) = (false, true);
+                    continue;
+                }
                 'X' => &mut line.axes[0],
                 'Y' => &mut line.axes[1],
                 'Z' => &mut line.axes[2],
@@ -211,8 +227,8 @@ impl GcodeMachine {
             Some(20) => set_mode(line, GcodeMode::Clockwise, word)?,
             Some(30) => set_mode(line, GcodeMode::CounterClockwise, word)?,
             Some(40) => line.is_dwell = true,
-            Some(200) => self.mm_per_unit = 25.4,
-            Some(210) => self.mm_per_unit = 1.0,
+            Some(200) => (self.mm_per_unit, self.has_unit) = (25.4, true),
+            Some(210) => (self.mm_per_unit, self.has_unit) = (1.0, true),
             Some(280) => line.is_home = true,
             Some(530) => line.in_machine_coordinates = true,
             Some(900) => self.is_relative = false,
@@ -247,7 +263,7 @@ impl GcodeMachine {
     }
 
     fn step(&mut self, line: &GcodeLine) -> Result<GcodeMove, DesignError> {
-        if let Some(power) = line.power.filter(|_| !line.is_dwell) {
+        if let Some(power) = line.power {
             self.tool.set_power(power, line.is_servo);
         }
         self.mode = line.motion.or(self.mode);
@@ -404,7 +420,7 @@ impl GcodeLine {
     /// Returns whether X is the time of a G4: it is if X stands alone, without P or S.
     fn dwells_by_x(&self) -> Result<bool, DesignError> {
         let has_motion = self.has_axes() || self.has_arc_words();
-        let is_timed = self.power.is_some() || self.params.iter().any(|word| word.letter == 'P');
+        let is_timed = self.is_timed || self.params.iter().any(|word| word.letter == 'P');
         match self.axes {
             _ if !self.is_dwell || is_timed || !has_motion => Ok(false),
             [Some(_), None, None] if !self.has_arc_words() && self.motion.is_none() => Ok(true),

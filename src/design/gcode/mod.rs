@@ -12,9 +12,12 @@ mod pen_sets;
 mod tool_pens;
 mod tool_switch;
 
+use std::borrow::Cow;
+
 use base::plane::Point;
 
 use super::collect_strokes::StrokeCollector;
+use super::text_encoding::{self, DeclaredEncoding};
 use super::{Design, DesignCaps, DesignError, DesignStroke, flatten};
 use lift_evidence::LiftEvidence;
 use machine::{GcodeMotion, GcodeMove};
@@ -25,35 +28,58 @@ use tool_pens::ToolPens;
 
 const EMPTY: &str = "G1, G2 or G3 draw while the pen is down";
 
-/// Reads files, each a name and its text, that share coordinates and so a page.
-pub(super) fn read(files: &[(&str, &str)], caps: &DesignCaps) -> Result<Design, DesignError> {
-    let mut strokes = StrokeCollector::new(caps);
-    let pens = PenNumbering::of(files.iter().map(|(name, _)| *name));
-    let mut notes = Vec::new();
-    for (name, text) in files {
-        let pen = pens.pen_of(name);
-        if files.len() > 1 {
-            let prefix = format!("{name} ");
-            let note = read_file(text, pen, prefix, &mut strokes);
-            let note = note.map_err(|error| error.in_file(name))?;
-            notes.extend(note.map(|note| format!("{name} {note}")));
-        } else {
-            notes.extend(read_file(text, pen, String::new(), &mut strokes)?);
-        }
+/// Reads files, each a name and its bytes, that share coordinates and so a page.
+pub(super) fn read(files: &[(&str, &[u8])], caps: &DesignCaps) -> Result<Design, DesignError> {
+    let mut texts = Vec::with_capacity(files.len());
+    for (name, bytes) in files {
+        let text = text_encoding::decode(bytes, DeclaredEncoding::default())?.text;
+        texts.push((*name, text));
     }
-    let mut design = strokes.on_page_around_origin(EMPTY)?;
-    design.notes.extend(notes);
-    design.notes.extend(pens.note());
-    Ok(design)
+    let design = read_texts(&texts, StrokeCollector::new(caps))?;
+    match design.states_lengths {
+        true => Ok(design),
+        // Its unit may be anything: arcs and dots are in proportion to the drawing.
+        false => read_texts(&texts, StrokeCollector::for_page(caps, design.page_mm)),
+    }
 }
 
-/// Adds the strokes of a file, and returns a note about their pens.
+fn read_texts(
+    files: &[(&str, Cow<'_, str>)],
+    mut strokes: StrokeCollector<'_>,
+) -> Result<Design, DesignError> {
+    let pens = PenNumbering::of(files.iter().map(|(name, _)| *name));
+    let (mut notes, mut states_lengths) = (Vec::new(), true);
+    for (name, text) in files {
+        let pen = pens.pen_of(name);
+        let is_alone = files.len() == 1;
+        let prefix = if is_alone {
+            String::new()
+        } else {
+            format!("{name} ")
+        };
+        let read = read_file(text, pen, prefix.clone(), &mut strokes);
+        let (note, has_unit) = match is_alone {
+            true => read?,
+            false => read.map_err(|error| error.in_file(name))?,
+        };
+        states_lengths &= has_unit;
+        notes.extend(note.map(|note| prefix + &note));
+    }
+    notes.extend(pens.note());
+    Ok(Design {
+        notes,
+        states_lengths,
+        ..strokes.on_fitted_page(EMPTY)?
+    })
+}
+
+/// Adds the strokes of a file. Returns a note about their pens, and whether the file names its unit.
 fn read_file(
     text: &str,
     pen: Option<u16>,
     prefix: String,
     strokes: &mut StrokeCollector<'_>,
-) -> Result<Option<String>, DesignError> {
+) -> Result<(Option<String>, bool), DesignError> {
     let evidence = LiftEvidence::of(text)?;
     let strokes_before = strokes.len();
     let mut plotter = GcodePlotter {
@@ -68,13 +94,13 @@ fn read_file(
         has_drawn: false,
         pauses: false,
     };
-    machine::run(text, |movement| plotter.apply_move(movement))?;
+    let has_unit = machine::run(text, |movement| plotter.apply_move(movement))?;
     plotter.finish()?;
     let pens = plotter.pens;
     if pen.is_none() && !pens.choose() {
         strokes.drop_pens(strokes_before);
     }
-    Ok(pens.note())
+    Ok((pens.note(), has_unit))
 }
 
 /// Returns the name of a line for messages.
@@ -149,7 +175,8 @@ impl GcodePlotter<'_, '_> {
         let [x, y, _] = movement.to;
         match movement.motion {
             GcodeMotion::Arc { centre, sweep_rad } => {
-                flatten::arc(&mut self.path, centre, sweep_rad, [x, y]);
+                let error_mm = self.strokes.chord_error_mm;
+                flatten::arc(&mut self.path, centre, sweep_rad, [x, y], error_mm);
             }
             GcodeMotion::Rapid | GcodeMotion::Straight | GcodeMotion::None => {
                 self.path.push([x, y]);

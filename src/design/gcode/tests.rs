@@ -127,7 +127,7 @@ fn an_arc_back_to_its_start_is_a_full_circle() {
 
 #[test]
 fn a_pen_that_comes_down_and_goes_up_leaves_a_dot() {
-    let design = read("G0 Z5\nG0 X3 Y3\nG1 Z0\nG0 Z5\nG0 X9\nG1 Z0\nG0 Z5").unwrap();
+    let design = read("G21\nG0 Z5\nG0 X3 Y3\nG1 Z0\nG0 Z5\nG0 X9\nG1 Z0\nG0 Z5").unwrap();
     assert_eq!(design.strokes.len(), 2);
     assert!((design.strokes[0].length_mm() - super::super::DOT_MM).abs() < 1e-9);
 }
@@ -250,7 +250,10 @@ fn refuses_by_name_and_line() {
         ),
         ("G0 X1", "the drawing has no line to draw"),
         ("G0 X1\nG1 X9e9", "line 2: E9 cannot be drawn"),
-        ("G1 X999999999", "line 1: a point lies at 999999999, 0 mm"),
+        (
+            "G1 X99999999999",
+            "line 1: a point lies at 9.9999999999e10, 0 mm",
+        ),
     ] {
         let error = read(text).unwrap_err().to_string();
         assert!(error.starts_with(message), "{text:?}: {error}");

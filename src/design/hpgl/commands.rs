@@ -4,6 +4,7 @@ use base::plane::Point;
 
 use super::super::DesignError;
 use super::super::design_error::quoted;
+use super::super::text_encoding::{self, DeclaredEncoding, END_OF_FILE};
 use super::byte_name;
 
 /// The byte that ends a label unless DT sets another.
@@ -13,7 +14,7 @@ const ESCAPE: u8 = 0x1b;
 /// A command of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct HpglCommand {
-    /// In capitals: `PD`.
+    /// In capitals: `PD`; blank for a word that is not HP-GL.
     pub(super) name: [u8; 2],
     /// Index of its first byte.
     pub(super) at: usize,
@@ -23,18 +24,18 @@ pub(super) struct HpglCommand {
 }
 
 impl HpglCommand {
-    /// Returns its two letters.
+    /// Returns its two letters, or the word of a cutter.
     pub(super) fn word(&self) -> String {
-        self.name.map(char::from).iter().collect()
+        match self.name {
+            [b' ', _] => String::from_utf8_lossy(&self.raw).trim().to_owned(),
+            letters => letters.map(char::from).iter().collect(),
+        }
     }
 
-    /// Returns its bytes as text.
+    /// Returns its bytes as text: old plotter programs write one byte per character.
     pub(super) fn text(&self) -> String {
-        match std::str::from_utf8(&self.raw) {
-            Ok(text) => text.to_owned(),
-            // Old plotter programs write one byte per character.
-            Err(_) => self.raw.iter().map(|byte| char::from(*byte)).collect(),
-        }
+        let decoded = text_encoding::decode(&self.raw, DeclaredEncoding::default());
+        decoded.map_or_else(|_| String::new(), |decoded| decoded.text.into_owned())
     }
 
     /// Returns the number at an index, or the default of the plotter if it is missing.
@@ -112,10 +113,11 @@ impl<'b> HpglScanner<'b> {
         let Some(first) = self.next_byte() else {
             return Ok(None);
         };
-        let second = self.next_byte().unwrap_or(b' ');
-        if !first.is_ascii_alphabetic() || !second.is_ascii_alphabetic() {
-            return Err(self.unexpected_bytes(at));
-        }
+        let second = self.peek().filter(u8::is_ascii_alphabetic);
+        let Some(second) = second.filter(|_| first.is_ascii_alphabetic()) else {
+            return Ok(Some(self.word_of_a_cutter(at)));
+        };
+        self.at += 1;
         let mut command = HpglCommand {
             name: [first, second].map(|letter| letter.to_ascii_uppercase()),
             at,
@@ -134,6 +136,22 @@ impl<'b> HpglScanner<'b> {
             _ => command.numbers = self.read_numbers()?,
         }
         Ok(Some(command))
+    }
+
+    /// Reads a word that is not HP-GL, such as `@`, `^` or the `!` of `!PG`: up to the next letters or
+    /// the end of the command.
+    fn word_of_a_cutter(&mut self, at: usize) -> HpglCommand {
+        let is_part = |byte: &&u8| {
+            !byte.is_ascii_alphabetic() && !matches!(**byte, b';' | ESCAPE | END_OF_FILE)
+        };
+        self.at += self.rest(self.at).iter().take_while(is_part).count();
+        let raw = self.bytes.get(at..self.at).unwrap_or_default().to_vec();
+        HpglCommand {
+            name: [b' '; 2],
+            at,
+            numbers: Vec::new(),
+            raw,
+        }
     }
 
     fn rest(&self, at: usize) -> &'b [u8] {
@@ -155,6 +173,7 @@ impl<'b> HpglScanner<'b> {
         while let Some(byte) = self.peek() {
             match byte {
                 ESCAPE => self.skip_escape()?,
+                END_OF_FILE => self.at = self.bytes.len(),
                 b';' | b',' | 0 | END_OF_TEXT => self.at += 1,
                 byte if byte.is_ascii_whitespace() => self.at += 1,
                 _ => break,

@@ -160,6 +160,7 @@ impl HpglPlotter<'_> {
             )
         })?;
         // Letters have no dashes.
+        self.strokes.note_capital(self.label.capital_mm());
         let line_type = std::mem::take(&mut self.line_type);
         for stroke in strokes {
             let line = stroke.into_iter().map(|point| self.coords.to_mm(point));

@@ -98,6 +98,11 @@ impl LabelStyle {
         ]
     }
 
+    /// Returns the height of a capital letter.
+    pub(super) fn capital_mm(&self) -> f64 {
+        self.size_mm[1].abs()
+    }
+
     /// Returns the LO position without its offset, from 0: columns of three.
     fn origin_index(&self) -> i32 {
         (self.origin.clamp(1, 19) - 1) % 10

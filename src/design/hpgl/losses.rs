@@ -16,11 +16,19 @@ const SILENT: [&[u8; 2]; 22] = [
     b"OF", b"OH", b"OI", b"OO", b"OP", b"OS", b"OT", b"OW", b"KY",
 ];
 
+/// Instructions of HP-GL that draw, or change what others draw, and are not read: symbols, characters of
+/// a file's own, buffered and downward labels, fonts.
+pub(super) const UNDRAWABLE: [[u8; 2]; 10] = [
+    *b"SM", *b"DV", *b"UC", *b"DL", *b"BL", *b"PB", *b"SB", *b"SD", *b"AD", *b"FR",
+];
+
 /// Requests of a file that are not fulfilled, for the notes.
 #[derive(Default)]
 pub(super) struct HpglLosses {
     /// Commands that draw nothing, and how often they occur.
     unused: BTreeMap<String, usize>,
+    /// The same of words that are not HP-GL, outside the drawing: a cutter's set-up.
+    of_cutter: BTreeMap<String, usize>,
     pub(super) filled: usize,
     pub(super) without_pen: usize,
     pub(super) has_unknown_size: bool,
@@ -36,23 +44,37 @@ impl HpglLosses {
         draws_nothing || SILENT.contains(&&command.name)
     }
 
+    /// Counts a word of a cutter.
+    pub(super) fn count_of_cutter(&mut self, word: String) {
+        let is_listed = self.of_cutter.len() < LISTED_MAX || self.of_cutter.contains_key(&word);
+        let word = if is_listed { word } else { "others".to_owned() };
+        *self.of_cutter.entry(word).or_default() += 1;
+    }
+
     pub(super) fn notes(&self) -> Vec<String> {
-        let counted = self.unused.iter().map(|(name, count)| match count {
-            1 => name.clone(),
-            count => format!("{name} ({count} times)"),
-        });
-        let unused = counted.collect::<Vec<_>>().join(", ");
+        let (unused, of_cutter) = (listed(&self.unused), listed(&self.of_cutter));
         let (filled, without_pen) = (self.filled, self.without_pen);
         let notes = [
             (!unused.is_empty()).then(|| format!("not used because they draw nothing: {unused}")),
+            (!of_cutter.is_empty())
+                .then(|| format!("set-up words of a cutter are skipped: {of_cutter}")),
             (filled > 0).then(|| format!("areas that the file fills are outlined: {filled}")),
             (without_pen > 0).then(|| {
                 format!("lines after SP0, which puts the pen away, are not drawn: {without_pen}")
             }),
-            self.has_unknown_size.then(|| {
-                "SC without IP: the drawing is as large as on a plotter for A4".to_owned()
-            }),
         ];
         notes.into_iter().flatten().collect()
     }
+}
+
+/// Most words that a note lists.
+const LISTED_MAX: usize = 20;
+
+/// Lists words with how often they occur.
+fn listed(counts: &BTreeMap<String, usize>) -> String {
+    let counted = counts.iter().map(|(name, count)| match count {
+        1 => name.clone(),
+        count => format!("{name} ({count} times)"),
+    });
+    counted.collect::<Vec<_>>().join(", ")
 }

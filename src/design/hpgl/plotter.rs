@@ -12,7 +12,7 @@ use super::commands::HpglCommand;
 use super::coordinates::PlotterCoordinates;
 use super::label::LabelStyle;
 use super::line_type::LineType;
-use super::losses::HpglLosses;
+use super::losses::{HpglLosses, UNDRAWABLE};
 use super::polygon::PolygonBuffer;
 use super::shapes::rectangle;
 use super::{EMPTY, byte_name};
@@ -43,6 +43,8 @@ pub(super) struct HpglPlotter<'c> {
     pub(super) label: LabelStyle,
     /// In hundredths of the distance between the scaling points.
     pub(super) tick_percent: Point,
+    /// A word that is not known; what is drawn after it may depend on it.
+    unknown_word: Option<HpglCommand>,
     /// Byte at which a new page begins; what follows would lie on the first page.
     page_end: Option<usize>,
     pub(super) losses: HpglLosses,
@@ -67,6 +69,7 @@ impl<'c> HpglPlotter<'c> {
             polygon: PolygonBuffer::default(),
             label: LabelStyle::default(),
             tick_percent: TICK_PERCENT,
+            unknown_word: None,
             page_end: None,
             losses: HpglLosses::default(),
         }
@@ -127,12 +130,15 @@ impl<'c> HpglPlotter<'c> {
                 };
                 self.at = self.label.move_by_cells(self.at, cells);
             }
+            // Before anything is drawn the page is the first.
+            b"PG" | b"AF" | b"AH" if self.strokes.len() == 0 => {}
             b"PG" | b"AF" | b"AH" => self.page_end = Some(command.at),
             b"SM" if command.raw.trim_ascii().is_empty() => {}
             b"DV" if command.choice(0, 0) == 0 => {}
             _ if self.label.apply(command, self.coords.frame_mm()) => {}
             _ if self.losses.count(command) => {}
-            _ => return Err(unknown(command)),
+            name if UNDRAWABLE.contains(name) => return Err(unknown(command)),
+            _ => self.skip_unless_drawing(command),
         }
         Ok(())
     }
@@ -152,6 +158,14 @@ impl<'c> HpglPlotter<'c> {
         } else {
             self.coords.quarter_turns = quarter_turns;
         }
+    }
+
+    /// Skips an unknown word outside the drawing; between its lines it might draw.
+    fn skip_unless_drawing(&mut self, command: &HpglCommand) {
+        if self.strokes.len() > 0 && self.unknown_word.is_none() {
+            self.unknown_word = Some(command.clone());
+        }
+        self.losses.count_of_cutter(command.word());
     }
 
     pub(super) fn select_pen(
@@ -277,6 +291,9 @@ impl<'c> HpglPlotter<'c> {
                 "write one page per file",
             ));
         }
+        if let Some(word) = &self.unknown_word {
+            return Err(unknown(word));
+        }
         self.losses.has_unknown_size |= self.coords.has_unknown_size();
         let template = DesignStroke {
             pen: self.pen,
@@ -324,10 +341,12 @@ impl<'c> HpglPlotter<'c> {
 
     pub(super) fn finish_file(mut self) -> Result<Design, DesignError> {
         self.lift()?;
-        let notes = self.losses.notes();
-        let mut design = self.strokes.on_page_around_origin(EMPTY)?;
-        design.notes.extend(notes);
-        Ok(design)
+        let (notes, has_unknown_size) = (self.losses.notes(), self.losses.has_unknown_size);
+        Ok(Design {
+            notes,
+            states_lengths: !has_unknown_size,
+            ..self.strokes.on_fitted_page(EMPTY)?
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 use base::plane::Point;
 
-use super::super::flatten;
+use super::super::flatten::{self, CHORD_ERROR_MM};
 
 /// An arc around a centre.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ impl UserArc {
     pub(super) fn points(&self, chord_rad: Option<f64>, mm_per_unit: f64) -> Vec<Point> {
         let [dx, dy] = [self.from[0] - self.centre[0], self.from[1] - self.centre[1]];
         let radius = dx.hypot(dy);
-        let fine_rad = flatten::chord_rad(radius * mm_per_unit);
+        let fine_rad = flatten::chord_rad(radius * mm_per_unit, CHORD_ERROR_MM);
         let chords = self.sweep_rad.abs() / chord_rad.unwrap_or(fine_rad);
         let chords = if chords.is_finite() {
             chords.ceil().clamp(1.0, flatten::PIECES_MAX)

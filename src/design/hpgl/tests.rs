@@ -276,22 +276,40 @@ fn what_draws_nothing_is_counted() {
         [
             "not used because they draw nothing: FS, VS (2 times)",
             "areas that the file fills are outlined: 1",
-            "SC without IP: the drawing is as large as on a plotter for A4",
         ]
     );
 }
 
 #[test]
-fn an_origin_in_the_middle_of_the_sheet_stays_there() {
-    let design = read("PU-800,-400;PD400,-400,400,400;PU;").unwrap();
-    assert_eq!(design.page_mm, [40.0, 20.0]);
-    assert_eq!(design.strokes[0].points_mm[0], [0.0, 0.0]);
+fn words_of_a_cutter_around_the_drawing_are_counted_and_skipped() {
+    let bare = read("IN;PA;SP1;PU400,400;PD1600,400,1600,1200;PU0,0;").unwrap();
+    let body = "IN;PA;SP1;PU400,400;PD1600,400,1600,1200;PU0,0;SP0;";
+    for (before, after, skipped) in [
+        ("MK8,8,0,0;", "!PG;;", "!, MK"),
+        ("", "@", "@"),
+        ("", "\r\n\u{1a}", ""),
+        ("", "\u{1a}\0\0PD9,9", ""),
+        ("^", "^^;^", "^ (2 times), ^^"),
+        ("!ST1;!PG;ZF20;", "!FS8;", "! (3 times), ZF"),
+        ("CB1;", "CB0;FC18;&1;", "&1, CB (2 times), FC"),
+    ] {
+        let text = format!("{before}{body}{after}");
+        let design = read(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let points = |design: &Design| -> Vec<_> {
+            let strokes = design.strokes.iter();
+            strokes.map(|stroke| stroke.points_mm.clone()).collect()
+        };
+        assert_eq!(points(&design), points(&bare), "{text}");
+        let notes = design.notes.concat();
+        assert!(notes.ends_with(skipped), "{text}: {notes}");
+        assert!(design.states_lengths);
+    }
 }
 
 #[test]
 fn refuses_by_name_and_byte() {
     for (text, message) in [
-        ("IN;PU0,0;XX5;", "byte 9: `XX` cannot be drawn"),
+        ("IN;PD9,0;XX5;PD9,9;", "byte 9: `XX` cannot be drawn"),
         ("PE<=ab;", "byte 6: found the end of PE inside a number"),
         ("PE!;", "byte 2: found the byte 33 in PE"),
         (
@@ -299,7 +317,7 @@ fn refuses_by_name_and_byte() {
             "byte 6: found PD with 1 coordinates; accepted: coordinates in pairs",
         ),
         ("PD1..2,3;", "byte 2: found `1..2,3;`"),
-        ("5;", "byte 0: found `5;`"),
+        ("PD9,0;5;PD9,9;", "byte 6: `5` cannot be drawn"),
         (
             "PU0,0;AA5,5;",
             "byte 6: found AA with 2 numbers; accepted: 3 numbers",
@@ -323,7 +341,7 @@ fn refuses_by_name_and_byte() {
             "IN;SP1;PU5,5;",
             "the drawing has no line to draw: PD draws while a pen is selected",
         ),
-        ("PD99999999,0;PU;", "byte 0: a point lies at"),
+        ("PD999999999999999,0;PU;", "byte 0: a point lies at"),
     ] {
         let error = read(text).unwrap_err().to_string();
         assert!(error.starts_with(message), "{text:?}: {error}");

@@ -66,12 +66,13 @@ fn lay_out_from(offset: usize, text: &str) -> Result<TextLine, DesignError> {
     Ok(line)
 }
 
-/// Draws `text` in single-line letters, line by line, on a page that just fits them.
-/// `letter_height_mm` is the height of a capital letter, 0.5 to 500.
+/// Draws `text` in single-line letters, line by line, on a page that just fits them. Lines that are
+/// longer than `width_mm` are broken between words. `letter_height_mm` is the height of a capital
+/// letter, 0.5 to 500.
 ///
 /// # Errors
 /// A character that the letters do not have, by its position; an impossible height; no letter.
-pub fn design(text: &str, letter_height_mm: f64) -> Result<Design, DesignError> {
+pub fn design(text: &str, letter_height_mm: f64, width_mm: f64) -> Result<Design, DesignError> {
     if !(HEIGHT_MIN_MM..=HEIGHT_MAX_MM).contains(&letter_height_mm) {
         return Err(DesignError::LetterHeight {
             height_mm: letter_height_mm,
@@ -81,10 +82,10 @@ pub fn design(text: &str, letter_height_mm: f64) -> Result<Design, DesignError> 
     }
     let caps = DesignCaps::default();
     let mut strokes = StrokeCollector::new(&caps);
-    let mut position = 0;
+    strokes.note_capital(letter_height_mm);
     let mut baseline = 0.0;
-    for (index, line_text) in text.split('\n').enumerate() {
-        let line_text = line_text.strip_suffix('\r').unwrap_or(line_text);
+    let lines = broken_lines(text, width_mm / letter_height_mm)?;
+    for (index, (position, line_text)) in lines.into_iter().enumerate() {
         let line = lay_out_from(position, line_text)?;
         let place = |[x, y]: Point| [x * letter_height_mm, (y - baseline) * letter_height_mm];
         let template = DesignStroke {
@@ -94,10 +95,49 @@ pub fn design(text: &str, letter_height_mm: f64) -> Result<Design, DesignError> 
         for path in line.strokes {
             strokes.push(path.into_iter().map(place).collect(), &template)?;
         }
-        position += line_text.chars().count() + 1;
         baseline += LINE_STEP;
     }
-    strokes.on_fitted_page("the text has no letter")
+    let design = strokes.on_fitted_page("the text has no letter")?;
+    Ok(Design {
+        states_lengths: true,
+        ..design
+    })
+}
+
+/// Returns the lines of a text, each with its position in it, broken between words where they are
+/// longer than `width`, in heights of a capital letter.
+fn broken_lines(text: &str, width: f64) -> Result<Vec<(usize, &str)>, DesignError> {
+    let mut lines = Vec::new();
+    let mut position = 0;
+    for line in text.split('\n') {
+        let trimmed = line.strip_suffix('\r').unwrap_or(line);
+        break_line(position, trimmed, width, &mut lines)?;
+        position += line.chars().count() + 1;
+    }
+    Ok(lines)
+}
+
+fn break_line<'t>(
+    position: usize,
+    line: &'t str,
+    width: f64,
+    lines: &mut Vec<(usize, &'t str)>,
+) -> Result<(), DesignError> {
+    let (mut first, mut advance) = ((position, 0), 0.0);
+    let mut next = first;
+    for word in line.split_inclusive(' ') {
+        let (position, from) = next;
+        let shown = lay_out_from(position, word.trim_end_matches(' '))?.advance;
+        if from > first.1 && advance + shown - SPACE_AFTER > width {
+            let text = line.get(first.1..from).unwrap_or("");
+            lines.push((first.0, text.trim_end_matches(' ')));
+            (first, advance) = (next, 0.0);
+        }
+        advance += lay_out_from(position, word)?.advance;
+        next = (position + word.chars().count(), from + word.len());
+    }
+    lines.push((first.0, line.get(first.1..).unwrap_or("")));
+    Ok(())
 }
 
 /// Returns a letter's width and strokes in grid units.
@@ -237,14 +277,14 @@ mod tests {
 
     #[test]
     fn a_capital_has_the_requested_height() {
-        let design = letters("H", 7.0).unwrap();
+        let design = letters("H", 7.0, f64::INFINITY).unwrap();
         assert!((design.page_mm[1] - 7.0).abs() < 1e-9);
         assert_eq!(design.strokes.len(), 3);
     }
 
     #[test]
     fn lines_stand_one_above_the_other() {
-        let design = letters("H\r\nH", 10.0).unwrap();
+        let design = letters("H\r\nH", 10.0, f64::INFINITY).unwrap();
         assert!((design.page_mm[1] - 27.5).abs() < 1e-9);
         assert_eq!(design.strokes.first().unwrap().source, "line 1");
         assert_eq!(design.strokes.last().unwrap().source, "line 2");
@@ -252,7 +292,7 @@ mod tests {
 
     #[test]
     fn refuses_an_unknown_character_by_its_position() {
-        let error = letters("ab\nc漢", 5.0).unwrap_err();
+        let error = letters("ab\nc漢", 5.0, f64::INFINITY).unwrap_err();
         assert_eq!(
             error.to_string(),
             "character 5 is `漢`, which the single-line letters do not have: \
@@ -264,11 +304,14 @@ mod tests {
     fn refuses_letters_of_no_height_and_texts_without_letters() {
         for height in [0.0, -1.0, f64::NAN, 1e9] {
             assert!(matches!(
-                letters("a", height),
+                letters("a", height, f64::INFINITY),
                 Err(DesignError::LetterHeight { .. })
             ));
         }
-        assert!(matches!(letters("  ", 5.0), Err(DesignError::Empty { .. })));
+        assert!(matches!(
+            letters("  ", 5.0, f64::INFINITY),
+            Err(DesignError::Empty { .. })
+        ));
     }
 
     #[test]
@@ -282,5 +325,23 @@ mod tests {
         };
         assert!(gap("AV") < gap("oo") && gap("oo") < gap("HH"));
         assert_eq!(gap("HH"), 0.0);
+    }
+
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        let text = "one two three four five six seven";
+        let lines = |width_mm: f64| {
+            let design = letters(text, 10.0, width_mm).unwrap();
+            assert!(design.page_mm[0] <= width_mm, "{:?}", design.page_mm);
+            design.strokes.last().unwrap().source.clone()
+        };
+        assert_eq!(lines(f64::INFINITY), "line 1");
+        assert_eq!(lines(150.0), "line 2");
+        assert_eq!(lines(98.0), "line 3");
+        // One word alone is never broken.
+        let word = letters("unbreakable", 10.0, 20.0).unwrap();
+        assert!(word.page_mm[0] > 20.0);
+        let error = letters("one two three 漢", 10.0, 50.0).unwrap_err();
+        assert!(error.to_string().starts_with("character 15 "), "{error}");
     }
 }

@@ -12,9 +12,11 @@ mod cut_edges;
 mod edge_rows;
 mod expansion_limits;
 mod grammar;
+mod html_entities;
 mod layers;
 mod normalize_units;
 mod paint;
+mod repair_form;
 mod text_to_paths;
 mod unsupported;
 
@@ -24,6 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use usvg::roxmltree::{Document, Node, ParsingOptions};
 
 use super::design_error::quoted;
+use super::text_encoding::{self, DeclaredEncoding};
 use super::{Design, DesignCaps, DesignError, ReadOptions};
 
 /// Millimetres in a CSS pixel, the unit of usvg.
@@ -35,11 +38,40 @@ const FONT_SIZE_PX: f32 = 16.0;
 const NOTHING_VISIBLE: &str =
     "shapes need a stroke or a fill that is not white, and must not be hidden";
 
+/// How a person saves an SVG as UTF-8.
+const SETTING: &str = "save it as UTF-8 (CorelDRAW, SVG export: Encoding, Unicode UTF-8; Illustrator, SVG options: Encoding, Unicode UTF-8)";
+
 pub(super) fn read(
-    text: &str,
+    bytes: &[u8],
     caps: &DesignCaps,
     options: ReadOptions,
 ) -> Result<Design, DesignError> {
+    let head = text_encoding::head(bytes);
+    let declared = DeclaredEncoding {
+        label: declared_encoding(&head),
+        setting: SETTING,
+    };
+    let decoded = text_encoding::decode(bytes, declared)?;
+    let repaired = repair_form::repaired(&decoded.text);
+    let text = repaired.as_deref().unwrap_or(&decoded.text);
+    let mut design = read_text(text, caps, options)?;
+    let guessed = decoded
+        .is_guessed
+        .then(|| text_encoding::GUESSED.to_owned());
+    design.notes.extend(guessed);
+    Ok(design)
+}
+
+/// Returns the encoding that an XML declaration states.
+fn declared_encoding(head: &str) -> Option<&str> {
+    let (declaration, _) = head.trim_start().strip_prefix("<?xml")?.split_once("?>")?;
+    let (_, after) = declaration.split_once("encoding")?;
+    let value = after.trim_start().strip_prefix('=')?.trim();
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    Some(value.get(1..)?.split(quote).next()?.trim())
+}
+
+fn read_text(text: &str, caps: &DesignCaps, options: ReadOptions) -> Result<Design, DesignError> {
     let original = parse_checked(text, caps)?;
     // Each step rewrites the file if it changes anything. First inline the styles.
     let inlined = cascade::inline_styles(text, &original, caps)?;
@@ -47,7 +79,7 @@ pub(super) fn read(
     let styled = (inlined.as_deref().map(|text| parse_checked(text, caps))).transpose()?;
     let document = styled.as_ref().unwrap_or(&original);
     let (notes, places) = unsupported::inspect(document, &original)?;
-    let states_size = states_size(document.root_element());
+    let states_lengths = states_lengths(document.root_element());
     // Then express what usvg does not support in terms that it does.
     let normalized = normalize_units::normalize(text, document);
     let text = normalized.as_deref().unwrap_or(text);
@@ -57,15 +89,23 @@ pub(super) fn read(
     let with_paths = text_to_paths::as_paths(text, document)?;
     let drawable = (with_paths.as_deref().map(|text| parse_checked(text, caps))).transpose()?;
     let document = drawable.as_ref().unwrap_or(document);
-    let design = draw(document, caps, options, &places)?;
+    let page_max_mm = if states_lengths {
+        f64::INFINITY
+    } else {
+        PAGE_MAX_MM
+    };
+    let design = draw(document, caps, options, &places, page_max_mm)?;
     let mut notes = notes.into_texts();
     notes.extend(design.notes);
     Ok(Design {
-        states_size,
+        states_lengths,
         notes,
         ..design
     })
 }
+
+/// Longest side of a page without lengths: one of a million pixels counts as this long.
+const PAGE_MAX_MM: f64 = 1000.0;
 
 /// Parses a document, and checks that it is within the limits.
 fn parse_checked<'t>(text: &'t str, caps: &DesignCaps) -> Result<Document<'t>, DesignError> {
@@ -75,7 +115,7 @@ fn parse_checked<'t>(text: &'t str, caps: &DesignCaps) -> Result<Document<'t>, D
 }
 
 /// Returns whether the page has a size on paper. Pixels and bare numbers have none.
-fn states_size(root: Node<'_, '_>) -> bool {
+fn states_lengths(root: Node<'_, '_>) -> bool {
     let on_paper = |name: &str| {
         let (_, unit) = grammar::length(root.attribute(name)?)?;
         Some(matches!(unit, "mm" | "cm" | "in" | "pt" | "pc" | "Q" | "q"))
@@ -110,18 +150,31 @@ fn draw(
     caps: &DesignCaps,
     options: ReadOptions,
     places: &unsupported::FlaggedElements,
+    page_max_mm: f64,
 ) -> Result<Design, DesignError> {
     let (tree, has_image) = resolve(document)?;
     if has_image && !options.skip_images {
         return Err(places.refuse_images());
     }
     let page_px = [tree.size().width(), tree.size().height()];
-    let page_mm = page_px.map(|px| f64::from(px) * MM_PER_PX);
-    let mut painter = paint::SvgPainter::new(document, places, page_mm, caps, options.fill);
+    let long_px = f64::from(page_px[0].max(page_px[1]));
+    let mm_per_px = MM_PER_PX.min(page_max_mm / long_px);
+    let page_mm = page_px.map(|px| f64::from(px) * mm_per_px);
+    let scale = PageScale { page_mm, mm_per_px };
+    let mut painter = paint::SvgPainter::new(document, places, scale, caps, options.fill);
     painter.draw_group(tree.root())?;
+    let notes = painter.losses.notes();
     let mut design = painter.strokes.on_page(page_mm, NOTHING_VISIBLE)?;
+    design.notes.extend(notes);
     design.notes.extend(has_image.then(|| places.images_note()));
     Ok(design)
+}
+
+/// Size of a page, and of a pixel on it.
+#[derive(Clone, Copy)]
+struct PageScale {
+    page_mm: [f64; 2],
+    mm_per_px: f64,
 }
 
 /// Returns usvg's tree, and whether it shows a picture.

@@ -1,5 +1,6 @@
 //! Rewrites what usvg does not support in terms that it does: lengths in quarter millimetres, layers
-//! with a name but no id, layers that are not drawn, and elements that require features.
+//! with a name but no id, layers that are not drawn, elements that require features, and circles that
+//! are dots.
 
 use std::ops::Range;
 
@@ -15,12 +16,14 @@ pub(super) type SvgEdit = (Range<usize>, String);
 /// Returns the rewritten file, or `None` if nothing changes. Line numbers stay the same.
 pub(super) fn normalize(text: &str, document: &Document<'_>) -> Option<String> {
     let is_svg_node = |node: &Node<'_, '_>| is_svg(*node);
+    let dot_radius = dot_radius(document.root_element());
     let mut edits: Vec<SvgEdit> = Vec::new();
     for (index, node) in document.descendants().filter(is_svg_node).enumerate() {
         edits.extend(quarter_mm_edits(node));
         edits.extend(layer_id_edit(text, node, index));
         edits.extend(hide_edit(text, node));
         edits.extend(features_edit(node));
+        edits.extend(dot_edit(node, dot_radius));
     }
     apply_edits(text, edits)
 }
@@ -56,6 +59,30 @@ fn quarter_mm_edits(node: Node<'_, '_>) -> impl Iterator<Item = SvgEdit> {
         (is_length && unit.eq_ignore_ascii_case("q"))
             .then(|| (attribute.range_value(), format!("{}mm", number / 4.0)))
     })
+}
+
+/// Radius of a circle that is a dot, as a share of the page.
+const DOT_SHARE: f64 = 1e-6;
+
+/// Returns the radius that makes a circle a dot, in the page's own units.
+fn dot_radius(root: Node<'_, '_>) -> f64 {
+    let view_box = root.attribute("viewBox").unwrap_or_default();
+    let numbers = view_box.split(|c: char| c == ',' || c.is_ascii_whitespace());
+    let numbers = numbers.filter_map(|number| number.parse::<f64>().ok());
+    let sides = ["width", "height"]
+        .into_iter()
+        .filter_map(|name| root.attribute(name));
+    let sides = sides.filter_map(|side| Some(grammar::length(side)?.0));
+    let long = numbers.skip(2).chain(sides).find(|side| *side > 0.0);
+    long.unwrap_or(100.0) * DOT_SHARE
+}
+
+/// Returns the edit of a circle without a radius, which laser programs write for a dot and usvg drops.
+fn dot_edit(node: Node<'_, '_>, radius: f64) -> Option<SvgEdit> {
+    let attribute = node.attribute_node("r")?;
+    let (number, _) = grammar::length(attribute.value())?;
+    let is_dot = node.tag_name().name() == "circle" && number == 0.0;
+    is_dot.then(|| (attribute.range_value(), format!("{radius:e}")))
 }
 
 /// Returns the edit that gives a named group an id: usvg distinguishes groups only by id.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use base::plane::Point;
+use base::wording::count;
 use usvg::roxmltree::Document;
 use usvg::tiny_skia_path::PathSegment;
 use usvg::{Group, Node, Paint, Path, Transform};
@@ -10,10 +11,11 @@ use usvg::{Group, Node, Paint, Path, Transform};
 use super::super::collect_strokes::StrokeCollector;
 use super::super::design_error::quoted;
 use super::super::fill_area::{AreaFill, FilledArea, InsideRule, WorkBudget, clip};
+use super::super::letters::CAPITAL_EM;
 use super::super::{DesignCaps, DesignError, DesignStroke, dash, flatten};
 use super::layers::{self, SvgLayer};
 use super::unsupported::FlaggedElements;
-use super::{MM_PER_PX, clip_paths, cut_edges, text_to_paths};
+use super::{PageScale, clip_paths, cut_edges, text_to_paths};
 
 /// Areas in this colour without an outline are paper, and lines for all pens but white ones.
 const PAPER: [u8; 3] = [255, 255, 255];
@@ -37,6 +39,49 @@ pub(super) struct SvgPainter<'p> {
     work: WorkBudget,
     /// Rounding step of the positions to which the enclosing transforms can shift the path.
     grid_mm: f64,
+    pub(super) losses: PaintLosses,
+}
+
+/// Numbers of shapes that do not look on the sheet as on the screen, for the notes.
+#[derive(Default)]
+pub(super) struct PaintLosses {
+    hidden: usize,
+    white_areas: usize,
+    outlined_areas: usize,
+    has_letters: bool,
+}
+
+impl PaintLosses {
+    /// Counts a path without a line or a coloured area.
+    fn count_unseen(&mut self, is_white: bool) {
+        let counter = match is_white {
+            true => &mut self.white_areas,
+            false => &mut self.hidden,
+        };
+        *counter += 1;
+    }
+
+    pub(super) fn notes(&self) -> Vec<String> {
+        let of = |number: usize, noun: &str, loss: &str| {
+            (number > 0).then(|| format!("{} {loss}", count(number, noun)))
+        };
+        let letters = "text is drawn in single-line letters, not in its font";
+        let notes = [
+            of(self.hidden, "hidden or transparent shape", "left out"),
+            of(
+                self.white_areas,
+                "white area",
+                "without an outline left out",
+            ),
+            of(
+                self.outlined_areas,
+                "filled area",
+                "drawn as an outline: `--fill hatch` fills",
+            ),
+            self.has_letters.then(|| letters.to_owned()),
+        ];
+        notes.into_iter().flatten().collect()
+    }
 }
 
 struct EnclosingElement {
@@ -54,7 +99,7 @@ impl<'p> SvgPainter<'p> {
     pub(super) fn new(
         document: &Document<'_>,
         places: &'p FlaggedElements,
-        page_mm: [f64; 2],
+        PageScale { page_mm, mm_per_px }: PageScale,
         caps: &'p DesignCaps,
         fill: AreaFill,
     ) -> Self {
@@ -69,6 +114,7 @@ impl<'p> SvgPainter<'p> {
                 transform: Transform::identity(),
                 error_mm: flatten::chord_error_mm(page_mm),
                 height_mm: page_mm[1],
+                mm_per_px,
             },
             labels: labels.collect(),
             layers: layers::by_id(document),
@@ -79,11 +125,13 @@ impl<'p> SvgPainter<'p> {
             clips: Vec::new(),
             work: WorkBudget::default(),
             grid_mm: 0.0,
+            losses: PaintLosses::default(),
         }
     }
 
     pub(super) fn draw_group(&mut self, group: &Group) -> Result<(), DesignError> {
         if group.opacity().get() <= 0.0 {
+            self.losses.hidden += 1;
             return Ok(());
         }
         if group.mask().is_some() {
@@ -143,9 +191,14 @@ impl<'p> SvgPainter<'p> {
 
     fn draw_path(&mut self, path: &Path) -> Result<(), DesignError> {
         self.paths += 1;
-        let Some(look) = PathAppearance::of_path(path) else {
+        let Some(look) = PathAppearance::of_path(path, &mut self.losses) else {
             return Ok(());
         };
+        if text_to_paths::is_letters(path.id()) {
+            let mm_per_em = mean_scale(self.page.transform) * self.page.mm_per_px;
+            self.strokes.note_capital(mm_per_em * CAPITAL_EM);
+            self.losses.has_letters = true;
+        }
         let enclosing = self.enclosing.iter().rev();
         let mut layers = enclosing.filter_map(|element| element.layer.as_ref());
         let pen = layers.clone().find_map(|layer| layer.pen);
@@ -167,6 +220,8 @@ impl<'p> SvgPainter<'p> {
             self.strokes.points_left(),
         )
         .ok_or_else(|| self.strokes.too_many_points(&template.source))?;
+        let is_area_lost = self.fill == AreaFill::Outline && look.fill.is_some() && has_area(path);
+        self.losses.outlined_areas += usize::from(is_area_lost);
         let is_area_used = self.fill != AreaFill::Outline || !self.clips.is_empty();
         let fill = look.fill.filter(|_| is_area_used);
         let area = fill.map(|(_, rule)| FilledArea::new(&outlines, rule));
@@ -235,7 +290,7 @@ impl<'p> SvgPainter<'p> {
             return self.clip(points, template);
         };
         let transform = self.page.transform;
-        let mm = MM_PER_PX * mean_scale(transform);
+        let mm = self.page.mm_per_px * mean_scale(transform);
         let pattern: Vec<f64> = pattern.iter().map(|px| f64::from(*px) * mm).collect();
         let offset_mm = f64::from(stroke.dashoffset()) * mm;
         let length_mm = user_length(transform);
@@ -352,25 +407,32 @@ struct PathAppearance<'p> {
 }
 
 impl<'p> PathAppearance<'p> {
-    /// Returns `None` for an invisible path.
-    fn of_path(path: &'p Path) -> Option<Self> {
+    /// Returns `None` for an invisible path, and counts it.
+    fn of_path(path: &'p Path, losses: &mut PaintLosses) -> Option<Self> {
         if !path.is_visible() {
+            losses.hidden += 1;
             return None;
         }
         let is_text = text_to_paths::is_letters(path.id());
-        let fill = path.fill().filter(|f| f.opacity().get() > 0.0);
-        let fill = fill.filter(|f| !is_paper(f.paint()));
+        let opaque_fill = path.fill().filter(|f| f.opacity().get() > 0.0);
+        // White letters are lines for a white pen; a white area is paper.
+        let fill = opaque_fill.filter(|f| is_text || !is_paper(f.paint()));
+        let is_white_text = is_text && fill.is_some_and(|f| is_paper(f.paint()));
         let fill = fill.map(|f| (colour(f.paint()), f.rule()));
         let line = path.stroke().filter(|s| s.opacity().get() > 0.0);
         // Paper around an area leaves the area.
         let line = line.filter(|s| !is_paper(s.paint()) || fill.is_none() || !has_area(path));
-        let outline = match line {
-            Some(stroke) => colour(stroke.paint()),
-            None => fill?.0,
+        let outline = match (line, fill) {
+            (Some(stroke), _) => colour(stroke.paint()),
+            (None, Some((colour, _))) => colour,
+            (None, None) => {
+                losses.count_unseen(opaque_fill.is_some());
+                return None;
+            }
         };
         Some(Self {
             line,
-            is_paper: line.is_some_and(|stroke| is_paper(stroke.paint())),
+            is_paper: line.map_or(is_white_text, |stroke| is_paper(stroke.paint())),
             colour: outline,
             closes_areas: line.is_none() && !is_text,
             fill: fill.filter(|_| !is_text),
@@ -422,6 +484,7 @@ pub(super) struct PageTransform {
     pub(super) transform: Transform,
     error_mm: f64,
     height_mm: f64,
+    mm_per_px: f64,
 }
 
 impl PageTransform {
@@ -450,13 +513,13 @@ impl PageTransform {
         let y = bounds.top().abs().max(bounds.bottom().abs());
         let across = f64::from(t.sx.abs() * x).max(f64::from(t.kx.abs() * y));
         let down = f64::from(t.ky.abs() * x).max(f64::from(t.sy.abs() * y));
-        let grid_mm = across.max(down) * f64::from(f32::EPSILON) * MM_PER_PX;
+        let grid_mm = across.max(down) * f64::from(f32::EPSILON) * self.mm_per_px;
         grid_mm.max(self.shift_grid_mm())
     }
 
     fn shift_grid_mm(&self) -> f64 {
         let shift = self.transform.tx.abs().max(self.transform.ty.abs());
-        f64::from(shift) * f64::from(f32::EPSILON) * MM_PER_PX
+        f64::from(shift) * f64::from(f32::EPSILON) * self.mm_per_px
     }
 
     fn to_page(&self, point: usvg::tiny_skia_path::Point) -> Point {
@@ -466,7 +529,10 @@ impl PageTransform {
         let (x, y) = (f64::from(point.x), f64::from(point.y));
         let x_px = sx * x + kx * y + tx;
         let y_px = ky * x + sy * y + ty;
-        [x_px * MM_PER_PX, self.height_mm - y_px * MM_PER_PX]
+        [
+            x_px * self.mm_per_px,
+            self.height_mm - y_px * self.mm_per_px,
+        ]
     }
 }
 

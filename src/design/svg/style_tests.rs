@@ -232,7 +232,7 @@ fn styles_that_change_no_line_are_noted() {
             "path on line 3: its filter is not drawn: only lines are",
         ),
     ] {
-        assert_eq!(read(body).unwrap().notes, [note], "{body}");
+        assert_eq!(read(body).unwrap().notes[0], note, "{body}");
     }
 }
 
@@ -248,7 +248,7 @@ fn a_page_keeps_the_size_of_its_attributes() {
         ),
     ] {
         let design = read(&format!(
-            r#"<style>{style}</style><rect style="rx:auto;stroke:red" width="5" height="5"/>"#
+            r#"<style>{style}</style><rect style="rx:auto;stroke:red;fill:none" width="5" height="5"/>"#
         ))
         .unwrap();
         assert!((design.page_mm[0] - 100.0).abs() < 1e-4, "{style}");
@@ -260,7 +260,7 @@ fn a_page_keeps_the_size_of_its_attributes() {
     }
     let text = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 2" style="width:40mm"><path stroke="red" d="M0 0h1"/></svg>"#;
     let design = load("a.svg", text.as_bytes(), &DesignCaps::default()).unwrap();
-    assert!((design.page_mm[0] - 40.0).abs() < 1e-4 && design.states_size);
+    assert!((design.page_mm[0] - 40.0).abs() < 1e-4 && design.states_lengths);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Finds parts of a drawing that usvg would drop silently. Refuses missing parts with their place,
 //! and notes differences in appearance.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::str::FromStr;
 
 use svgtypes::ViewBox;
@@ -83,9 +83,17 @@ const KNOWN: &[&str] = &[
 pub(super) struct UnsupportedNotes {
     notes: Vec<String>,
     more: usize,
+    /// Kinds of loss, how often each occurs, and the element that is the first.
+    counts: BTreeMap<&'static str, (usize, String)>,
 }
 
 impl UnsupportedNotes {
+    /// Counts an element for one note on all of its kind.
+    fn count(&mut self, node: Node<'_, '_>, kind: &'static str) {
+        let (count, _) = (self.counts.entry(kind)).or_insert_with(|| (0, name_of(node)));
+        *count += 1;
+    }
+
     /// Adds a note that begins with an element's name.
     pub(super) fn add(&mut self, node: Node<'_, '_>, text: impl FnOnce() -> String) {
         self.add_text(|| name_of(node) + &text());
@@ -104,6 +112,14 @@ impl UnsupportedNotes {
         if self.more > 0 {
             all.push(format!("and {} more notes", self.more));
         }
+        all.extend(
+            self.counts
+                .into_iter()
+                .map(|(kind, (count, first))| match count {
+                    1 => format!("{kind}: {first}"),
+                    _ => format!("{kind}: {first} and {} more", count - 1),
+                }),
+        );
         all
     }
 }
@@ -134,7 +150,13 @@ pub(super) fn inspect(
         {
             notes.add_text(|| note);
         }
-        if inherited.is_hidden || !is_svg(node) {
+        if !is_svg(node) {
+            continue;
+        }
+        if inherited.is_hidden {
+            if is_drawn_kind(node) && !inherited.is_omitted {
+                notes.count(node, "hidden and left out");
+            }
             continue;
         }
         refuse_broken(node)?;
@@ -153,13 +175,20 @@ pub(super) fn inspect(
 struct InheritedProperties {
     /// True if it or one of its ancestors is hidden.
     is_hidden: bool,
+    /// True if that is because of a layer's name, or of a definition's place, and has no note of its own.
+    is_omitted: bool,
     is_dashed: bool,
 }
 
 impl InheritedProperties {
     fn with(self, node: Node<'_, '_>) -> Self {
         let css = |name: &str| property(node, name).map(str::trim);
+        let is_definition = matches!(
+            node.tag_name().name(),
+            "defs" | "symbol" | "clipPath" | "mask" | "marker" | "pattern"
+        );
         Self {
+            is_omitted: self.is_omitted || is_definition || layers::is_omitted(node),
             is_hidden: self.is_hidden || css("display") == Some("none") || layers::is_omitted(node),
             is_dashed: css("stroke-dasharray").map_or(self.is_dashed, |dashes| dashes != "none"),
         }
@@ -251,6 +280,16 @@ fn tail(text: &str) -> &str {
     text.get(start..).unwrap_or(text)
 }
 
+/// Returns whether an element draws something by itself.
+fn is_drawn_kind(node: Node<'_, '_>) -> bool {
+    let tag = node.tag_name().name();
+    is_shape(tag)
+        || matches!(
+            tag,
+            "path" | "polyline" | "polygon" | "text" | "image" | "use"
+        )
+}
+
 fn is_shape(tag: &str) -> bool {
     matches!(tag, "rect" | "circle" | "ellipse" | "line")
 }
@@ -335,6 +374,9 @@ fn note_appearance(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut Unsuppor
     if is_shape(tag) {
         note_negative(node, notes);
     }
+    if has_no_size(node) {
+        notes.count(node, "not drawn because it has no size");
+    }
     if matches!(tag, "text" | "tspan") && node.has_attribute("textLength") {
         notes.add(node, || {
             ": its textLength is not used: the letters have widths of their own".to_owned()
@@ -367,6 +409,23 @@ const PAINTS: [&str; 6] = [
     "marker-mid",
     "marker-end",
 ];
+
+/// Returns whether a shape has a side or a radius of 0; a circle without a radius is a dot.
+fn has_no_size(node: Node<'_, '_>) -> bool {
+    let is_zero = |name: &str| {
+        let length = node.attribute(name).and_then(grammar::length);
+        length.is_some_and(|(number, _)| number == 0.0)
+    };
+    let is_missing = |name: &str| !node.has_attribute(name);
+    match node.tag_name().name() {
+        "rect" => ["width", "height"]
+            .iter()
+            .any(|side| is_zero(side) || is_missing(side)),
+        "ellipse" => is_zero("rx") || is_zero("ry"),
+        "circle" => is_missing("r"),
+        _ => false,
+    }
+}
 
 fn note_negative(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
     let mut sizes = ["width", "height", "r", "rx", "ry"]

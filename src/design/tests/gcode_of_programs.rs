@@ -25,12 +25,7 @@ fn read(name: &str) -> Result<Design, DesignError> {
 
 fn check(name: &str, second: Second) {
     let design = read(name).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let page = if name == "centre_origin.nc" {
-        [40.0, 20.0]
-    } else {
-        [30.0, 20.0]
-    };
-    for (side, expected) in design.page_mm.iter().zip(page) {
+    for (side, expected) in design.page_mm.iter().zip([30.0, 20.0]) {
         assert!(
             (side - expected).abs() < 1e-3,
             "{name}: a page of {:?}",
@@ -161,15 +156,6 @@ fn a_pause_of_the_machine_is_a_pause_before_the_next_stroke() {
     // A stop for the tool before anything is drawn causes no pause.
     let design = read("carbide_create.nc").unwrap();
     assert!(!design.strokes.iter().any(|stroke| stroke.pause_before));
-}
-
-#[test]
-fn an_origin_in_the_middle_of_a_drawing_is_the_middle_of_its_page() {
-    let design = read("centre_origin.nc").unwrap();
-    assert_eq!(
-        design.notes,
-        ["the file's origin, which lies inside the drawing, is the middle of its page"]
-    );
 }
 
 #[test]
