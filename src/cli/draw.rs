@@ -14,8 +14,8 @@ use super::operator_door::OperatorDoor;
 use super::placement_args::PlacementArgs;
 use super::questions::{self, SHORT_YES};
 use super::{
-    AtArgs, ExitStatus, NodeOptions, files, own_node, progress_bar, terminal_output, watch,
-    which_node,
+    AtArgs, ExitStatus, NodeOptions, files, own_node, progress_bar, retyped_command,
+    terminal_output, watch, which_node,
 };
 use node::open;
 use node::operator_verb::{OperatorVerb, VerbReply};
@@ -119,14 +119,6 @@ fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
     })
 }
 
-/// Returns the command as it was typed, with `--yes` among its options.
-fn with_yes(arguments: impl Iterator<Item = String>) -> String {
-    let mut words: Vec<String> = arguments.map(|word| quoted_for_shell(&word)).collect();
-    let options_end = words.iter().position(|word| word == "--");
-    words.insert(options_end.unwrap_or(words.len()), "--yes".to_owned());
-    format!("steadyhand {}", words.join(" "))
-}
-
 /// Returns commands in backticks, with these options, each followed by another one.
 fn each_then(commands: impl Iterator<Item = String>, options: &str) -> String {
     let typed = commands.map(|command| format!("`steadyhand {options}{command}`, then "));
@@ -190,8 +182,7 @@ impl DrawCommand<'_> {
             self.print_lines(&describe(&offer, picture.as_deref()));
         }
         if !offer.refusals.is_empty() {
-            let refusals = refusals(&offer, self.args.placement.excluded_by_size());
-            return self.end_early(&drawing, ExitStatus::Refused, &refusals);
+            return self.end_early(&drawing, ExitStatus::Refused, &refusals(&offer));
         }
         if self.args.dry_run {
             let message = "planned, not drawn; nothing moved".to_owned();
@@ -248,7 +239,7 @@ impl DrawCommand<'_> {
             "arm {} at {} is no simulator of this node: a person is asked at a terminal before it draws; where one has looked at the picture and stands by: {}",
             offer.arm,
             offer.port,
-            with_yes(std::env::args().skip(1))
+            retyped_command::retyped(std::env::args().skip(1), &[], &["--yes"])
         );
         questions::confirm(&question(offer), &SHORT_YES, &refusal)
     }
@@ -341,27 +332,5 @@ impl DrawCommand<'_> {
             (Some(_), true) => format!("what is left: `steadyhand {given}{last}`"),
             (Some(_), false) => "what is left cannot be resumed: this simulated arm ends with the command; --state DIR keeps its jobs".to_owned(),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_that_does_not_ask_works_as_it_is_printed() {
-        for (typed, printed) in [
-            (
-                "draw a.svg --size 9mm",
-                "steadyhand draw a.svg --size 9mm --yes",
-            ),
-            (
-                "draw --port p -- -x.svg",
-                "steadyhand draw --port p --yes -- -x.svg",
-            ),
-        ] {
-            let words = typed.split(' ').map(str::to_owned);
-            assert_eq!(with_yes(words), printed);
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! Describes a drawing for the person who is asked whether to draw it.
 
+use super::retyped_command;
 use base::wording::{count, line_length, seconds};
 use scene::SizeSource;
 use tools::DrawingOffer;
@@ -74,20 +75,19 @@ pub(super) fn size_text(size_mm: f64, from: SizeSource) -> String {
     format!("{size_mm:.1} mm on its longer side, {source}")
 }
 
-/// Returns the refusals of a drawing, each rule once, and the size that would not be refused; `instead` follows it.
-pub(super) fn refusals(offer: &DrawingOffer, instead: &str) -> Vec<String> {
+/// Returns the refusals of a drawing, each rule once, and the command that would not be refused.
+pub(super) fn refusals(offer: &DrawingOffer) -> Vec<String> {
     let mut lines: Vec<String> = offer
         .refusals
         .iter()
         .map(|group| format!("refused: {}", group.words()))
         .collect();
-    // A refusal of the rule `outside` names the fitting size itself.
-    let names_size = |group: &tools::RefusalGroup| group.rule == "outside";
-    let fits_mm = offer
-        .fits_mm
-        .filter(|_| !offer.refusals.iter().any(names_size));
-    let hint = |mm| format!("not refused at this place and turn: --size {mm}mm{instead}");
-    lines.extend(fits_mm.map(hint));
+    let is_outside = offer.refusals.iter().any(|group| group.rule == "outside");
+    lines.extend(retyped_command::fitting(
+        offer.moves_to_mm,
+        offer.fits_mm,
+        is_outside,
+    ));
     lines
 }
 

@@ -42,6 +42,7 @@ mod questions;
 mod reach;
 mod recorded_playback;
 mod replay;
+mod retyped_command;
 mod scenes;
 mod serve_args;
 mod sim;

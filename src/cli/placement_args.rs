@@ -15,25 +15,28 @@ use scene::{
 /// Source, place, size and look of a drawing that replaces a scene's own design.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(super) struct PlacementArgs {
-    /// Draw this text in single-line letters instead of a file
+    /// Draw this text in single-line letters instead of a file; \n begins a new line
     #[arg(long, value_name = "WORDS", value_parser = words, allow_hyphen_values = true)]
     pub(super) text: Option<String>,
     /// Height of a capital letter of --text [default: 10mm]
-    #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true, requires = "text", conflicts_with_all = ["size", "fit"])]
+    #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true, requires = "text", conflicts_with_all = ["size", "fit", "fit_page"])]
     letter_height: Option<Finite>,
-    /// The longer side of the drawing's page on the sheet, such as 60mm, 6cm or 2.5in
-    #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true, conflicts_with = "fit")]
+    /// The longer side of the drawing on the sheet, such as 60mm, 6cm or 2.5in [default: as the file says; as --fit without lengths]
+    #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true, conflicts_with_all = ["fit", "fit_page"])]
     size: Option<Finite>,
     /// As large as fits on the sheet at this place and rotation, with a margin for the width of the lines
     #[arg(long)]
     fit: bool,
-    /// The page's lower left corner on the sheet before it is turned, such as 20mm,30mm
+    /// The same with the file's whole page in place of the box around its lines
+    #[arg(long, conflicts_with = "fit")]
+    fit_page: bool,
+    /// The drawing's lower left corner on the sheet before it is turned, such as 20mm,30mm
     #[arg(long, value_name = "X,Y", value_parser = point_mm, allow_hyphen_values = true)]
     at: Option<[Finite; 2]>,
-    /// Centre the page on the sheet, which is the default
+    /// Centre the drawing on the sheet, which is the default
     #[arg(long, conflicts_with = "at")]
     center: bool,
-    /// Turn the page about its centre, counter-clockwise, such as 90deg, 90° or 90
+    /// Turn the drawing about its centre, counter-clockwise, such as 90deg, 90° or 90
     #[arg(long, value_name = "DEGREES", value_parser = rotation_deg, allow_hyphen_values = true)]
     rotate: Option<Finite>,
     /// Draw all of it with the scene's first pen
@@ -92,14 +95,6 @@ impl PlacementArgs {
         *self != Self::default()
     }
 
-    /// Returns what `--size` would take the place of, as text after it.
-    pub(super) const fn excluded_by_size(&self) -> &'static str {
-        match self.letter_height {
-            Some(_) => " in place of --letter-height",
-            None => "",
-        }
-    }
-
     /// Returns the drawing, from files or from a text.
     ///
     /// # Errors
@@ -125,6 +120,7 @@ impl PlacementArgs {
                 at_mm: self.at,
                 rotate_deg: self.rotate,
                 fits: self.fit,
+                fits_page: self.fit_page,
             },
             fill: self.fill,
             one_pen: self.one_pen,
@@ -167,11 +163,11 @@ pub(super) fn refuse_option(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Takes a text, which may begin with a `-`.
+/// Takes a text, which may begin with a `-`. A shell passes `\n` on as two characters.
 fn words(text: &str) -> anyhow::Result<String> {
     let hint = "write a blank before a text that begins with --";
     refuse_option(text).map_err(|error| anyhow!("{error}; {hint}"))?;
-    Ok(text.to_owned())
+    Ok(text.replace("\\n", "\n"))
 }
 
 /// Refuses a comma, which stands for a decimal point in some countries and groups thousands in others.

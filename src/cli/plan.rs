@@ -11,7 +11,7 @@ use super::design_files::{NamedDesign, designs, file_name, stem};
 use super::drawing_words::size_text;
 use super::placement_args::PlacementArgs;
 use super::scenes::{self, CANVAS};
-use super::{ExitStatus, NodeOptions, files, terminal_output};
+use super::{ExitStatus, NodeOptions, files, retyped_command, terminal_output};
 use base::wording::{count, millimetres, seconds};
 use node::open;
 use plan::{PlanError, PlanReport, SilentObserver};
@@ -269,7 +269,7 @@ impl DesignReport {
             "limit": 0.0,
             "unit": "mm",
             "strokes": outside.count,
-            "fits_mm": outside.fits_mm.map(|mm| (mm * 10.0 + 1e-3).floor() / 10.0),
+            "fits_mm": outside.fits_mm.map(tools::down_to_a_tenth),
             "why": outside.why,
         });
         self.set("refusals", json!([refusal]));
@@ -279,7 +279,14 @@ impl DesignReport {
         if let Some(out) = &args.out {
             self.save_picture(out, picture, tools::outside_picture(outside))?;
         }
-        bail!("{}", outside.why)
+        let next = (!outside.is_own).then(|| {
+            let fits_mm = outside.fits_mm.map(tools::down_to_a_tenth);
+            retyped_command::fitting(outside.moves_to_mm, fits_mm, true)
+        });
+        match next.flatten() {
+            Some(next) => bail!("{}. {next}", outside.why),
+            None => bail!("{}", outside.why),
+        }
     }
 
     fn save_picture(&mut self, out: &Path, name: &str, png: Option<Vec<u8>>) -> anyhow::Result<()> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use nalgebra::{Point3, Unit, Vector3};
 
 use super::canvas::Canvas;
+use super::colour_changes::ColourChanges;
 use super::design_overflow::{DesignOverflow, OverflowCollector, OverflowPlacement};
 use super::drawing_pause::{DrawingPause, DrawnPauses};
 use super::fiducials::{self, SheetFiducials};
@@ -14,7 +15,7 @@ use super::file::{
 use super::line_tidying::LineTidying;
 use super::pen_filter::PenFilter;
 use super::pen_holder::PenHolder;
-use super::placement::{PageOnSheet, fitting_size_mm};
+use super::placement::{PageOnSheet, edge_margin_mm, fitting_size_mm};
 use super::replacement::DesignReplacement;
 use super::rest_clearance::check_keep_outs;
 use super::scene_fault::SceneFault;
@@ -24,6 +25,7 @@ use super::{
 };
 use arm::ArmModel;
 use base::units::{Finite, JointVector, OutOfRange};
+use base::wording::millimetres;
 use design::Design;
 
 /// Highest speed of any tip, in mm/s: ISO 10218's reduced speed.
@@ -488,6 +490,8 @@ fn place(
     let mut overflow = OverflowCollector::default();
     let mut unassigned = UnassignedStrokes::default();
     let (mut pause, mut pauses) = (None, DrawnPauses::default());
+    let (mut colours, mut widest_mm) = (ColourChanges::default(), 0.0_f64);
+    let is_one_pen = replacement.is_some_and(|drawing| drawing.one_pen);
     for stroke in &design.strokes {
         pause = DrawingPause::of(stroke, pause);
         let Some(pen) = filter.pen_of(stroke, pens) else {
@@ -500,6 +504,12 @@ fn place(
         point_count += stroke.points_mm.len();
         kept_points += points_mm.len();
         let scene_pen = pen.as_ref().ok().and_then(|pen| pens.get(*pen));
+        if let Some(pen) = scene_pen {
+            widest_mm = widest_mm.max(pen.width_mm);
+            if !is_one_pen {
+                colours.add(stroke, pen);
+            }
+        }
         let is_outside = overflow.add(&points_mm, &stroke.source, scene_pen, sheet_mm);
         match pen {
             Ok(pen) if !is_outside => strokes.push(SheetStroke {
@@ -515,9 +525,12 @@ fn place(
     problems.extend(filter.only_paper(design.strokes.len()));
     let is_placed_by_options = replacement.is_some() && parts.canvas.is_none();
     problems.extend(unassigned.into_messages(is_placed_by_options));
+    let capital_mm = design.capital_mm.map(|mm| page.scaled_mm(mm));
     let page = page.page(&file.design, design.page_mm, sheet_mm, parts.size_from);
     let notes = pauses.notes().chain(filter.notes());
     let notes = notes.chain(tidying.note(point_count, kept_points));
+    let notes = notes.chain(colours.note());
+    let notes = notes.chain(capital_mm.and_then(|mm| small_letters_note(mm, widest_mm)));
     let notes: Vec<String> = notes.collect();
     let outside = overflow.finish(sheet_mm, design.strokes.len(), || OverflowPlacement {
         title: super::scene_title(
@@ -526,8 +539,16 @@ fn place(
             parts.drawing().as_deref(),
         ),
         page,
-        fits_mm: fitting_size_mm(&file.design, design, sheet_mm, 0.0),
+        fits_mm: fitting_size_mm(
+            &file.design,
+            design,
+            sheet_mm,
+            edge_margin_mm(&file.pens),
+            false,
+        ),
+        margin_mm: edge_margin_mm(&file.pens),
         at_mm: file.design.at_mm.map(|at| at.map(Finite::get)),
+        is_own: replacement.is_none(),
         is_letter_height: file.design.size_mm.is_none() && file.design.letter_height_mm.is_some(),
         notes: design.notes.iter().chain(&notes).cloned().collect(),
     });
@@ -537,6 +558,22 @@ fn place(
         notes,
         page,
         outside,
+    })
+}
+
+/// Least height of capitals that can be read, in widths of the line.
+const CAPITAL_WIDTHS: f64 = 3.0;
+
+/// Returns a note on letters that run together.
+fn small_letters_note(capital_mm: f64, width_mm: f64) -> Option<String> {
+    let least_mm = CAPITAL_WIDTHS * width_mm;
+    (capital_mm < least_mm).then(|| {
+        format!(
+            "its capitals are {} high; a line of {} shows letters from {} on",
+            millimetres(capital_mm, 1),
+            millimetres(width_mm, 1),
+            millimetres(least_mm, 1)
+        )
     })
 }
 
@@ -604,14 +641,8 @@ pub(super) fn choose_pen(
         });
     }
     let Some(colour) = colour else { return Ok(0) };
-    let distance_squared = |pen: &ScenePen| -> i32 {
-        let parts = pen.colour.iter().zip(colour);
-        parts
-            .map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2))
-            .sum()
-    };
     let pens = pens.iter().enumerate();
-    let nearest = pens.min_by_key(|(_, pen)| distance_squared(pen));
+    let nearest = pens.min_by_key(|(_, pen)| pen.distance_squared(colour));
     Ok(nearest.map_or(0, |(index, _)| index))
 }
 

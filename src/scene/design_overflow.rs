@@ -28,8 +28,13 @@ pub struct DesignOverflow {
     pub by_mm: f64,
     /// Place of that point.
     pub at_mm: [f64; 2],
-    /// Longest side of the page that fits at the requested place and rotation, if any does.
+    /// Longest side that fits at the requested place and rotation with a margin, if any does.
     pub fits_mm: Option<f64>,
+    /// The nearest place of its lower left corner at which its size fits, if one was asked for and is
+    /// why it does not.
+    pub moves_to_mm: Option<[f64; 2]>,
+    /// True for the scene's own design, which its file places.
+    pub is_own: bool,
     /// Notes on what of the design is not drawn.
     pub notes: Vec<String>,
     /// The problem as a sentence.
@@ -54,6 +59,7 @@ pub struct OverflowStroke {
 pub(super) struct OverflowCollector {
     lines: Vec<OverflowStroke>,
     points: usize,
+    bounds: Option<[[f64; 2]; 2]>,
     count: usize,
     worst: Option<(f64, [f64; 2], String)>,
 }
@@ -72,6 +78,7 @@ impl OverflowCollector {
         let farthest = excesses.max_by(|(a, _), (b, _)| a.total_cmp(b));
         let worst = farthest.filter(|(by_mm, _)| *by_mm > 0.0);
         self.points += points_mm.len();
+        self.bounds = including(self.bounds, points_mm);
         if self.points <= POINTS_MAX {
             self.lines.push(OverflowStroke {
                 points_mm: points_mm.to_vec(),
@@ -99,19 +106,26 @@ impl OverflowCollector {
         placement: impl FnOnce() -> OverflowPlacement,
     ) -> Option<DesignOverflow> {
         let (by_mm, at_mm, source) = self.worst?;
+        let [low, high] = self.bounds?;
         let placement = placement();
-        let ([x, y], [width, height]) = (at_mm.map(tenths), sheet_mm.map(short));
-        let strokes = match (self.count, total) {
-            (1, 1) => "the only stroke reaches".to_owned(),
-            (1, total) => format!("1 of {total} strokes reaches"),
-            (count, total) => format!("{count} of {total} strokes reach"),
+        let sides_mm = [high[0] - low[0], high[1] - low[1]];
+        let is_larger = sides_mm[0] > sheet_mm[0] || sides_mm[1] > sheet_mm[1];
+        let moves_to_mm = (placement.at_mm)
+            .filter(|_| !is_larger)
+            .map(|at_mm| placement.moved_mm(at_mm, [low, high], sheet_mm));
+        let [width, height] = sheet_mm.map(short);
+        let reason = match is_larger {
+            true => {
+                let [x, y] = sides_mm.map(length_text);
+                format!("design: {x} × {y} mm are larger than the sheet of {width} × {height} mm")
+            }
+            false => format!(
+                "design: it reaches {} mm beyond the {} edge of the sheet of {width} × {height} mm ({source})",
+                length_text(by_mm),
+                farthest_edge(at_mm, sheet_mm)
+            ),
         };
-        let edge = farthest_edge(at_mm, sheet_mm);
-        let why = format!(
-            "design: {strokes} beyond the sheet of {width} by {height} mm, the worst by {} mm over its {edge} edge ({source}, at ({x}, {y}) mm); {}",
-            length_text(by_mm),
-            placement.remedy()
-        );
+        let why = reason + &placement.remedy(moves_to_mm);
         Some(DesignOverflow {
             title: placement.title,
             sheet_mm,
@@ -122,10 +136,18 @@ impl OverflowCollector {
             by_mm,
             at_mm,
             fits_mm: placement.fits_mm,
+            moves_to_mm,
+            is_own: placement.is_own,
             notes: placement.notes,
             why,
         })
     }
+}
+
+/// Returns the box around a box and points.
+fn including(bounds: Option<[[f64; 2]; 2]>, points: &[[f64; 2]]) -> Option<[[f64; 2]; 2]> {
+    let all = bounds.iter().flatten().chain(points);
+    base::plane::bounds(all).map(|(low, high)| [low, high])
 }
 
 /// Place of a design that does not fit, and the size that would.
@@ -136,8 +158,12 @@ pub(super) struct OverflowPlacement {
     pub(super) page: ScenePage,
     /// Longest side that fits there.
     pub(super) fits_mm: Option<f64>,
+    /// Distance from the sheet's edges that is kept.
+    pub(super) margin_mm: f64,
     /// Corner of the page; `None` if it is centred on the sheet.
     pub(super) at_mm: Option<[f64; 2]>,
+    /// True for the scene's own design.
+    pub(super) is_own: bool,
     /// True if the height of the letters says how large it is.
     pub(super) is_letter_height: bool,
     /// Notes on what of the design is not drawn.
@@ -145,27 +171,42 @@ pub(super) struct OverflowPlacement {
 }
 
 impl OverflowPlacement {
-    fn remedy(&self) -> String {
-        let at = self.at_mm.map(|at_mm| at_mm.map(short));
-        let at = at.map(|[x, y]| format!(" at ({x}, {y}) mm"));
-        let turn_deg = self.page.turn_deg;
-        let rotation = (turn_deg != 0.0).then(|| format!(" turned by {}°", short(turn_deg)));
-        let place = [at, rotation].into_iter().flatten().collect::<String>();
-        let long_mm = length_text(self.page.long_mm);
-        let size = match self.is_letter_height {
-            true => "design.letter_height_mm (or --letter-height)",
-            false => "design.size_mm (or --size)",
+    /// Returns the corner from which everything lies on the sheet, and off its edges as far as there is room.
+    fn moved_mm(
+        &self,
+        [x, y]: [f64; 2],
+        [low, high]: [[f64; 2]; 2],
+        [width, height]: [f64; 2],
+    ) -> [f64; 2] {
+        let shift = |low: f64, high: f64, side: f64| {
+            let margin_mm = self.margin_mm.min((side - (high - low)) / 2.0);
+            (margin_mm - low).max(0.0) + (side - margin_mm - high).min(0.0)
         };
-        match self.fits_mm {
+        let moved = [
+            x + shift(low[0], high[0], width),
+            y + shift(low[1], high[1], height),
+        ];
+        moved.map(|mm| (mm * 100.0).round() / 100.0)
+    }
+
+    /// Returns what a person changes, moving before making smaller.
+    fn remedy(&self, moves_to_mm: Option<[f64; 2]>) -> String {
+        let (place_key, size_key) = match (self.is_own, self.is_letter_height) {
+            (false, _) => ("", ""),
+            (true, true) => (
+                ": change design.at_mm",
+                ": make design.letter_height_mm smaller",
+            ),
+            (true, false) => (": change design.at_mm", ": make design.size_mm smaller"),
+        };
+        match (moves_to_mm, self.fits_mm) {
+            (Some([x, y]), _) => format!("; it fits at ({}, {}) mm{place_key}", short(x), short(y)),
             // Round down to a tenth, so that the stated size does fit.
-            Some(fits_mm) if fits_mm < self.page.long_mm => format!(
-                "its longer side is {long_mm} mm, and at most {} mm fit{place}: make {size} smaller",
-                (fits_mm * 10.0 + ROUNDING).floor() / 10.0
-            ),
-            Some(fits_mm) => format!(
-                "its longer side is {long_mm} mm, and only {fits_mm:.1} mm would fit{place}: move design.at_mm (or --at)"
-            ),
-            None => format!("no size of it fits{place}: move design.at_mm (or --at)"),
+            (None, Some(fits_mm)) if fits_mm < self.page.long_mm => {
+                let fits_mm = (fits_mm * 10.0 + ROUNDING).floor() / 10.0;
+                format!("; {fits_mm} mm on its longer side fit there{size_key}")
+            }
+            (None, _) => format!("; no size of it fits there{place_key}"),
         }
     }
 }

@@ -13,6 +13,7 @@ use super::embedded::{self, EmbeddedFile};
 use super::file::{DesignFile, OverlayFile, PenFile, SceneFile};
 use super::placement::{DesignPlacement, edge_margin_mm, fitting_size_mm};
 use super::replacement::{DesignReplacement, DesignSource};
+use super::text_layout;
 use super::{Revision, Scene, SizeSource};
 use arm::{ArmError, ArmFault, ArmFile, ArmModel};
 use base::lock::MutexExt;
@@ -389,7 +390,8 @@ impl SceneLibrary {
             Some(_) => &mut caller_hash,
             None => &mut hash,
         };
-        let mut design = self.design(file, &mut scene, design_hash)?;
+        let sized = self.design(file, &mut scene, design_hash)?;
+        let (mut design, size_from) = (sized.design, sized.from);
         if design.is_a_dot() && scene.design.size_mm.take().is_some() {
             design.notes.push(DOT_NOTE.to_owned());
         }
@@ -400,7 +402,7 @@ impl SceneLibrary {
             overlay: overlay.map(str::to_owned),
             canvas,
             replacement: self.replacement.clone(),
-            size_from: self.size_from(&scene.design),
+            size_from,
             revision,
             setting: Revision(*setting_hash.finalize().as_bytes()),
         };
@@ -450,15 +452,6 @@ impl SceneLibrary {
         self.replacement.as_ref().map(|drawing| &drawing.placement)
     }
 
-    fn size_from(&self, file: &DesignFile) -> SizeSource {
-        match (self.placement(), file.size_mm) {
-            (Some(placement), _) if placement.fits => SizeSource::Fitted,
-            (Some(placement), _) if placement.size_mm.is_some() => SizeSource::Asked,
-            (_, Some(_)) => SizeSource::Scene,
-            (_, None) => SizeSource::File,
-        }
-    }
-
     fn read_scene(
         &self,
         file: &str,
@@ -486,7 +479,7 @@ impl SceneLibrary {
         scene: &str,
         scene_file: &mut SceneFile,
         hash: &mut blake3::Hasher,
-    ) -> Result<Design, SceneError> {
+    ) -> Result<SizedDesign, SceneError> {
         let sheet_mm = scene_file.sheet.size_mm.map(Finite::get);
         let (file, pens) = (&mut scene_file.design, &scene_file.pens);
         let wrap = |name: &str| {
@@ -495,25 +488,29 @@ impl SceneLibrary {
         };
         let invalid = |problem: String| FileError::single(scene, problem);
         area_fill::check(file).map_err(|fault| invalid(fault.to_string()))?;
+        let sheet = DesignSheet {
+            size_mm: sheet_mm,
+            margin_mm: edge_margin_mm(pens),
+        };
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
                 let name = name.clone();
-                self.file_design(scene, &name, file, pens, sheet_mm, hash)
+                self.file_design(scene, &name, file, pens, sheet, hash)
             }
             (None, Some(text), None) => {
-                let height_mm = file.letter_height_mm.map_or(LETTER_HEIGHT_MM, |h| h.get());
-                let design = design::letters(text, height_mm, f64::INFINITY).map_err(wrap("text"))?;
-                self.fit(scene, file, &design, (sheet_mm, pens))?;
-                Ok(design)
+                let from = SizeSource::of(self.placement(), file.size_mm, true);
+                let lines = text_layout::lay_out(text, file, sheet, from);
+                self.sized(scene, file, lines.map_err(wrap("text"))?, sheet)
             }
             (None, None, Some(paths)) => {
                 let paths: Vec<Vec<[f64; 2]>> = paths
                     .iter()
                     .map(|path| path.iter().map(|point| point.map(|v| v.get())).collect())
                     .collect();
-                design::polylines(&paths).map_err(wrap("polylines"))
+                let design = design::polylines(&paths).map_err(wrap("polylines"))?;
+                self.sized(scene, file, design, sheet)
             }
-            (None, None, None) if !file.from_caller.is_empty() => Ok(Design::default()),
+            (None, None, None) if !file.from_caller.is_empty() => Ok(SizedDesign::default()),
             _ => {
                 let problem =
                     "[design] needs exactly one of `file`, `text`, `polylines` and `from_caller`";
@@ -528,9 +525,9 @@ impl SceneLibrary {
         name: &str,
         file: &mut DesignFile,
         pens: &[PenFile],
-        sheet_mm: [f64; 2],
+        sheet: DesignSheet,
         hash: &mut blake3::Hasher,
-    ) -> Result<Design, SceneError> {
+    ) -> Result<SizedDesign, SceneError> {
         let wrap = |source| SceneError::Design {
             file: format!("{scene}: design {name}"),
             source,
@@ -544,56 +541,59 @@ impl SceneLibrary {
             skip_images: file.skip_images,
             ..ReadOptions::default()
         };
-        let mut outline = design::load_set(&parts, &caps, options).map_err(wrap)?;
-        outline.notes.extend(set_note(&files));
-        // A size that the file states is what its author wants; the size in the scene is for the
-        // scene's own design.
-        let is_unsized = self
-            .placement()
-            .is_some_and(|placement| !placement.is_sized());
-        if outline.states_lengths && is_unsized {
-            file.size_mm = None;
-        }
-        self.fit(scene, file, &outline, (sheet_mm, pens))?;
-        let fill = area_fill::fill_of(file, pens, outline.page_mm)
+        let outline = design::load_set(&parts, &caps, options).map_err(wrap)?;
+        let mut outline = self.sized(scene, file, outline, sheet)?;
+        outline.design.notes.extend(set_note(&files));
+        let fill = area_fill::fill_of(file, pens, outline.design.page_mm)
             .map_err(|fault| FileError::single(scene, fault.to_string()))?;
-        match parts.as_slice() {
-            [(_, bytes)] if fill != AreaFill::Outline => {
-                let options = ReadOptions { fill, ..options };
-                let mut filled = design::load_with(name, bytes, &caps, options).map_err(wrap)?;
-                if filled.strokes.len() == outline.strokes.len() {
-                    filled.notes.push(NOTHING_FILLED.to_owned());
-                }
-                Ok(filled)
-            }
-            _ => Ok(outline),
+        let [(_, bytes)] = parts.as_slice() else {
+            return Ok(outline);
+        };
+        if fill == AreaFill::Outline {
+            return Ok(outline);
         }
+        let options = ReadOptions { fill, ..options };
+        let mut filled = design::load_with(name, bytes, &caps, options).map_err(wrap)?;
+        if filled.strokes.len() == outline.design.strokes.len() {
+            filled.notes.push(NOTHING_FILLED.to_owned());
+        }
+        let design = match outline.box_mm {
+            Some(box_mm) => filled.on_box(box_mm),
+            None => filled,
+        };
+        Ok(SizedDesign { design, ..outline })
     }
 
-    /// Sets the size of a drawing to the largest that its sheet holds, if that was requested.
-    fn fit(
+    /// Puts a design in place of the scene's own on the box around its lines, and gives it a size.
+    fn sized(
         &self,
         scene: &str,
         file: &mut DesignFile,
-        design: &Design,
-        (sheet_mm, pens): ([f64; 2], &[PenFile]),
-    ) -> Result<(), SceneError> {
-        if !self.placement().is_some_and(|placement| placement.fits) {
-            return Ok(());
-        }
-        let size_mm = fitting_size_mm(file, design, sheet_mm, edge_margin_mm(pens));
-        let size_mm = size_mm.and_then(|mm| Finite::new(mm).ok());
-        let does_not_fit = || {
-            let [width, height] = sheet_mm;
-            FileError::single(
-                scene,
-                format!(
-                    "design: no size of it lies on the sheet of {width} by {height} mm there: move it by --at, or leave --at out"
-                ),
-            )
+        design: Design,
+        sheet: DesignSheet,
+    ) -> Result<SizedDesign, SceneError> {
+        let placement = self.placement();
+        let from = SizeSource::of(placement, file.size_mm, design.states_lengths);
+        let whole_page = placement.is_none_or(|placement| placement.fits_page);
+        let box_mm = design.bounds_mm().filter(|_| !whole_page);
+        let mut design = match box_mm {
+            Some(box_mm) => design.on_box(box_mm),
+            None => design,
         };
-        file.size_mm = Some(size_mm.ok_or_else(does_not_fit)?);
-        Ok(())
+        if from == SizeSource::Fitted {
+            let DesignSheet { size_mm, margin_mm } = sheet;
+            let fitted_mm = fitting_size_mm(file, &design, size_mm, margin_mm, whole_page);
+            let fitted_mm = fitted_mm.and_then(|mm| Finite::new(mm).ok());
+            file.size_mm = Some(fitted_mm.ok_or_else(|| no_size_fits(scene, size_mm))?);
+            design
+                .notes
+                .extend((!design.states_lengths).then(|| NO_LENGTHS_NOTE.to_owned()));
+        }
+        Ok(SizedDesign {
+            design,
+            box_mm,
+            from,
+        })
     }
 
     /// Reads the file of that name, or all files of the set that it belongs to.
@@ -704,6 +704,34 @@ fn scene_error(file: &str, error: SceneFileError) -> SceneError {
     }
 }
 
+/// A design on the page that is placed, and where its size comes from.
+#[derive(Default)]
+struct SizedDesign {
+    design: Design,
+    /// The part of the file's page that is placed; `None` for all of it.
+    box_mm: Option<[[f64; 2]; 2]>,
+    from: SizeSource,
+}
+
+/// The sheet that a design is sized for.
+#[derive(Clone, Copy)]
+pub(super) struct DesignSheet {
+    pub(super) size_mm: [f64; 2],
+    /// Distance from its edges that a fitted design keeps.
+    pub(super) margin_mm: f64,
+}
+
+fn no_size_fits(scene: &str, [width, height]: [f64; 2]) -> FileError {
+    let why = format!(
+        "design: no size of it lies on the sheet of {width} by {height} mm there: move it by --at, or leave --at out"
+    );
+    FileError::single(scene, why)
+}
+
+/// Note on a file without lengths.
+const NO_LENGTHS_NOTE: &str =
+    "the file states no lengths (pixels, or numbers without a unit), so it fits the sheet";
+
 /// Note on a design that is a single dot.
 const DOT_NOTE: &str = "the drawing is one dot, which has no size: it is not made larger";
 
@@ -727,8 +755,6 @@ fn hash_files(hash: &mut blake3::Hasher, files: &[(String, Vec<u8>)]) {
         hash_part(hash, bytes);
     }
 }
-
-const LETTER_HEIGHT_MM: f64 = 10.0;
 
 fn is_plain_name(name: &str) -> bool {
     let is_forbidden = |c: char| matches!(c, '/' | '\\') || c.is_control();

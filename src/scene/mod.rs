@@ -17,6 +17,7 @@ mod area_fill;
 mod axis_aligned_box;
 mod build_scene;
 mod canvas;
+mod colour_changes;
 mod design_overflow;
 mod drawing_pause;
 mod drawing_trim;
@@ -33,6 +34,7 @@ mod rest_clearance;
 mod scene_fault;
 mod sheet_correction;
 mod surface;
+mod text_layout;
 
 pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
 pub use canvas::{CallerDesignKind, Canvas, CanvasBoundError};
@@ -134,7 +136,7 @@ pub struct ScenePage {
 pub enum SizeSource {
     /// The request for the drawing.
     Asked,
-    /// The sheet: the request asked for the largest size that fits.
+    /// The sheet: the request asked for the largest size that fits, or the file states no lengths.
     Fitted,
     /// The scene's file.
     Scene,
@@ -257,6 +259,13 @@ impl ScenePen {
     /// Returns whether its ink is white, or nearly so.
     pub(crate) fn is_white(&self) -> bool {
         self.colour.iter().all(|part| *part >= 0xe0)
+    }
+
+    /// Returns the squared distance of its colour from another in sRGB.
+    pub(crate) fn distance_squared(&self, colour: [u8; 3]) -> i32 {
+        let parts = self.colour.iter().zip(colour);
+        let distances = parts.map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2));
+        distances.sum()
     }
 
     /// Returns its colour as `#rrggbb`.

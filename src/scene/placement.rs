@@ -10,34 +10,49 @@ use design::Design;
 /// Smallest and largest longer side of a page on a sheet, in mm.
 pub const PAGE_SIDE_MM: std::ops::RangeInclusive<f64> = 1.0..=2000.0;
 
-/// Place and size of a design on the sheet, instead of the scene's own. The default is the centre
-/// of the sheet, without rotation, at the size that the design's file states, or else the scene.
+/// Place and size of a design in place of a scene's own. What is placed is the box around its lines,
+/// whatever page its file states. The default is the centre of the sheet, without rotation, as large
+/// as the file says, or else as the sheet holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DesignPlacement {
-    /// Longer side of the page on the sheet.
+    /// Longer side of the box on the sheet.
     pub size_mm: Option<Finite>,
-    /// Lower left corner of the page on the sheet before rotation, as `at_mm` of a scene; absent
-    /// centres the page.
+    /// Lower left corner of the box on the sheet before rotation; absent centres it.
     pub at_mm: Option<[Finite; 2]>,
-    /// Rotation of the page about its centre, counter-clockwise, as `rotate_deg` of a scene.
+    /// Rotation of the box about its centre, counter-clockwise.
     pub rotate_deg: Option<Finite>,
     /// True draws as large as the sheet holds at this place and rotation, with a margin for the width of the lines; `size_mm` is
     /// not used then.
     pub fits: bool,
+    /// The same with the file's page in place of the box.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fits_page: bool,
 }
 
 impl DesignPlacement {
-    /// Returns whether it states the size of the design.
-    pub(super) const fn is_sized(&self) -> bool {
-        self.fits || self.size_mm.is_some()
-    }
-
-    /// Replaces the place and rotation of a scene's own design.
+    /// Replaces the place, the rotation and the size of a scene's own design.
     pub(super) const fn apply_to(&self, design: &mut DesignFile) {
         (design.at_mm, design.rotate_deg) = (self.at_mm, self.rotate_deg);
-        if self.is_sized() {
-            design.size_mm = self.size_mm;
+        design.size_mm = self.size_mm;
+    }
+}
+
+impl SizeSource {
+    /// Returns where a design's size comes from: what the request says, or else the scene of its own
+    /// design, or else the lengths in the file; a file without lengths fits the sheet. `placement` is
+    /// that of a design in place of the scene's own, and `size_mm` the stated size.
+    pub(super) const fn of(
+        placement: Option<&DesignPlacement>,
+        size_mm: Option<Finite>,
+        states_lengths: bool,
+    ) -> Self {
+        match (placement, size_mm) {
+            (Some(placement), _) if placement.fits || placement.fits_page => Self::Fitted,
+            (Some(_), Some(_)) => Self::Asked,
+            (None, Some(_)) => Self::Scene,
+            (_, None) if states_lengths => Self::File,
+            (_, None) => Self::Fitted,
         }
     }
 }
@@ -88,6 +103,11 @@ impl PageOnSheet {
             sides_mm,
             turn_deg: file.rotate_deg.map_or(0.0, Finite::get),
         }
+    }
+
+    /// Returns the size on the sheet of a length on the page.
+    pub(super) const fn scaled_mm(&self, length_mm: f64) -> f64 {
+        length_mm * self.scale
     }
 
     /// Maps a point of the page onto the sheet.
@@ -149,18 +169,23 @@ pub(super) fn edge_margin_mm(pens: &[PenFile]) -> f64 {
 
 /// Returns the longest side of a design's page at which every stroke lies on the sheet and `margin_mm` from its edges, at
 /// the requested place and rotation; `None` if no possible size does. A page whose corner is put nearer to an edge
-/// has that edge's margin there.
+/// has that edge's margin there. With `whole_page` its corners are on the sheet too.
 pub(super) fn fitting_size_mm(
     file: &DesignFile,
     design: &Design,
     sheet_mm: [f64; 2],
     margin_mm: f64,
+    whole_page: bool,
 ) -> Option<f64> {
     let rays = PageRays::new(file, design.page_mm, sheet_mm);
     let long_mm = design.page_mm[0].max(design.page_mm[1]);
     let mut scales = ScaleRange::of_page(long_mm)?;
+    let [width, height] = design.page_mm;
+    let corners = [[0.0; 2], [width, 0.0], [width, height], [0.0, height]];
+    let corners = corners.iter().filter(|_| whole_page);
     let points = design.strokes.iter().flat_map(|stroke| &stroke.points_mm);
-    for at_mm in points {
+    let points = points.map(|at_mm| (at_mm, margin_mm));
+    for (at_mm, margin_mm) in points.chain(corners.map(|at_mm| (at_mm, 0.0))) {
         let axes = rays.from_mm.into_iter().zip(rays.direction(*at_mm));
         for ((from_mm, step), side_mm) in axes.zip(sheet_mm) {
             let low_mm = margin_mm.min(from_mm).max(0.0);

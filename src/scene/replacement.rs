@@ -173,8 +173,6 @@ impl DesignReplacement {
             } => {
                 design.text = Some(text.clone());
                 design.letter_height_mm = *letter_height_mm;
-                // Letters have their own size.
-                design.size_mm = None;
             }
         }
         self.placement.apply_to(design);

@@ -10,6 +10,7 @@ use super::design_arguments::{DesignArguments, no_design_on};
 use super::dispatch::{ToolContext, with_corrected_call};
 use super::drawing_offer::down_to_a_tenth;
 use super::motion_job::MotionJobRequest;
+use super::preview_text::CALL_BYTES_MAX;
 use super::reply::{Reply, refused};
 use base::wording::count;
 use catalogue::KnownNames;
@@ -147,20 +148,32 @@ impl ToolContext<'_> {
         })
     }
 
-    /// Refuses a design that cannot be drawn on its canvas, with a size that fits if there is one.
+    /// Refuses a design that cannot be drawn on its canvas. One that is off the sheet is offered as a preview at the nearest place,
+    /// or else in the largest size, that fits.
     fn not_drawable(&self, error: &SceneError) -> Box<Reply> {
         let refusal = not_drawn("design_refused", error);
-        // The largest size that fits.
-        let fits_mm = match error {
-            SceneError::Outside { outside, .. } => outside.fits_mm.map(down_to_a_tenth),
-            _ => None,
-        };
-        let Some(fits_mm) = fits_mm.filter(|mm| *mm >= 1.0) else {
+        let SceneError::Outside { outside, .. } = error else {
             return refusal;
         };
+        let fits_mm = outside.fits_mm.map(down_to_a_tenth);
+        let (key, value) = match (outside.moves_to_mm, fits_mm.filter(|mm| *mm >= 1.0)) {
+            (Some(at_mm), _) => ("at_mm", json!(at_mm)),
+            (None, Some(fits_mm)) => ("size_mm", json!(fits_mm)),
+            (None, None) => return refusal,
+        };
         let mut call = self.reading.given.clone();
-        call.insert("size_mm".to_owned(), json!(fits_mm));
-        with_correction(*refusal, call)
+        // The plan was for the refused design.
+        call.shift_remove("plan");
+        call.insert("dry_run".to_owned(), true.into());
+        call.insert(key.to_owned(), value.clone());
+        let call = Value::Object(call);
+        let next = match call.to_string() {
+            text if text.len() <= CALL_BYTES_MAX => format!("Next: stroke {text}"),
+            _ => format!("Next: this call with `{key}` {value} and `dry_run` true"),
+        };
+        (refusal.with_more_words(&next))
+            .with("next_call", json!({"tool": "stroke", "arguments": call}))
+            .boxed()
     }
 
     /// Refuses a design on a hardware canvas that was not previewed, if the node file requires a preview rather than a
@@ -208,7 +221,7 @@ pub(super) fn with_correction(refusal: Reply, mut call: Map<String, Value>) -> B
     call.insert("dry_run".to_owned(), true.into());
     let call_text = Value::Object(call.clone()).to_string();
     let mut refusal = with_corrected_call(refusal, "stroke", &Value::Object(call));
-    if call_text.len() <= super::preview_text::CALL_BYTES_MAX {
+    if call_text.len() <= CALL_BYTES_MAX {
         refusal = refusal.with_more_words(&format!("corrected call: stroke {call_text}"));
     }
     refusal.boxed()

@@ -76,6 +76,9 @@ pub struct DrawingOffer {
     pub refusals: Vec<RefusalGroup>,
     /// The largest size that is not refused at this place and turn, where one was found.
     pub fits_mm: Option<f64>,
+    /// The nearest place that is not off the sheet, where one was asked for that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves_to_mm: Option<[f64; 2]>,
     /// Reason why it could not begin now.
     pub hindrance: Option<String>,
     /// A picture of the plan, PNG in base64.
@@ -148,6 +151,7 @@ impl DrawingOffer {
                 why: outside.why.clone(),
             }],
             fits_mm: outside.fits_mm.map(down_to_a_tenth),
+            moves_to_mm: outside.moves_to_mm,
             picture: pictures::outside(outside).map(|png| STANDARD.encode(png)),
             sheet: OfferedSheet::of_overflow(outside),
             ..Self::default()
@@ -206,7 +210,8 @@ impl DrawingOffer {
 }
 
 /// Rounds a length down to a tenth of a millimetre, so that what fits still does.
-pub(super) fn down_to_a_tenth(length_mm: f64) -> f64 {
+#[must_use]
+pub fn down_to_a_tenth(length_mm: f64) -> f64 {
     (length_mm * 10.0 + 1e-3).floor() / 10.0
 }
 

@@ -76,7 +76,7 @@ pub use cameras::RenderExposure;
 pub use certificate_check::CertificateChecker;
 pub use declared_tools::DeclaredTools;
 pub use dispatch::{ToolRequest, known_names};
-pub use drawing_offer::DrawingOffer;
+pub use drawing_offer::{DrawingOffer, down_to_a_tenth};
 pub use exam_helpers::{ExamHelperService, HelperToolResult};
 pub use explanation::explain;
 pub use fleet::{ProgressCallback, RemoteCallWatch, ToolAnswer};

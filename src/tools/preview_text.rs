@@ -65,6 +65,8 @@ impl DrawingPreview {
         if !refused.is_empty() {
             parts.push(format!("refused: {}", refused.join("; ")));
         }
+        let notes = self.scene.notes.iter().map(|note| format!("note: {note}"));
+        parts.extend(notes);
         parts.extend(call.zip(self.plan.as_ref()).map(draw_call_text));
         parts.join("; ")
     }

@@ -91,10 +91,10 @@ fn an_svg_is_drawn_where_and_as_large_as_the_call_says() {
     let served = serve(&bench, "");
     let call = json!({"svg": SQUARE, "size_mm": 40, "at_mm": [10, 20], "dry_run": true});
     let (text, shown) = call_tool(&served, "stroke", &call);
-    // The square is 18 of the page's 20 mm.
+    // The box around the square, whatever its page.
     assert_eq!(
         shown["box_mm"],
-        json!({"x": [12.0, 48.0], "y": [22.0, 58.0]}),
+        json!({"x": [10.0, 50.0], "y": [20.0, 60.0]}),
         "{text}"
     );
     assert!(
@@ -140,12 +140,34 @@ fn what_is_no_design_draws_nothing_in_either_profile() {
             let (text, refused) = call_tool(&served, "stroke", &call);
             assert_eq!(refused["success"], false, "{call}: {text}");
             assert!(text.contains("nothing moved"), "{call}: {text}");
-            let corrected = &refused["corrected_call"]["arguments"];
-            let is_still = corrected.is_null() || corrected["dry_run"] == true;
-            assert!(is_still, "{call}: {corrected}");
+            for offer in ["corrected_call", "next_call"] {
+                let offered = &refused[offer]["arguments"];
+                let is_still = offered.is_null() || offered["dry_run"] == true;
+                assert!(is_still, "{call}: {offered}");
+            }
         }
         let (_, sensed) = call_tool(&served, "sense", &json!({}));
         assert_eq!(sensed.get("job"), None, "{profile}: {sensed:#}");
+    }
+}
+
+#[test]
+fn what_is_off_the_sheet_is_offered_as_the_preview_that_is_on_it() {
+    let bench = Bench::at_test_rate();
+    let served = serve(&bench, "");
+    let large = SQUARE.replace("20mm", "300mm");
+    for (call, key) in [
+        (json!({"svg": large}), "size_mm"),
+        (json!({"text": "hi", "size_mm": 500}), "size_mm"),
+        (json!({"svg": SQUARE, "at_mm": [95, 20]}), "at_mm"),
+    ] {
+        let (text, refused) = call_tool(&served, "stroke", &call);
+        assert_eq!(refused["code"], "design_refused", "{text}");
+        let next = &refused["next_call"]["arguments"];
+        assert!(next[key] != call[key] && next["dry_run"] == true, "{next}");
+        assert!(text.contains("Next: stroke {"), "{text}");
+        let (text, shown) = call_tool(&served, "stroke", next);
+        assert_eq!(shown["success"], true, "{text}");
     }
 }
 

@@ -104,10 +104,7 @@ fn a_text_may_begin_with_a_minus_and_too_high_letters_name_their_option() {
     let high = bench.run(&["draw", "--text", "hi", "--letter-height", "300mm"]);
     let printed = text(&high);
     assert_eq!(high.status.code(), Some(1), "{printed}");
-    assert!(
-        printed.contains("(or --letter-height) smaller"),
-        "{printed}"
-    );
+    assert!(printed.contains("--text hi --fit"), "{printed}");
     assert!(!printed.contains("--size"), "{printed}");
 }
 
@@ -189,7 +186,7 @@ fn a_dry_run_moves_nothing_and_keeps_no_job() {
 }
 
 #[test]
-fn what_is_too_large_names_the_size_that_then_works() {
+fn what_is_too_large_is_offered_as_the_command_that_fits_it() {
     let bench = Bench::at_test_rate();
     let hook = file(&bench, "hook.svg", HOOK);
     let place = ["--at", "25,35", "--rotate", "90"];
@@ -199,21 +196,18 @@ fn what_is_too_large_names_the_size_that_then_works() {
     );
     assert_eq!(code, Some(1), "{refused:#}");
     let message = refused["message"].as_str().unwrap();
-    for expected in ["over its ", "edge", "at (25, 35) mm turned by 90°"] {
-        assert!(message.contains(expected), "{expected}: {message}");
-    }
-    let size = message.split("at most ").nth(1).unwrap();
-    let size = size.split(' ').next().unwrap();
-    // A line that lies on the sheet's edge may miss the paper.
-    let planned = |size: &str| {
-        let args = [hook.as_str(), "--dry-run", "--size", size];
-        drawn(&bench, &[&args, &place[..]].concat())
-    };
-    let (code, result) = planned(size);
-    assert_eq!(code, Some(0), "{size}: {result:#}");
-    let more = format!("{}", size.parse::<f64>().unwrap() + 0.2);
-    let (code, _) = planned(&more);
-    assert_eq!(code, Some(1), "{more}");
+    assert!(
+        message.contains("200 × 100 mm") || message.contains("100 × 200 mm"),
+        "{message}"
+    );
+    let next = message.split("Next: `steadyhand ").nth(1).unwrap();
+    let next: Vec<&str> = next.split('`').next().unwrap().split(' ').collect();
+    assert!(
+        next.contains(&"--fit") && !next.contains(&"--size"),
+        "{next:?}"
+    );
+    let (code, result) = drawn(&bench, &[&[hook.as_str(), "--fit"], &place[..]].concat());
+    assert_eq!(code, Some(0), "{result:#}");
 }
 
 /// A device has no end, and a pipe made a command wait for ever.
@@ -265,9 +259,12 @@ fn strokes_beyond_reach_are_one_refusal_with_a_size_that_is_drawn() {
     assert_eq!(output.status.code(), Some(1), "{printed}");
     assert_eq!(printed.matches("beyond reach").count(), 1, "{printed}");
     assert!(printed.contains(" more), the worst: "), "{printed}");
-    let size = printed.split("at this place and turn: --size ").nth(1);
+    let size = printed
+        .split("Next: ")
+        .nth(1)
+        .and_then(|next| next.split("--size ").nth(1));
     let size = size.unwrap_or_else(|| panic!("no size: {printed}"));
-    let size = size.lines().next().unwrap().trim();
+    let size = size.split('`').next().unwrap().trim();
     let output = bench.run(&[&["draw", &rows, "--size", size], &place[..]].concat());
     assert_eq!(output.status.code(), Some(0), "{size}: {}", text(&output));
 }

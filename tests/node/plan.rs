@@ -48,11 +48,11 @@ fn a_drawing_of_ones_own_is_planned_at_a_size() {
     assert_eq!(plan["success"], true);
     assert_eq!(plan["refusals"], Value::Array(Vec::new()));
     assert!(
-        (plan["pen_down_mm"].as_f64().unwrap() - 200.0).abs() < 0.1,
+        (plan["pen_down_mm"].as_f64().unwrap() - 240.0).abs() < 0.1,
         "{plan:#}"
     );
     assert!(
-        (plan["design_mm"].as_f64().unwrap() - 250.0).abs() < 0.1,
+        (plan["design_mm"].as_f64().unwrap() - 300.0).abs() < 0.1,
         "{plan:#}"
     );
     assert_eq!(plan["plan_hash"].as_str().unwrap().len(), 32);

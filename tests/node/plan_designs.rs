@@ -45,15 +45,15 @@ fn near(plan: &Value, name: &str, expected: f64, by: f64) {
     );
 }
 
-/// A line along the middle half of a page of 20 by 10 units.
+/// A line as long as its page of 20 by 10 units is wide.
 fn svg(size: &str) -> String {
     format!(
-        r#"<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 20 10"><path stroke="black" d="M5 5h10"/></svg>"#
+        r#"<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 20 10"><path stroke="black" d="M0 5h20"/></svg>"#
     )
 }
 
 #[test]
-fn a_size_on_paper_is_drawn_as_it_is_and_others_as_the_scene_says() {
+fn a_size_on_paper_is_drawn_as_it_is_and_others_fit_the_sheet() {
     let bench = Bench::new();
     for (size, mm, from) in [
         (r#"width="50mm" height="25mm""#, 50.0, "file"),
@@ -61,13 +61,13 @@ fn a_size_on_paper_is_drawn_as_it_is_and_others_as_the_scene_says() {
         (r#"width="2in" height="1in""#, 50.8, "file"),
         (r#"width="144pt" height="72pt""#, 50.8, "file"),
         (r#"width="200Q" height="100Q""#, 50.0, "file"),
-        (r#"width="192px" height="96px""#, 60.0, "scene"),
-        ("", 60.0, "scene"),
+        (r#"width="192px" height="96px""#, 98.1, "fitted"),
+        ("", 98.1, "fitted"),
     ] {
         let (code, plan) = planned(&bench, "line.svg", &svg(size), &[]);
         assert_eq!(code, Some(0), "{size}: {plan:#}");
         near(&plan, "size_mm", mm, 0.01);
-        near(&plan, "pen_down_mm", mm / 2.0, 0.05);
+        near(&plan, "pen_down_mm", mm, 0.05);
         assert_eq!(plan["size_from"], from, "{size}");
     }
     let (_, plan) = planned(
@@ -108,13 +108,15 @@ fn a_design_larger_than_its_sheet_is_one_refusal_and_a_picture() {
         assert_eq!(refusals[0]["strokes"], 30);
         let reason = refusals[0]["why"].as_str().unwrap();
         assert!(
-            reason.contains(
-                "30 of 31 strokes reach beyond the sheet of 100 by 100 mm, the worst by 40.0 mm"
-            ) && reason.contains("at most 111.1 mm fit"),
+            reason.contains("mm are larger than the sheet of 100 × 100 mm"),
             "{reason}"
         );
         let message = plan["message"].as_str().unwrap();
-        assert_eq!(message.matches("beyond the sheet").count(), 1, "{message}");
+        assert_eq!(
+            message.matches("larger than the sheet").count(),
+            1,
+            "{message}"
+        );
         let picture = std::fs::read(out.join("plan.png")).unwrap();
         assert!(picture.starts_with(b"\x89PNG") && picture.len() < 150_000);
     }
@@ -164,6 +166,8 @@ fn files_for_several_pens_are_one_drawing() {
             "two_pens",
             "--design",
             named.to_str().unwrap(),
+            "--size",
+            "60mm",
             "--json",
         ]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output));
@@ -362,8 +366,7 @@ fn lines_are_simplified_merged_and_sorted_as_asked() {
         strokes.join(", ")
     );
     let plan = |more: &[&str]| {
-        let more = [&["--size", "60mm"], more].concat();
-        let (code, plan) = planned(&bench, "lines.json", &design, &more);
+        let (code, plan) = planned(&bench, "lines.json", &design, more);
         assert_eq!(code, Some(0), "{plan:#}");
         plan
     };

@@ -1,5 +1,7 @@
 //! Compares placed designs with an independent affine map, and fits with refusals.
 
+mod sizes;
+
 use super::*;
 use crate::{DesignReplacement, Scene, SceneError, SceneLibrary};
 use proptest::prelude::*;
@@ -103,7 +105,7 @@ proptest! {
     #![proptest_config(Config { cases: 300, rng_seed: RngSeed::Fixed(21), ..Config::default() })]
 
     #[test]
-    fn a_fitted_page_keeps_a_margin_and_the_size_that_a_refusal_names_is_the_largest(
+    fn a_fitted_drawing_keeps_a_margin_and_a_refusal_names_its_size(
         page in pages(), at_mm in places(), turn_deg in turns(),
     ) {
         let bytes = page_json(page.size_mm, &page.lines);
@@ -127,13 +129,14 @@ proptest! {
                     return Err(TestCaseError::reject("a page that fits at any size"));
                 };
                 let fits_mm = outside.fits_mm.unwrap();
-                prop_assert!(fits_mm >= fitted_mm - 1e-6);
-                prop_assert!(with_size(fits_mm).is_ok());
-                prop_assert!(with_size(fits_mm * 1.001).is_err(), "{fits_mm}");
+                prop_assert!((fits_mm - fitted_mm).abs() < 1e-6, "{fits_mm} {fitted_mm}");
             }
-            // No size lies on the sheet there: neither do these.
+            // No size keeps the margin there: neither do these.
             Err(SceneError::File(_)) => for size_mm in [3.0, 10.0, 30.0, 90.0] {
-                prop_assert!(with_size(size_mm).is_err(), "{size_mm} mm fits");
+                let Ok(scene) = with_size(size_mm) else { continue };
+                let nearest_mm = scene.strokes.iter().flat_map(|stroke| &stroke.points_mm).flatten()
+                    .map(|at| at.min(SHEET_MM - at)).fold(f64::INFINITY, f64::min);
+                prop_assert!(nearest_mm < TRACKING_MARGIN_MM + scene.pens[0].width_mm / 2.0);
             },
             Err(other) => prop_assert!(false, "{other}"),
         }
@@ -151,11 +154,14 @@ proptest! {
         // Below its largest size it may leave the sheet again where its corner lies on an edge.
         prop_assume!(scene.is_ok());
         let scene = scene.unwrap();
-        let scale = size_mm / page.size_mm[0].max(page.size_mm[1]);
+        let (low, high) = base::plane::bounds(page.lines.iter().flatten()).unwrap();
+        let box_mm = [high[0] - low[0], high[1] - low[1]].map(|side| side.max(0.1));
+        let scale = size_mm / box_mm[0].max(box_mm[1]);
         prop_assert_eq!(scene.strokes.len(), page.lines.len());
         for (stroke, line) in scene.strokes.iter().zip(&page.lines) {
             for (found, point) in stroke.points_mm.iter().zip(line) {
-                let expected = affine(*point, page.size_mm, scale, at_mm, turn_deg);
+                let in_box = [point[0] - low[0], point[1] - low[1]];
+                let expected = affine(in_box, box_mm, scale, at_mm, turn_deg);
                 let error_mm = (found[0] - expected[0]).hypot(found[1] - expected[1]);
                 prop_assert!(error_mm < 1e-5, "{found:?} {expected:?}");
             }
@@ -163,64 +169,70 @@ proptest! {
     }
 }
 
-#[test]
-fn a_refusal_names_the_edge_the_place_the_turn_and_the_size_that_fits() {
-    let bytes = page_json([20.0, 10.0], &[[[0.0, 0.0], [20.0, 10.0]]]);
-    let requested = DesignPlacement {
-        size_mm: Some(number(90.0)),
-        ..placement(Some([30.0, 5.0]), 90.0)
-    };
-    let message = placed(&bytes, requested).unwrap_err().to_string();
-    // After rotation its centre is at (75, 27.5), and it is 90 mm high.
-    assert!(message.contains("over its lower edge"), "{message}");
-    assert!(
-        message.contains(
-            "mm fit at (30, 5) mm turned by 90°: make design.size_mm (or --size) smaller"
-        ),
-        "{message}"
-    );
-    let fits_mm: f64 = message
-        .split("at most ")
-        .nth(1)
-        .and_then(|rest| rest.split(' ').next()?.parse().ok())
-        .unwrap();
-    let fits = DesignPlacement {
-        size_mm: Some(number(fits_mm)),
-        ..requested
-    };
-    assert!(placed(&bytes, fits).is_ok());
+/// Returns the overflow of a placed drawing.
+fn outside(bytes: &[u8], placement: DesignPlacement) -> crate::DesignOverflow {
+    match placed(bytes, placement) {
+        Err(SceneError::Outside { outside, .. }) => *outside,
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
-fn a_refusal_by_little_names_sizes_that_differ() {
+fn what_would_fit_elsewhere_is_moved_and_not_made_smaller() {
     let bytes = page_json([20.0, 10.0], &[[[0.0, 0.0], [20.0, 10.0]]]);
-    let asked = DesignPlacement {
-        size_mm: Some(number(100.02)),
-        ..placement(None, 0.0)
-    };
-    let refused = placed(&bytes, asked).unwrap_err().to_string();
-    assert!(
-        refused.contains("the worst by 0.01 mm")
-            && refused.contains("longer side is 100.02 mm, and at most 100 mm fit"),
-        "{refused}"
-    );
+    for (size_mm, at_mm, turn_deg) in [
+        (90.0, [30.0, 5.0], 90.0),
+        (20.0, [120.0, 5.0], 0.0),
+        (40.0, [-5.0, 99.0], 30.0),
+        (98.0, [50.0, 50.0], 0.0),
+        (100.0, [50.0, 50.0], 0.0),
+    ] {
+        let asked = DesignPlacement {
+            size_mm: Some(number(size_mm)),
+            ..placement(Some(at_mm), turn_deg)
+        };
+        let moves_to_mm = outside(&bytes, asked).moves_to_mm.unwrap();
+        let moved = DesignPlacement {
+            at_mm: Some(moves_to_mm.map(number)),
+            ..asked
+        };
+        let scene = placed(&bytes, moved).unwrap();
+        assert!((scene.page.long_mm - size_mm).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn what_is_larger_than_the_sheet_names_both_and_the_size_of_a_fit() {
+    let bytes = page_json([20.0, 10.0], &[[[0.0, 0.0], [20.0, 10.0]]]);
+    for at_mm in [None, Some([0.0, 0.0])] {
+        let asked = DesignPlacement {
+            size_mm: Some(number(100.02)),
+            ..placement(at_mm, 0.0)
+        };
+        let outside = outside(&bytes, asked);
+        assert_eq!(outside.moves_to_mm, None);
+        assert!(outside.why.contains("100.02 × 50.01 mm"), "{}", outside.why);
+        let fitted = placed(
+            &bytes,
+            DesignPlacement {
+                fits: true,
+                ..placement(at_mm, 0.0)
+            },
+        );
+        let fits_mm = outside.fits_mm.unwrap();
+        assert!((fits_mm - fitted.unwrap().page.long_mm).abs() < 1e-6);
+    }
 }
 
 #[test]
 fn a_corner_beyond_the_sheet_leaves_no_size_and_says_so() {
     let bytes = page_json([20.0, 10.0], &[[[0.0, 0.0], [20.0, 10.0]]]);
-    let beyond = placement(Some([120.0, 5.0]), 0.0);
-    let fitted = placed(
-        &bytes,
-        DesignPlacement {
-            fits: true,
-            ..beyond
-        },
-    );
-    let message = fitted.unwrap_err().to_string();
-    assert!(message.contains("no size of it lies on"), "{message}");
+    let beyond = DesignPlacement {
+        fits: true,
+        ..placement(Some([120.0, 5.0]), 0.0)
+    };
     let message = placed(&bytes, beyond).unwrap_err().to_string();
-    assert!(message.contains("fits at (120, 5) mm"), "{message}");
+    assert!(message.contains("no size of it lies on"), "{message}");
 }
 
 #[test]
