@@ -284,6 +284,11 @@ mod tests {
     }
 
     #[test]
+    fn a_text_has_several_lines_where_a_shell_passes_them_on() {
+        assert_eq!(words(r"one\ntwo").unwrap(), "one\ntwo");
+    }
+
+    #[test]
     fn turns_take_the_unit_that_people_write() {
         for (text, deg) in [
             ("90", 90.0),

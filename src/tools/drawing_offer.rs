@@ -227,7 +227,7 @@ fn largest_accepted_mm(
     let is_accepted = |size_mm: f64| {
         let mut design = design.clone();
         design.placement.size_mm = base::units::Finite::new(size_mm).ok();
-        design.placement.fits = false;
+        (design.placement.fits, design.placement.fits_page) = (false, false);
         let library = node.scenes.with_drawing(design);
         let scene = library.scene(&refused_scene.name, order.overlay.as_deref());
         let preview = scene

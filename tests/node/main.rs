@@ -38,6 +38,7 @@ mod leave;
 mod left_drawings;
 mod mcp_conformance;
 mod messages;
+mod newcomer_files;
 mod notices;
 mod page;
 mod pen_change;
