@@ -45,10 +45,10 @@ fn drawn(bench: &Bench, command: &[&str]) -> (Value, usize) {
     let offered = message.split("Next: `steadyhand ").nth(1);
     let offered = offered.unwrap_or_else(|| panic!("nothing is offered: {message}"));
     let words = offered.split('`').next().unwrap().split(' ');
-    (
-        run(&words.filter(|word| *word != "--json").collect::<Vec<_>>()),
-        2,
-    )
+    // The bench says where its scenes are.
+    let words = words.skip_while(|word| *word != "draw");
+    let words: Vec<&str> = words.filter(|word| *word != "--json").collect();
+    (run(&words), 2)
 }
 
 #[test]
