@@ -254,6 +254,15 @@ fn repair_message(
     let Some(method) = method.as_str().map(str::to_owned) else {
         return Err(refusal(INVALID_REQUEST, id, "`method` must be a string"));
     };
+    if let Some(key) = ["result", "error"]
+        .into_iter()
+        .find(|key| message.contains_key(*key))
+    {
+        let reason = format!(
+            "a message with `method` is a request, and one with `{key}` an answer; this has both"
+        );
+        return Err(refusal(INVALID_REQUEST, id, &reason));
+    }
     if id.is_none() && !method.starts_with("notifications/") {
         let reason = format!("{method} is a request and needs an `id`");
         return Err(refusal(INVALID_REQUEST, None, &reason));
@@ -573,6 +582,24 @@ mod tests {
         assert_eq!(call.message, serde_json::from_str::<Value>(raw).unwrap());
         assert_eq!(call.length, raw.len());
         assert_eq!(call.method.as_deref(), Some("tools/call"));
+    }
+
+    #[test]
+    fn a_request_that_is_an_answer_as_well_is_refused() {
+        for part in [
+            r#""result":{}"#,
+            r#""error":{"code":1,"message":"x"}"#,
+            r#""result":null"#,
+        ] {
+            for id in [r#""id":7,"#, ""] {
+                let raw = format!(
+                    r#"{{"jsonrpc":"2.0",{id}"method":"tools/call","params":{{"name":"stroke"}},{part}}}"#
+                );
+                let (code, _, reason) = refused(&raw);
+                assert_eq!(code, super::INVALID_REQUEST, "{raw}");
+                assert!(reason.contains("both"), "{raw}: {reason}");
+            }
+        }
     }
 
     #[test]
