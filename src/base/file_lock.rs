@@ -10,6 +10,9 @@ use crate::clock::NodeClock;
 /// Longest wait for another process, which changes one file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The file by which a folder is known as a node's state folder. A node that runs locks the folder itself.
+pub const NODE_LOCK: &str = "lock";
+
 /// Interval between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -40,6 +43,32 @@ impl FolderLock {
     }
 }
 
+/// Locks a folder itself against other processes that do, waiting while one holds it. `None` where the system cannot.
+///
+/// # Errors
+/// Another process holds the lock until the timeout.
+pub fn lock_folder(folder: &Path, timeout: Duration) -> io::Result<Option<File>> {
+    let Some(opened) = cfg!(unix).then(|| File::open(folder)).transpose()? else {
+        return Ok(None);
+    };
+    match lock_within(&opened, timeout) {
+        Ok(true) => Ok(Some(opened)),
+        Ok(false) => Err(busy(folder)),
+        // A file system without locks of folders, as of some shares.
+        Err(_) => Ok(None),
+    }
+}
+
+/// Returns whether another process, or another part of this one, has locked a folder itself.
+#[must_use]
+pub fn is_folder_locked(folder: &Path) -> bool {
+    let opened = cfg!(unix).then(|| File::open(folder));
+    let Some(Ok(opened)) = opened else {
+        return false;
+    };
+    matches!(opened.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
 /// Locks a file against other processes, waiting while one holds it; `false` if it is held until the timeout.
 ///
 /// # Errors
@@ -68,15 +97,12 @@ fn busy(folder: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::WouldBlock, text)
 }
 
-/// Opens the folder itself, so that no file is left behind.
-#[cfg(unix)]
+/// Opens the folder itself, so that no file is left behind; a file in a node's state folder, and where folders are not opened as
+/// files.
 fn lock_file(folder: &Path) -> io::Result<File> {
-    File::open(folder)
-}
-
-/// Opens a file in the folder: folders are not opened as files here.
-#[cfg(not(unix))]
-fn lock_file(folder: &Path) -> io::Result<File> {
+    if cfg!(unix) && !folder.join(NODE_LOCK).exists() {
+        return File::open(folder);
+    }
     let mut options = File::options();
     options.create(true).truncate(false).write(true);
     options.open(folder.join(".steadyhand-lock"))

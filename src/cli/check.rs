@@ -182,10 +182,7 @@ fn check_state(folder: &Path, findings: &mut CheckFindings) {
             }
         }
         Err(JobStoreError::Held { holder, .. }) => {
-            findings.note(
-                "jobs",
-                Ok(format!("in use by process {holder}, a node that runs")),
-            );
+            findings.note("jobs", Ok(format!("in use by {holder}, a node that runs")));
         }
         Err(error) => findings.note("jobs", Err(anyhow!("{error}"))),
     }

@@ -194,6 +194,36 @@ impl JobJournal {
         })
     }
 
+    /// Writes the journal of a job anew that was cut in its first record, although the job had begun: it counts as interrupted while
+    /// it moved. Returns the job also where that cannot be written.
+    pub(super) fn replace_cut(folder: &Path, accepted: &AcceptedJob) -> PastJob {
+        let mut records = vec![
+            accepted.record(),
+            JournalRecord::new(RecordKind::Moving).with("at_ms", calendar_ms()),
+        ];
+        let past = PastJob::from_records(&records);
+        records.push(past.interrupted_record("its journal was cut, and the node ended"));
+        let path = folder.join(super::JOURNAL);
+        let written = std::fs::remove_file(&path)
+            .or_else(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => Ok(()),
+                _ => Err(error),
+            })
+            .map_err(|error| JournalError::File {
+                path: path.clone(),
+                error,
+            })
+            .and_then(|()| JournalFile::create(&path))
+            .and_then(|mut log| records.iter().try_for_each(|record| log.append(record)));
+        if let Err(error) = written {
+            tracing::warn!(
+                "that {} was interrupted is not in its journal: {error}",
+                accepted.id
+            );
+        }
+        PastJob::from_records(&records)
+    }
+
     /// The job's name.
     #[must_use]
     pub fn id(&self) -> &str {

@@ -17,12 +17,15 @@ use super::past_job::{ArmKey, PARK, PastJob};
 use super::{DESIGN, JOBS, JOURNAL};
 use base::clock::calendar_ms;
 use base::file_access::{make_folders, with_mode};
-use base::file_lock::lock_within;
+use base::file_lock::{NODE_LOCK, is_folder_locked, lock_folder, lock_within};
 use base::lock::MutexExt;
 use base::plain_file;
 
-/// The file in a state folder that its node locks.
-pub(super) const LOCK: &str = "lock";
+/// The file in a state folder that its node locks, beside the folder itself.
+pub(super) const LOCK: &str = NODE_LOCK;
+
+/// Longest wait for a process that only checks whether a node runs: it holds the locks for a moment.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Limits for keeping jobs that have ended.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +43,7 @@ pub struct RetentionPolicy {
 pub enum JobStoreError {
     /// Another process writes them.
     #[error(
-        "{path} is in use by process {holder}; a state folder has one node. To call that one, leave --config away and say `--node ADDRESS`, where it serves HTTP; `draw`, `enable` and `stop` find it by themselves. To have two, give this one its own --state"
+        "{path} is in use by {holder}; a state folder has one node. To call that one, leave --config away and say `--node ADDRESS`, where it serves HTTP; `draw`, `enable` and `stop` find it by themselves. To have two, give this one its own --state"
     )]
     Held {
         /// The file that is locked.
@@ -89,7 +92,14 @@ pub struct JobStore {
     damaged: Vec<String>,
     /// Drawings of queues whose jobs were removed.
     old_tickets: Mutex<OldTickets>,
-    _lock: File,
+    _lock: StateLock,
+}
+
+/// The locks of a node on its state folder. That on the folder itself lasts although the file is removed.
+#[derive(Debug)]
+struct StateLock {
+    _file: File,
+    _folder: Option<File>,
 }
 
 impl JobStore {
@@ -99,7 +109,20 @@ impl JobStore {
     /// # Errors
     /// When another process has locked them, or the folder cannot be written.
     pub fn open(state: &Path, keep: RetentionPolicy) -> Result<Self, JobStoreError> {
-        let lock = lock(&state.join(LOCK))?;
+        Self::open_with(state, keep, |_| None)
+    }
+
+    /// As [`Self::open`], with what another record, such as the audit log, says of a job whose journal was cut in its first record:
+    /// such a job counts as interrupted.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with(
+        state: &Path,
+        keep: RetentionPolicy,
+        begun: impl Fn(&str) -> Option<AcceptedJob>,
+    ) -> Result<Self, JobStoreError> {
+        let lock = StateLock::take(state)?;
         let jobs = state.join(JOBS);
         make_folders(&jobs, 0o700).map_err(|error| file(&jobs, error))?;
         let old_tickets =
@@ -117,15 +140,27 @@ impl JobStore {
         let numbers = numbers(&store.jobs).map_err(|error| file(&store.jobs, error))?;
         store.next = AtomicU64::new(numbers.last().map_or(1, |last| last.saturating_add(1)));
         for number in &numbers {
-            store.load_job(*number, numbers.last() == Some(number));
+            store.load_job(*number, numbers.last() == Some(number), &begun);
         }
         Ok(store)
     }
 
     /// Reads a job that an earlier process left.
-    fn load_job(&mut self, number: u64, is_last: bool) {
+    fn load_job(
+        &mut self,
+        number: u64,
+        is_last: bool,
+        begun: &impl Fn(&str) -> Option<AcceptedJob>,
+    ) {
         let folder = self.jobs.join(id(number));
-        match recover(&self.jobs, number) {
+        let recovered = recover(&self.jobs, number).or_else(|error| match error {
+            JournalError::Nothing(_) => match begun(&id(number)) {
+                Some(accepted) => Ok(JobJournal::replace_cut(&folder, &accepted)),
+                None => Err(error),
+            },
+            error => Err(error),
+        });
+        match recovered {
             Ok(past) => {
                 if !past.interrupted {
                     // Its end is on the disk, but the records of jobs that it settled may not be.
@@ -709,29 +744,43 @@ pub(super) fn held(path: &Path) -> JobStoreError {
     let holder = plain_file::read_text(path).unwrap_or_default();
     JobStoreError::Held {
         path: path.to_owned(),
-        holder: holder.trim().to_owned(),
+        holder: match holder.trim() {
+            "" => "another process".to_owned(),
+            id => format!("process {id}"),
+        },
     }
 }
 
-/// Takes a lock for as long as the file is open, and writes the process's id into it.
-fn lock(path: &Path) -> Result<File, JobStoreError> {
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).read(true).write(true);
-    let opened = with_mode(&mut options, 0o600).open(path);
-    let mut lock = opened.map_err(|error| file(path, error))?;
-    // A process that checks whether a node has locked the journals holds the lock for a moment.
-    let is_ours = lock_within(&lock, Duration::from_millis(50)).unwrap_or(false);
-    if !is_ours {
-        return Err(held(path));
+impl StateLock {
+    /// Locks a state folder, and writes the process's id into its file.
+    fn take(state: &Path) -> Result<Self, JobStoreError> {
+        let path = &state.join(LOCK);
+        let folder = lock_folder(state, LOCK_TIMEOUT).map_err(|error| match error.kind() {
+            std::io::ErrorKind::WouldBlock => held(path),
+            _ => file(state, error),
+        })?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true);
+        let opened = with_mode(&mut options, 0o600).open(path);
+        let mut lock = opened.map_err(|error| file(path, error))?;
+        if !lock_within(&lock, LOCK_TIMEOUT).unwrap_or(false) {
+            return Err(held(path));
+        }
+        lock.set_len(0)
+            .and_then(|()| writeln!(lock, "{}", std::process::id()))
+            .map_err(|error| file(path, error))?;
+        Ok(Self {
+            _file: lock,
+            _folder: folder,
+        })
     }
-    lock.set_len(0)
-        .and_then(|()| writeln!(lock, "{}", std::process::id()))
-        .map_err(|error| file(path, error))?;
-    Ok(lock)
 }
 
 /// Returns whether a process has locked the journals of a state folder; also true if that cannot be determined.
 fn has_holder(state: &Path) -> bool {
+    if is_folder_locked(state) {
+        return true;
+    }
     match plain_file::open(state.join(LOCK)) {
         Ok(lock) => lock.try_lock_shared().is_err(),
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,

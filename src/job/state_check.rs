@@ -7,6 +7,7 @@ use std::path::Path;
 use super::job_store::{self, JobStoreError, LOCK};
 use super::journal_file::JournalError;
 use super::{JOBS, audit_log, node_key, old_tickets};
+use base::file_lock::is_folder_locked;
 
 /// Checks the journals of a state folder, and returns an error for each that cannot be trusted.
 ///
@@ -17,7 +18,7 @@ pub fn check_journals(state: &Path) -> Result<Vec<String>, JobStoreError> {
     let opened = if_there(OpenOptions::new().read(true).write(true).open(&lock));
     let opened = opened.map_err(|error| job_store::file(&lock, error))?;
     // The lock ends with the file, here; a node that starts waits for longer than that.
-    if opened.is_some_and(|file| is_held(&file)) {
+    if opened.is_some_and(|file| is_held(&file)) || is_folder_locked(state) {
         return Err(job_store::held(&lock));
     }
     let jobs = state.join(JOBS);
