@@ -13,7 +13,7 @@ use serde::Deserialize as _;
 use node::operator_verb::OperatorVerb;
 use node::serve::{self, ShutdownRequests};
 use permit::ActorRank;
-use tools::JobProgress;
+use tools::{JobProgress, StopCause};
 
 /// Consecutive questions that a node may leave unanswered.
 const UNANSWERED_MAX: u32 = 10;
@@ -70,7 +70,7 @@ pub(super) async fn own_job(
                 Some(node) => {
                     // Taken before the arms are stopped.
                     shutdown = shutdown.or_else(|| Some(serve::shutdown_requests(node)));
-                    node.stop_all(ActorRank::Node, false);
+                    node.stop_all(ActorRank::Node, false, &StopCause::new("SIGTERM"));
                 }
                 None => stop(door, false),
             },
@@ -115,7 +115,8 @@ fn show(bar: &indicatif::ProgressBar, progress: &JobProgress) {
 /// Tells the node to stop, in the background: a second stop must not wait for the answer to the first.
 fn stop(door: &OperatorDoor, is_emergency: bool) {
     if let Some(node) = door.own() {
-        node.stop_all(ActorRank::Operator, is_emergency);
+        let cause = StopCause::new("a key or a signal at the terminal");
+        node.stop_all(ActorRank::Operator, is_emergency, &cause);
         return;
     }
     let verb = if is_emergency {

@@ -8,7 +8,7 @@ use super::{ExitStatus, terminal_output};
 use node::parking;
 use node::serve::{self, ShutdownRequests};
 use permit::ActorRank;
-use tools::Node;
+use tools::{Node, StopCause};
 
 /// Makes a second interrupt an emergency stop, as in a serving node.
 pub(super) fn escalate_second_interrupt(node: &Arc<Node>) -> anyhow::Result<()> {
@@ -17,7 +17,7 @@ pub(super) fn escalate_second_interrupt(node: &Arc<Node>) -> anyhow::Result<()> 
     base::task::spawn(async move {
         interrupt.recv().await;
         interrupt.recv().await;
-        node.stop_all(ActorRank::Operator, true);
+        node.stop_all(ActorRank::Operator, true, &StopCause::new("SIGINT"));
     });
     Ok(())
 }

@@ -14,8 +14,10 @@
 //! stops, and everything else, go on when the disk is full.
 
 mod log_end;
+mod past_records;
 
 pub(super) use log_end::can_be_continued;
+pub use past_records::{is_audit_lost, visit_audit};
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -25,7 +25,9 @@ mod state_check;
 #[cfg(test)]
 mod tests;
 
-pub use audit_log::{AuditError, AuditLog, UnrecordedError, VerifiedAudit, verify};
+pub use audit_log::{
+    AuditError, AuditLog, UnrecordedError, VerifiedAudit, is_audit_lost, verify, visit_audit,
+};
 pub use ink_table::{InkProgress, InkTable, remaining_strokes};
 pub use job_journal::{
     AcceptedJob, DrawingOrigin, DrawingPart, JobJournal, JournalDrawing, TipPlace,

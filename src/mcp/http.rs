@@ -755,14 +755,16 @@ fn refuse_session<H>(
 /// Gives up what a message cancels, if it is a cancellation. A cancelled request that is unknown may be the one that moves.
 fn apply_cancellation<H>(
     routes: &HttpRoutes<H>,
-    headers: &HeaderMap,
+    parts: &http::request::Parts,
     accepted: &mut AcceptedMessage,
 ) {
     if accepted.method.as_deref() == Some(CANCELLED)
-        && !routes.sessions.cancel(headers, &mut accepted.message)
+        && !routes
+            .sessions
+            .cancel(&parts.headers, &mut accepted.message)
         && let Some(service) = &routes.service
     {
-        service.abort_motion();
+        service.abort_motion(parts.extensions.get::<VerifiedIdentity>());
     }
 }
 
@@ -828,7 +830,7 @@ async fn post<H: ServerHandler + Clone>(
     {
         return refused;
     }
-    apply_cancellation(routes, &parts.headers, &mut accepted);
+    apply_cancellation(routes, &parts, &mut accepted);
     let request = accepted.id.as_ref().filter(|_| accepted.method.is_some());
     let Some(open) = routes.sessions.open_call(&parts.headers, request) else {
         let refusal = cancellation::id_in_use(request.unwrap_or(&Value::Null));

@@ -73,7 +73,9 @@ pub trait McpService: Send + Sync + 'static {
     }
 
     /// Stops all motion: a caller gave up on something that can no longer be identified. Must not wait for anything.
-    fn abort_motion(&self) {}
+    fn abort_motion(&self, sender: Option<&VerifiedIdentity>) {
+        let _ = sender;
+    }
 
     /// Returns what the service offers besides tools. Anything else is answered as a method that does not exist.
     fn offers(&self) -> ServiceCapabilities {

@@ -261,7 +261,7 @@ impl StdioReader {
         if accepted.method.as_deref() == Some(CANCELLED)
             && !self.requests.cancel(&mut accepted.message)
         {
-            self.service.abort_motion();
+            self.service.abort_motion(None);
         }
         let call = accepted.take_call();
         if let Some(call) = &call
@@ -333,7 +333,7 @@ impl StdioReader {
             self.requests.end(id);
         }
         if accepted.method.as_deref() == Some(CANCELLED) {
-            self.service.abort_motion();
+            self.service.abort_motion(None);
         }
         accepted.id.is_none_or(|id| self.reply(&too_busy(id)))
     }

@@ -32,7 +32,7 @@ pub(super) fn admit(
     {
         // The cancelled request is unknown: it may be the one that moves.
         if !cancellation::repair(&mut accepted.message, raw) {
-            service.abort_motion();
+            service.abort_motion(sender);
         }
         accepted.method = Some(CANCELLED.to_owned());
         accepted.id = None;
@@ -51,7 +51,7 @@ pub(super) fn admit(
             reparsed = parse(raw, repair);
             is_cancellation_lost = has_lost_cancellation(reparsed.as_ref(), raw);
             if is_cancellation_lost {
-                service.abort_motion();
+                service.abort_motion(sender);
             }
             (reparsed.as_ref(), usable_id(reply))
         }
@@ -109,7 +109,7 @@ pub(super) fn stop_in_unreadable(
     sender: Option<&VerifiedIdentity>,
 ) -> bool {
     if cancellation::names_cancellation(raw) {
-        service.abort_motion();
+        service.abort_motion(sender);
     }
     let message = parse_json(raw);
     stop_name(message.as_ref(), raw, service).is_some_and(|name| service.stray_stop(&name, sender))
@@ -238,7 +238,7 @@ mod tests {
             stops
         }
 
-        fn abort_motion(&self) {
+        fn abort_motion(&self, _: Option<&VerifiedIdentity>) {
             self.1.fetch_add(1, Ordering::SeqCst);
         }
 

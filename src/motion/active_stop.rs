@@ -57,6 +57,11 @@ impl ArmThread {
             return;
         };
         self.stops_seen = request.serial;
+        if request.only_cancels && self.is_idle() {
+            // There was nothing to cancel but what arrived before, which does not begin.
+            self.snapshot.stops_done = request.serial;
+            return;
+        }
         let ends_held = self.is_held();
         if request.emergency {
             self.driver.halt(HaltMode::Emergency);
@@ -81,6 +86,7 @@ impl ArmThread {
                 at: earlier.request.at,
                 by: earlier.request.by.max(request.by),
                 emergency: earlier.request.emergency || request.emergency,
+                only_cancels: false,
                 ..request
             };
             (stopping.first_frame_ms, stopping.lift) = (earlier.first_frame_ms, earlier.lift);
@@ -159,6 +165,7 @@ impl ArmThread {
         };
         self.snapshot.stop = Some(report.clone());
         self.snapshot.stops_done = stopping.request.serial;
+        self.snapshot.stop_serial = stopping.request.serial;
         match self.job.take() {
             Some(job) if job.failure.is_none() => {
                 self.replies.push(job.end(MotionOutcome::Stopped(report)));

@@ -145,6 +145,8 @@ pub struct Snapshot {
     pub stops_done: u64,
     /// The last stop.
     pub stop: Option<StopReport>,
+    /// Number of the last request that it reports.
+    pub stop_serial: u64,
 }
 
 /// Measurements of a completed stop.
@@ -175,7 +177,7 @@ pub struct StopReport {
     pub verified: bool,
     /// `true` if the tip was lifted on the way.
     pub lifted: bool,
-    /// Reason that an emergency stop could not be saved to disk and ends with this process.
+    /// Reason that an operator's stop could not be saved to disk and ends with this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
 }
@@ -466,7 +468,15 @@ impl MotionHandle {
             .request(ActorRank::Planner, false, self.shared.clock.now())
     }
 
-    /// Waits until a stop is completed, and an emergency stop until it is saved to disk too.
+    /// Ends what moves for a call that can no longer be identified, and whatever arrived before this. An arm that stands needs no
+    /// reset afterwards.
+    pub fn cancel(&self) -> u64 {
+        self.shared
+            .stop
+            .cancel(ActorRank::Planner, false, self.shared.clock.now())
+    }
+
+    /// Waits until a stop is completed, and an operator's until it is saved to disk too.
     ///
     /// `None` when the arm's thread has ended or hangs, so that nothing was verified.
     pub async fn stopped(&self, ticket: u64) -> Option<StopReport> {
@@ -479,8 +489,10 @@ impl MotionHandle {
             let changed = tokio::time::timeout(REPLY_TIMEOUT, snapshots.changed());
             changed.await.ok()?.ok()?;
         };
-        if let Some(report) = report.as_mut().filter(|report| report.emergency) {
-            let saved = self.shared.permits.emergency_is_kept().await;
+        let is_operators =
+            |report: &&mut StopReport| report.emergency || report.by == ActorRank::Operator;
+        if let Some(report) = report.as_mut().filter(is_operators) {
+            let saved = self.shared.permits.orders_are_kept().await;
             report.not_kept = saved.err().map(|error| error.to_string());
         }
         report

@@ -16,6 +16,8 @@ pub(super) struct StopSignal {
     at_nanos: AtomicU64,
     by: AtomicU8,
     emergency: AtomicBool,
+    /// `true` if one of them is more than the cancellation of an unknown call.
+    is_stop: AtomicBool,
     wake_signal: WakeSignal,
 }
 
@@ -29,6 +31,7 @@ impl Default for StopSignal {
             at_nanos: AtomicU64::new(NO_REQUEST),
             by: AtomicU8::new(0),
             emergency: AtomicBool::new(false),
+            is_stop: AtomicBool::new(false),
             wake_signal: WakeSignal::default(),
         }
     }
@@ -41,11 +44,19 @@ pub(super) struct StopRequest {
     pub(super) at: ClockInstant,
     pub(super) by: ActorRank,
     pub(super) emergency: bool,
+    /// `true` if nothing was asked for but that what moves ends.
+    pub(super) only_cancels: bool,
 }
 
 impl StopSignal {
     /// Requests a stop; the ticket counts requests from 1.
     pub(super) fn request(&self, by: ActorRank, emergency: bool, now: ClockInstant) -> u64 {
+        self.is_stop.store(true, Ordering::SeqCst);
+        self.cancel(by, emergency, now)
+    }
+
+    /// Requests that what moves, or arrived before this, ends. An arm that stands needs no reset afterwards.
+    pub(super) fn cancel(&self, by: ActorRank, emergency: bool, now: ClockInstant) -> u64 {
         self.at_nanos.fetch_min(now.as_nanos(), Ordering::SeqCst);
         self.by.fetch_max(rank(by), Ordering::SeqCst);
         self.emergency.fetch_or(emergency, Ordering::SeqCst);
@@ -71,11 +82,19 @@ impl StopSignal {
     /// before it, never the other way round.
     pub(super) fn take_request(&self, handled: u64, now: ClockInstant) -> Option<StopRequest> {
         let serial = self.requests.load(Ordering::SeqCst);
-        (serial > handled).then(|| StopRequest {
+        if serial <= handled {
+            return None;
+        }
+        let by = actor(self.by.swap(0, Ordering::SeqCst));
+        let emergency = self.emergency.swap(false, Ordering::SeqCst);
+        let is_stop = self.is_stop.swap(false, Ordering::SeqCst);
+        Some(StopRequest {
             serial,
             at: ClockInstant::from_nanos(self.at_nanos.swap(NO_REQUEST, Ordering::SeqCst)).min(now),
-            by: actor(self.by.swap(0, Ordering::SeqCst)),
-            emergency: self.emergency.swap(false, Ordering::SeqCst),
+            by,
+            emergency,
+            // A stop whose mark was lent to the request before it still has its rank.
+            only_cancels: !is_stop && !emergency && by == ActorRank::Planner,
         })
     }
 
@@ -122,6 +141,7 @@ const fn actor(rank: u8) -> ActorRank {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
 
@@ -139,10 +159,29 @@ mod tests {
                 serial: ticket,
                 at,
                 by: ActorRank::Operator,
-                emergency: true
+                emergency: true,
+                only_cancels: false
             })
         );
         let later = signal.take_request(ticket, ClockInstant::from_nanos(9));
         assert_eq!(later, None);
+    }
+
+    #[test]
+    fn a_stop_among_cancellations_counts() {
+        let (signal, now) = (StopSignal::default(), ClockInstant::ZERO);
+        let mut handled = 0;
+        let mut only_cancels = |signal: &StopSignal| {
+            let request = signal.take_request(handled, now).unwrap();
+            handled = request.serial;
+            request.only_cancels
+        };
+        signal.cancel(ActorRank::Planner, false, now);
+        assert!(only_cancels(&signal));
+        signal.cancel(ActorRank::Planner, false, now);
+        signal.request(ActorRank::Node, false, now);
+        assert!(!only_cancels(&signal));
+        signal.cancel(ActorRank::Planner, false, now);
+        assert!(only_cancels(&signal));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::open;
 use super::operator_verb::VerbReply;
-use super::verb_dispatch::call as call_tool;
+use super::verb_dispatch::{call as call_tool, call_as};
 use args::ReceivedArguments;
 use base::wording::{count, duration};
 use call::{ArrivalStamp, Refusal, refusal};
@@ -14,8 +14,8 @@ use catalogue::EVERYWHERE;
 use fleet::stop_fan_out::FleetStop;
 use gate::HoldAt;
 use motion::{MotionError, MotionState, StopReport};
-use permit::{ActorRank, StopLatch};
-use tools::{AttachedArm, Node, stop_line};
+use permit::{ActorRank, OrderVerb, StopLatch};
+use tools::{AttachedArm, Node, StopCause, stop_line};
 
 /// Longest wait for an immediate hold.
 const HOLD_WAIT_MAX: Duration = Duration::from_secs(3);
@@ -69,7 +69,7 @@ pub(crate) fn clear(node: &Node, arrived: &ArrivalStamp) -> VerbReply {
     };
     if !node.arms.iter().any(is_latched) {
         let on_ports = node.file.arms.iter();
-        let on_ports = on_ports.filter_map(|entry| open::estop_on_port(node, entry));
+        let on_ports = on_ports.filter_map(|entry| open::orders_on_port(node, entry));
         let lines = std::iter::once("no emergency stop is latched; nothing was done".to_owned());
         let lines: Vec<String> = lines.chain(on_ports).collect();
         return VerbReply::failed(lines.join("; "));
@@ -87,11 +87,12 @@ pub(crate) fn clear(node: &Node, arrived: &ArrivalStamp) -> VerbReply {
     }
 }
 
-pub(crate) async fn estop(node: &Node) -> VerbReply {
+pub(crate) async fn estop(node: &Node, caller: &str) -> VerbReply {
+    let cause = StopCause::by("estop", caller);
     let tickets: Vec<_> = node
         .arms
         .iter()
-        .map(|seat| (seat, seat.motion.stop(ActorRank::Operator, true)))
+        .map(|seat| (seat, seat.stop(ActorRank::Operator, true, &cause)))
         .collect();
     node.end_sequences();
     let mut lines = Vec::new();
@@ -101,7 +102,7 @@ pub(crate) async fn estop(node: &Node) -> VerbReply {
             Some(report) if report.emergency => report.not_kept.clone(),
             // Even if its standstill is unknown, the stop is latched.
             _ => {
-                let kept = seat.permits().emergency_is_kept().await;
+                let kept = seat.permits().orders_are_kept().await;
                 kept.err().map(|error| error.to_string())
             }
         };
@@ -114,12 +115,13 @@ pub(crate) async fn estop(node: &Node) -> VerbReply {
 /// An ordinary one is sent beside it, for a node that the engine does not reach.
 pub(crate) async fn stop_fleet(
     node: &Arc<Node>,
-    arrived: &ArrivalStamp,
+    (caller, arrived): (&str, &ArrivalStamp),
     emergency: bool,
 ) -> VerbReply {
     if !emergency {
         let arguments = serde_json::json!({ "node": EVERYWHERE });
-        return call_tool(node, arrived, "stop", ReceivedArguments::Value(arguments)).await;
+        let arguments = ReceivedArguments::Value(arguments);
+        return stop(node, (caller, arrived), arguments).await;
     }
     let order = FleetStop {
         is_emergency: true,
@@ -132,7 +134,7 @@ pub(crate) async fn stop_fleet(
         (peer.name, reply.text)
     });
     let (own, by_engine, by_call) = futures::join!(
-        estop(node),
+        estop(node, caller),
         node.stop_by_engine(order),
         futures::future::join_all(ordinary_stops)
     );
@@ -183,12 +185,48 @@ fn estop_line(
     }
 }
 
-pub(crate) async fn hold(node: &Node, now: bool) -> VerbReply {
+/// Calls the tool `stop` for an operator, by whose name it is remembered.
+pub(crate) async fn stop(
+    node: &Arc<Node>,
+    (caller, arrived): (&str, &ArrivalStamp),
+    arguments: ReceivedArguments,
+) -> VerbReply {
+    let call = (ActorRank::Operator, "stop", arguments);
+    let reply = call_as(node, caller, arrived.clone(), call).await;
+    VerbReply::of_tool(&reply)
+}
+
+/// Withdraws all leave, until an operator enables motion again.
+pub(crate) async fn disable(node: &Node, caller: &str) -> VerbReply {
+    for seat in &node.arms {
+        seat.permits().give_order(OrderVerb::Disable, caller);
+    }
+    let mut text = "nothing is enabled now; a motion under way is held at the end of its stroke: `steadyhand stop` stops it at once".to_owned();
+    for seat in &node.arms {
+        text += &kept_text(seat).await;
+    }
+    VerbReply::done(text)
+}
+
+/// Waits until an operator's order is on the disk; says why it is not.
+async fn kept_text(seat: &AttachedArm) -> String {
+    let kept = seat.permits().orders_are_kept().await;
+    kept.err().map_or_else(String::new, |error| {
+        format!(
+            "; that lasts only as long as this node runs, for it could not be written down: {error}"
+        )
+    })
+}
+
+pub(crate) async fn hold(node: &Node, now: bool, caller: &str) -> VerbReply {
     let when = if now { HoldAt::Once } else { HoldAt::StrokeEnd };
     let mut lines = Vec::new();
     for seat in &node.arms {
         let result = seat.motion.hold(when).await;
         let is_idle = matches!(result, Ok(Err(MotionError::NothingToHold)));
+        if matches!(result, Ok(Ok(()) | Err(MotionError::HeldAlready))) {
+            seat.permits().give_order(OrderVerb::Hold, caller);
+        }
         let line = match result {
             Ok(Ok(())) if now => wait_until_held(seat).await,
             Ok(Ok(())) => Ok(format!("holds at the stroke's end; {HELD_ADVICE}")),
@@ -196,6 +234,10 @@ pub(crate) async fn hold(node: &Node, now: bool) -> VerbReply {
             Ok(Err(MotionError::HeldAlready)) => Ok(format!("held already, pen up; {HELD_ADVICE}")),
             Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(refusal!("its thread has ended")),
+        };
+        let line = match line {
+            Ok(line) => Ok(line + &kept_text(seat).await),
+            failed => failed,
         };
         lines.push((with_name(node, seat, line), is_idle));
     }
@@ -224,11 +266,21 @@ pub(crate) async fn resume(node: &Node) -> VerbReply {
     let mut lines = Vec::new();
     for seat in &node.arms {
         let is_idle = seat.motion.snapshot().state != MotionState::Held;
-        let result = resume_arm(node, seat).await;
-        let line = result.map(|()| "goes on".to_owned());
+        let line = end_hold(node, seat).await;
         lines.push((with_name(node, seat, line), is_idle));
     }
     VerbReply::from_some(lines)
+}
+
+/// Ends the hold of an arm: its motion goes on, if there still is one.
+async fn end_hold(node: &Node, seat: &AttachedArm) -> ArmLine {
+    let is_under_way = seat.motion.snapshot().state.is_under_way();
+    if !is_under_way && seat.permits().end_order(OrderVerb::Hold) {
+        return Ok("the hold is over, and no motion was left to go on".to_owned());
+    }
+    resume_arm(node, seat).await?;
+    seat.permits().end_order(OrderVerb::Hold);
+    Ok("goes on".to_owned())
 }
 
 /// Resumes the held motion of an arm.
@@ -249,20 +301,23 @@ async fn resume_arm(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
 }
 
 /// Switches torque off on every servo of every arm, and names each that may still hold.
-pub(crate) async fn torque_off(node: &Node) -> VerbReply {
+pub(crate) async fn torque_off(node: &Node, caller: &str) -> VerbReply {
     let mut lines = Vec::new();
     for seat in &node.arms {
-        lines.push(with_name(node, seat, release_arm(seat).await));
+        lines.push(with_name(node, seat, release_arm(seat, caller).await));
     }
     VerbReply::from_lines(lines)
 }
 
 /// Switches torque off on one arm.
-async fn release_arm(seat: &Arc<AttachedArm>) -> ArmLine {
+async fn release_arm(seat: &Arc<AttachedArm>, caller: &str) -> ArmLine {
     if seat.motion.snapshot().state.is_under_way() {
         return Err(refusal!("it moves or is held; `steadyhand stop` first"));
     }
     let released = seat.motion.release().await;
+    if seat.permits().latched() == Some(StopLatch::Stopped(ActorRank::Operator)) {
+        seat.permits().give_order(OrderVerb::Stop, caller);
+    }
     let released = released.map_err(|_| refusal!("its thread has ended"))??;
     if released.failed.is_empty() {
         let latched = seat.permits().latched();
@@ -270,8 +325,9 @@ async fn release_arm(seat: &Arc<AttachedArm>) -> ArmLine {
             Some(StopLatch::Emergency(_)) => "`steadyhand clear`, then `steadyhand reset`",
             _ => "`steadyhand reset`",
         };
+        let kept = kept_text(seat).await;
         return Ok(format!(
-            "torque is off on {}, read back; {next_step} makes it hold again",
+            "torque is off on {}, read back; {next_step} makes it hold again{kept}",
             count(released.off.len(), "servo")
         ));
     }
@@ -296,7 +352,7 @@ mod tests {
     async fn an_emergency_stop_that_nobody_can_verify_is_latched_and_says_so() {
         let bench = test_node(NodeClock::real());
         bench.sim.break_it(SimulatedFault::Unplug);
-        let reply = estop(&bench.node).await;
+        let reply = estop(&bench.node, "test").await;
         assert!(!reply.done, "{}", reply.text);
         for part in ["cut its power", "latched until `steadyhand clear`"] {
             assert!(reply.text.contains(part), "{}", reply.text);

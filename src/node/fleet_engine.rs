@@ -14,7 +14,7 @@ use fleet::zenoh_presence::{
 };
 use fleet::zenoh_telemetry::TelemetrySource;
 use permit::ActorRank;
-use tools::Node;
+use tools::{Node, StopCause};
 
 /// The caller of stops that come over the engine, in the audit log.
 const CALLER: &str = "the fleet";
@@ -57,7 +57,8 @@ fn stop(
         (false, true) => (ActorRank::Operator, OperatorVerb::Stop),
         (false, false) => (ActorRank::Planner, OperatorVerb::Stop),
     };
-    node.stop_all(by, order.is_emergency);
+    let cause = StopCause::by("a stop of the fleet", CALLER);
+    node.stop_all(by, order.is_emergency, &cause);
     let (node, arrived) = (Arc::clone(node), node.stamp_arrival().of_stop());
     async move {
         let (success, message) = match by {

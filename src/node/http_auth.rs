@@ -16,7 +16,7 @@ use caller::{AccessDenied, CallerRole, Principal, TokenStore};
 use mcp::http::{AuthQueue, OperatorEndpoint, OperatorHandler};
 use mcp::{Authenticator, CallHop, VerifiedIdentity};
 use permit::ActorRank;
-use tools::Node;
+use tools::{Node, StopCause};
 
 /// Returns whether every request over HTTP needs a token.
 pub(crate) fn wants_tokens(node: &Node, address: SocketAddr) -> bool {
@@ -137,9 +137,11 @@ fn hear_stop(node: &Node, identity: &VerifiedIdentity, text: &[u8]) {
     let Some(verb) = verb.filter(OperatorVerb::stops) else {
         return;
     };
+    let caller = format!("token {}", identity.name);
+    let cause = StopCause::by("a request that did not become whole", caller.as_str());
     match is_operator(identity) {
-        true => node.stop_all(ActorRank::Operator, verb.is_emergency()),
-        false => node.stop_all(ActorRank::Planner, false),
+        true => node.stop_all(ActorRank::Operator, verb.is_emergency(), &cause),
+        false => node.stop_all(ActorRank::Planner, false, &cause),
     }
     node.audit.note(
         "operator",

@@ -89,8 +89,9 @@ impl McpService for NodeMcpService {
         hop: Option<&CallHop>,
     ) -> bool {
         let order = hop.and_then(|hop| hop.order);
-        let who = rank(sender, hop);
-        self.node.preempt_stop(tool, arguments, who, order)
+        let caller = caller_text(sender);
+        let stopper = (rank(sender, hop), caller.as_deref());
+        self.node.preempt_stop(tool, arguments, stopper, order)
     }
 
     fn is_stop(&self, tool: &str) -> bool {
@@ -102,19 +103,20 @@ impl McpService for NodeMcpService {
     }
 
     fn stray_stop(&self, tool: &str, sender: Option<&VerifiedIdentity>) -> bool {
-        let caller = sender.map(|identity| identity.name.as_str());
-        self.node.stray_stop(tool, rank(sender, None), caller)
+        let caller = caller_text(sender);
+        self.node
+            .stray_stop(tool, rank(sender, None), caller.as_deref())
     }
 
     fn record_refused_stop(&self, sender: Option<&VerifiedIdentity>) {
-        let caller = sender.map(|identity| identity.name.as_str());
+        let caller = caller_text(sender);
         // Whatever it was called.
         self.node
-            .record_stray_stop("stop", rank(sender, None), caller);
+            .record_stray_stop("stop", rank(sender, None), caller.as_deref());
     }
 
-    fn abort_motion(&self) {
-        self.node.abandon_motion();
+    fn abort_motion(&self, sender: Option<&VerifiedIdentity>) {
+        self.node.abandon_motion(caller_text(sender).as_deref());
     }
 
     fn call(&self, call: ToolCall, watch: CallWatch) -> BoxFuture<'static, ToolAnswer> {
@@ -220,6 +222,11 @@ fn client_text(caller: &ToolCaller) -> Option<String> {
     let text = format!("{name} {version}");
     let one_line = text.replace(char::is_control, "");
     Some(cut(&one_line, CHARS_MAX).trim().to_owned())
+}
+
+/// Names the sender of a message that is no call.
+fn caller_text(sender: Option<&VerifiedIdentity>) -> Option<String> {
+    sender.map(|identity| format!("token {}", identity.name))
 }
 
 /// Returns the rank of a stop that is carried out before its call, or without one. Only an operator can reset an operator's stop.

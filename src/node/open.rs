@@ -24,7 +24,7 @@ use link::serial::SerialLink;
 use link::tap::TapSwitch;
 use link::{ByteLink, LinkError};
 use motion::{MotionHandle, PortOpener};
-use permit::{PermitRegistry, StopLatch};
+use permit::{OrderFiles, OrderLog, PermitRegistry};
 use scene::{PenHolder, Scene, SceneLibrary, Surface};
 use sim::{ArmSimulator, HeldPens, PRINTED, PaperSurface, SceneLight, SimPen, ViewedSheet};
 use tools::{
@@ -141,7 +141,7 @@ pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node
     let fleet = peers::fleet(&file);
     let mut node = Node::new(file, library, seats, output, state);
     for (entry, seat) in node.file.arms.iter().zip(&node.arms) {
-        keep_emergency(&node, entry, seat)?;
+        keep_orders(&node, entry, seat)?;
     }
     node.examiner = Some(Arc::new(policy));
     node.helpers = helpers;
@@ -315,47 +315,51 @@ fn true_scenes(entry: &ArmEntry) -> anyhow::Result<Option<SceneLibrary>> {
     Ok(Some(library))
 }
 
-/// Makes emergency stops of this arm outlive the process, and latches one that an earlier process left.
-fn keep_emergency(node: &Node, entry: &ArmEntry, seat: &AttachedArm) -> anyhow::Result<()> {
+/// Makes an operator's orders for this arm outlive the process, and takes over those that stand.
+fn keep_orders(node: &Node, entry: &ArmEntry, seat: &AttachedArm) -> anyhow::Result<()> {
     let part = entry.file_name_part();
     let permits = seat.permits();
+    let (name, is_on_port) = (seat.name.clone(), !entry.is_simulated());
+    let audit = Arc::downgrade(&node.audit);
+    let log: OrderLog = Box::new(move |change| {
+        let entry = tools::order_entry(&name, is_on_port, change);
+        if let Some(audit) = audit.upgrade() {
+            // A log that cannot be written is told there; the files have the orders.
+            let _ = audit.note_durably("orders", entry);
+        }
+    });
     permit::split_unmarked_estop(&node.state, &part)
         .and_then(|()| {
-            let file = permit::estop_path(&node.state, &part, !entry.is_simulated());
-            permits.keep_emergency_in(file)
+            let files = OrderFiles::of_arm(&node.state, &part, is_on_port);
+            let recorded = node.order_history.of_arm(seat.key());
+            permits.keep_orders_in(files, recorded, log)
         })
         .map_err(|error| anyhow::anyhow!("{}: {error}", seat.name))?;
-    if let Some(notice) = estop_on_port(node, entry) {
+    if let Some(notice) = orders_on_port(node, entry) {
         tracing::warn!(arm = seat.name, "{notice}");
     }
-    let notice = match permits.latched() {
-        Some(StopLatch::Emergency(_)) => {
-            "an emergency stop is latched; an operator ends it with `steadyhand clear`"
-        }
-        Some(_) => {
-            "an emergency stop was cleared and the arm not reset since: its pen may stand on the paper; `steadyhand reset` lifts it"
-        }
-        None => return Ok(()),
-    };
-    let notice = node.commands_for_arm(seat, notice);
-    tracing::warn!(arm = seat.name, "{notice}");
+    let orders = permits.orders();
+    if !orders.is_empty() {
+        let notice = format!("an operator's word stands, and motion is disabled: {orders}");
+        let notice = node.commands_for_arm(seat, &notice);
+        tracing::warn!(arm = seat.name, "{notice}");
+    }
     Ok(())
 }
 
-/// Says of an arm that is simulated here that the one on a port has an emergency stop, or a reset still to come.
-pub(crate) fn estop_on_port(node: &Node, entry: &ArmEntry) -> Option<String> {
+/// Says of an arm that is simulated here which orders stand for the one on a port.
+pub(crate) fn orders_on_port(node: &Node, entry: &ArmEntry) -> Option<String> {
     if !entry.is_simulated() {
         return None;
     }
-    let file = permit::estop_path(&node.state, &entry.file_name_part(), true);
-    let verbs = match permit::kept_latch(&file)? {
-        StopLatch::Emergency(_) => "`steadyhand clear`, then `steadyhand reset`",
-        _ => "`steadyhand reset`",
-    };
-    Some(format!(
-        "arm {} on its port was stopped by an emergency stop, and that arm is simulated here, which ends none: at a node with its port, `steadyhand --port PORT serve` with this one's --state or --config beside it, {verbs} ends it",
-        entry.name
-    ))
+    let files = OrderFiles::of_arm(&node.state, &entry.file_name_part(), true);
+    let orders = files.kept();
+    (!orders.is_empty()).then(|| {
+        format!(
+            "an operator's word stands for arm {} on its port, and that arm is simulated here, which ends none: at a node with its port, `steadyhand --port PORT serve` with this one's --state or --config beside it: {orders}",
+            entry.name
+        )
+    })
 }
 
 /// Returns the arm's default scene, otherwise the first readable one that is for it.
@@ -469,8 +473,14 @@ fn attach(
         .map_err(|error| anyhow::anyhow!("arm `{name}` cannot be used: {error}; nothing moved"))
 }
 
-/// Enables each scene on every arm that it is for.
+/// Enables each scene on every arm that it is for, unless an operator should look first.
 pub fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
+    if node.has_orders() && !scenes.is_empty() {
+        tracing::warn!(
+            "--enable is not heeded while an operator's word stands: use `steadyhand enable`"
+        );
+        return Ok(());
+    }
     for name in scenes {
         let scene = node.scenes.scene(name, None)?;
         let enabled = node.enable(&scene, None, None);

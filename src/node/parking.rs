@@ -10,10 +10,10 @@ use base::wording::duration;
 use call::{Refusal, refusal};
 use job::PARK;
 use motion::{HealthAction, MotionState};
-use permit::{ActorRank, MotionPermit, StopLatch};
+use permit::{ActorRank, MotionPermit, OrderVerb, StopLatch};
 use plan::{self, Plan};
 use scene::Scene;
-use tools::{AT_REST_RAD, AttachedArm, Node, NodeJob, catch_panic};
+use tools::{AT_REST_RAD, AttachedArm, Node, NodeJob, StopCause, catch_panic};
 
 /// Longest motion to rest for an unattended arm; a longer one is not begun.
 const PARK_MOTION_MAX: Duration = Duration::from_secs(5);
@@ -55,6 +55,7 @@ impl ShutdownRequest {
         Self {
             since: NodeClock::real(),
             hindrance: hindrance(seat.permits().latched().as_ref())
+                .or(is_held(seat).then_some("an operator holds it"))
                 .or(is_stopping.then_some(STOPPED))
                 .or((!is_enabled).then_some("motion is not enabled")),
             deliberate_stops,
@@ -89,6 +90,11 @@ pub fn torque_text(seat: &AttachedArm) -> &'static str {
 pub const UNVERIFIED: &str = "its standstill could not be verified";
 
 const STOPPED: &str = "a stop is latched";
+
+/// Returns whether an operator holds the arm, and has not said that it may go on.
+fn is_held(seat: &AttachedArm) -> bool {
+    seat.permits().orders().get(OrderVerb::Hold).is_some()
+}
 
 fn hindrance(latched: Option<&StopLatch>) -> Option<&'static str> {
     match latched {
@@ -131,7 +137,7 @@ pub async fn park(
     if let Some(reason) = request.hindrance {
         return accept_if_at_rest(seat, reason);
     }
-    let ticket = motion.stop(ActorRank::Node, false);
+    let ticket = seat.stop(ActorRank::Node, false, &StopCause::new("parking"));
     let stopped = motion.stopped(ticket).await;
     if !stopped.is_some_and(|report| report.verified) {
         return Err(Refusal::new(UNVERIFIED));
@@ -146,7 +152,11 @@ pub async fn park(
     if let Ok(parked) = tokio::time::timeout(request.time_left(), &mut parked).await {
         return parked;
     }
-    let ticket = motion.stop(ActorRank::Node, false);
+    let ticket = seat.stop(
+        ActorRank::Node,
+        false,
+        &StopCause::new("parking took too long"),
+    );
     motion.stopped(ticket).await;
     // The arm already stands; give its journal time to record that.
     drop(tokio::time::timeout(JOURNAL_WAIT_MAX, parked).await);

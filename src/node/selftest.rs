@@ -23,7 +23,7 @@ use permit::{ActorRank, MotionPermit, StopLatch};
 use plan::PlanError;
 use scene::Scene;
 use test_path::SelfTestPath;
-use tools::{AttachedArm, IncompleteMotion, Node, NodeJob, catch_panic};
+use tools::{AttachedArm, IncompleteMotion, Node, NodeJob, StopCause, catch_panic};
 use visits::RepeatedVisits;
 use wake_latency::WakeupProbe;
 
@@ -223,7 +223,7 @@ async fn measure_stop(
         _ = half => {}
         ended = &mut run => return Err(missed_stop(ended)),
     }
-    let ticket = motion.stop(ActorRank::Node, false);
+    let ticket = seat.stop(ActorRank::Node, false, &StopCause::new("selftest"));
     let idle_ms = probe.wake_ms();
     // The journal records the stop before the arm is released.
     let report = match run.await {

@@ -25,7 +25,7 @@ use job::NodeIdentity;
 use mcp::http::{self, BoundListener, HttpConfig};
 use mcp::{McpService, session_key, stdio};
 use permit::ActorRank;
-use tools::{self, AttachedArm, Node};
+use tools::{self, AttachedArm, Node, StopCause};
 
 /// HTTP endpoint of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,7 +298,8 @@ async fn serve_stdio(
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let node = Arc::clone(node);
-    let on_end = move || node.stop_to_end(ActorRank::Node, false);
+    let cause = StopCause::new("the end of standard input");
+    let on_end = move || node.stop_to_end(ActorRank::Node, false, &cause);
     Ok(stdio::serve(service, repair, on_end, stop).await?)
 }
 
@@ -383,13 +384,15 @@ impl StopSignals {
             tokio::select! {
                 _ = self.interrupt.recv() => {
                     interrupts += 1;
-                    node.stop_to_end(ActorRank::Operator, interrupts > 1);
+                    let cause = StopCause::new("SIGINT");
+                    node.stop_to_end(ActorRank::Operator, interrupts > 1, &cause);
                 }
                 _ = self.terminate.recv() => request_parking(&node, &parking),
                 Some(()) = self.input_ended.recv() => request_parking(&node, &parking),
                 // An arm on its way to rest goes on.
                 _ = self.hangup.recv() => if parking.get().is_none() {
-                    node.stop_to_end(ActorRank::Node, false);
+                    let cause = StopCause::new("SIGHUP, or another signal that ends the node");
+                    node.stop_to_end(ActorRank::Node, false, &cause);
                 },
             }
             stop.cancel();
@@ -400,7 +403,8 @@ impl StopSignals {
 /// Stops every arm and requests its parking. A second request changes nothing: it would stop the arms on their way to rest.
 fn request_parking(node: &Node, parking: &OnceLock<ShutdownRequests>) {
     if parking.set(shutdown_requests(node)).is_ok() {
-        node.stop_to_end(ActorRank::Node, false);
+        let cause = StopCause::new("SIGTERM");
+        node.stop_to_end(ActorRank::Node, false, &cause);
     }
 }
 

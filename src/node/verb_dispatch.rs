@@ -44,7 +44,7 @@ pub async fn run_for_operator(
     tracing::info!(caller, ?verb, "operator");
     let action = format!("{caller}: {verb:?}");
     let stops = verb.stops();
-    let running = carry_out_boxed(Arc::clone(node), verb, arrived);
+    let running = carry_out_boxed(Arc::clone(node), caller.to_owned(), verb, arrived);
     let reply = if stops {
         // Not in the worker pool, where other verbs may be reading a scene or waiting for an arm.
         running.await
@@ -62,13 +62,18 @@ pub async fn run_for_operator(
 /// Boxes [`carry_out`], so that it is compiled once and not in every function that awaits it.
 fn carry_out_boxed(
     node: Arc<Node>,
+    caller: String,
     verb: OperatorVerb,
     arrived: ArrivalStamp,
 ) -> BoxFuture<'static, VerbReply> {
-    async move { carry_out(&node, verb, &arrived).await }.boxed()
+    async move { carry_out(&node, verb, (&caller, &arrived)).await }.boxed()
 }
 
-async fn carry_out(node: &Arc<Node>, verb: OperatorVerb, arrived: &ArrivalStamp) -> VerbReply {
+async fn carry_out(
+    node: &Arc<Node>,
+    verb: OperatorVerb,
+    (caller, arrived): (&str, &ArrivalStamp),
+) -> VerbReply {
     let moves = verb.moves();
     // An arm that loses its torque drops, which is a motion too.
     let drops = matches!(verb, OperatorVerb::TorqueOff) && node.file.read_only;
@@ -82,16 +87,18 @@ async fn carry_out(node: &Arc<Node>, verb: OperatorVerb, arrived: &ArrivalStamp)
             for_s,
             arm,
         } => enable(node, &scene, meta.as_deref(), for_s, arm.as_deref()),
-        OperatorVerb::Disable => disable(node),
-        OperatorVerb::Stop => call(node, arrived, "stop", ReceivedArguments::Absent).await,
-        OperatorVerb::Estop => arm_verbs::estop(node).await,
+        OperatorVerb::Disable => arm_verbs::disable(node, caller).await,
+        OperatorVerb::Stop => {
+            arm_verbs::stop(node, (caller, arrived), ReceivedArguments::Absent).await
+        }
+        OperatorVerb::Estop => arm_verbs::estop(node, caller).await,
         OperatorVerb::StopFleet { emergency } => {
-            arm_verbs::stop_fleet(node, arrived, emergency).await
+            arm_verbs::stop_fleet(node, (caller, arrived), emergency).await
         }
         OperatorVerb::Clear => arm_verbs::clear(node, arrived),
-        OperatorVerb::Hold { now } => arm_verbs::hold(node, now).await,
+        OperatorVerb::Hold { now } => arm_verbs::hold(node, now, caller).await,
         OperatorVerb::Resume => arm_verbs::resume(node).await,
-        OperatorVerb::TorqueOff => arm_verbs::torque_off(node).await,
+        OperatorVerb::TorqueOff => arm_verbs::torque_off(node, caller).await,
         OperatorVerb::Selftest { scene, rounds } => {
             selftest::run(node, arrived, scene.as_deref(), rounds).await
         }
@@ -261,13 +268,6 @@ async fn pending_reply(node: &Arc<Node>, job: Option<&str>) -> VerbReply {
     }
 }
 
-fn disable(node: &Node) -> VerbReply {
-    node.arms.iter().for_each(|seat| seat.permits().disable());
-    VerbReply::done(
-        "nothing is enabled now; a motion under way is held at the end of its stroke: `steadyhand stop` stops it at once",
-    )
-}
-
 fn enable(
     node: &Node,
     scene_name: &str,
@@ -353,7 +353,7 @@ pub(super) fn call_as(
 
 impl VerbReply {
     /// Passes a tool's reply on.
-    fn of_tool(reply: &Reply) -> Self {
+    pub(super) fn of_tool(reply: &Reply) -> Self {
         Self {
             done: !reply.is_error,
             ..Self::with_data(&reply.text, &reply.structured)

@@ -1,5 +1,4 @@
-//! An emergency stop as a file: while it is there, nothing moves, whichever process runs. Clearing it leaves another file in
-//! its place until the arm has been reset, because no other record says where its pen stands.
+//! An emergency stop as a file: while it is there, nothing moves, whichever process runs.
 //!
 //! The file's existence is the whole message: an empty, torn or unreadable file latches as well, and
 //! nothing that is written into it can weaken it.
@@ -8,36 +7,17 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::{ActorRank, EstopKeepingError, StopLatch};
+use super::OrderKeepingError;
 use base::file_access;
-
-/// Returns the path in a state folder at which an arm's emergency stop is kept: an arm on a port and one that is simulated
-/// under the same name have one each.
-#[must_use]
-pub fn estop_path(state: &Path, file_name_part: &str, is_on_port: bool) -> PathBuf {
-    let place = if is_on_port { "port" } else { "simulator" };
-    state.join(format!("emergency-stop-{file_name_part}.{place}"))
-}
-
-/// Returns the latch of an arm whose emergency stop is kept at this path: that stop, or the reset that is owed since.
-#[must_use]
-pub fn kept_latch(path: &Path) -> Option<StopLatch> {
-    let file = EstopFile(path.to_owned());
-    if file.exists() {
-        return Some(StopLatch::Emergency(ActorRank::Operator));
-    }
-    let is_owed = file.owed_reset().exists();
-    is_owed.then_some(StopLatch::Stopped(ActorRank::Operator))
-}
 
 /// Makes the emergency stop or owed reset of an older node, whose file says nothing of a port, one of both arms.
 ///
 /// # Errors
 /// A file cannot be written or removed; the older node's file is then still there.
-pub fn split_unmarked_estop(state: &Path, file_name_part: &str) -> Result<(), EstopKeepingError> {
+pub fn split_unmarked_estop(state: &Path, file_name_part: &str) -> Result<(), OrderKeepingError> {
     let unmarked = EstopFile(state.join(format!("emergency-stop-{file_name_part}")));
-    let both =
-        [true, false].map(|is_on_port| EstopFile(estop_path(state, file_name_part, is_on_port)));
+    let both = ["port", "simulator"]
+        .map(|place| EstopFile(state.join(format!("emergency-stop-{file_name_part}.{place}"))));
     let owed = both.each_ref().map(EstopFile::owed_reset);
     for (old, new) in [(unmarked.owed_reset(), owed), (unmarked, both)] {
         if !old.exists() {
@@ -62,8 +42,8 @@ impl EstopFile {
     }
 
     /// Names the file in an error of the file system.
-    pub(super) fn failed(&self, error: &io::Error) -> EstopKeepingError {
-        EstopKeepingError::Disk {
+    pub(super) fn failed(&self, error: &io::Error) -> OrderKeepingError {
+        OrderKeepingError::Disk {
             path: self.0.clone(),
             why: error.to_string(),
         }
@@ -74,7 +54,7 @@ impl EstopFile {
         !matches!(std::fs::symlink_metadata(&self.0), Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Returns the file of a reset that is still owed.
+    /// Returns the file in which older nodes kept that a reset is owed.
     pub(super) fn owed_reset(&self) -> Self {
         let name = self.0.file_name().unwrap_or_default().to_string_lossy();
         Self(self.0.with_file_name(format!("{name}.reset-owed")))

@@ -6,8 +6,10 @@
 
 mod arm_interlock;
 mod estop_file;
-mod estop_writer;
+mod order_file;
+mod order_writer;
 mod pen_change;
+mod standing_orders;
 #[cfg(test)]
 mod tests;
 
@@ -18,14 +20,17 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use base::clock::calendar_ms;
 use base::lock::MutexExt;
 use base::units::ClockInstant;
 use scene::{Revision, Scene};
 
 pub use arm_interlock::{ArmInterlock, ObstructionCheck};
-pub use estop_file::{estop_path, kept_latch, split_unmarked_estop};
-pub use estop_writer::EstopKeepingError;
-use estop_writer::EstopWriter;
+pub use estop_file::split_unmarked_estop;
+pub use order_file::NumberedOrders;
+use order_writer::OrderWriter;
+pub use order_writer::{OrderFiles, OrderKeepingError, OrderLog, RecordedOrders};
+pub use standing_orders::{OrderVerb, StandingOrder, StandingOrders};
 
 /// Seconds for which a person can enable motion: up to 7 days.
 pub const ENABLED_S: RangeInclusive<u64> = 1..=7 * 24 * 3600;
@@ -38,8 +43,8 @@ pub struct PermitRegistry {
     withdrawn: AtomicU64,
     /// [`PermitState::emergencies`], for readers that must not wait.
     emergencies: AtomicU64,
-    /// The writer that makes an emergency stop outlive this process.
-    estop_writer: OnceLock<EstopWriter>,
+    /// The writer that makes an operator's orders outlive this process.
+    order_writer: OnceLock<OrderWriter>,
     /// The interlock with the node's other arms.
     interlock: OnceLock<ArmInterlock>,
 }
@@ -55,6 +60,8 @@ struct PermitState {
     emergencies: u64,
     /// Reason why nothing may move: a person changes the pen.
     pen_change: Option<String>,
+    /// What an operator said that stands until an operator ends it.
+    orders: NumberedOrders,
 }
 
 /// A scene that a person has enabled.
@@ -151,6 +158,9 @@ pub enum PermitError {
     /// An emergency stop stands.
     #[error("an emergency stop is latched; an operator ends it with `steadyhand clear`")]
     Emergency,
+    /// An operator holds the arm, and has not said that it may go on.
+    #[error("an operator holds the arm ({0}); an operator ends that with `steadyhand resume`")]
+    Held(String),
     /// A fault that has not been reset.
     #[error("the arm has a fault: {0}; remove its cause, then call `reset`")]
     Fault(String),
@@ -271,6 +281,8 @@ impl PermitRegistry {
         let mut state = self.state();
         state.grants.retain(|old| !old.is_for_same(&grant));
         state.grants.push(grant);
+        drop(state);
+        self.end_order(OrderVerb::Disable);
         Ok(())
     }
 
@@ -280,6 +292,52 @@ impl PermitRegistry {
         state.everything = false;
         state.grants.clear();
         self.withdraw(&mut state);
+    }
+
+    /// Carries out an operator's order, which stands until an operator ends it, in later processes as well. Never waits for the
+    /// disk: [`Self::orders_are_kept`] does.
+    pub fn give_order(&self, verb: OrderVerb, by: &str) {
+        match verb {
+            OrderVerb::Stop => self.latch(StopLatch::Stopped(ActorRank::Operator)),
+            OrderVerb::EmergencyStop if self.is_emergency() => {}
+            OrderVerb::EmergencyStop => self.latch(StopLatch::Emergency(ActorRank::Operator)),
+            OrderVerb::Disable => self.disable(),
+            OrderVerb::Hold => {}
+        }
+        let order = StandingOrder::new(verb, by, calendar_ms());
+        let mut state = self.state();
+        state.orders.orders.give(order);
+        state.orders.number += 1;
+        drop(state);
+        self.wake_order_writer();
+    }
+
+    /// Ends an operator's order of this kind, on an operator's word; returns whether there was one.
+    pub fn end_order(&self, verb: OrderVerb) -> bool {
+        let mut state = self.state();
+        let is_ended = state.orders.orders.end(verb);
+        state.orders.number += u64::from(is_ended);
+        drop(state);
+        self.wake_order_writer();
+        is_ended
+    }
+
+    /// Returns the operator's orders that stand.
+    #[must_use]
+    pub fn orders(&self) -> StandingOrders {
+        self.state().orders.orders.clone()
+    }
+
+    /// Returns whether an emergency stop stands.
+    #[must_use]
+    pub fn is_emergency(&self) -> bool {
+        matches!(self.state().latch, Some(StopLatch::Emergency(_)))
+    }
+
+    fn wake_order_writer(&self) {
+        if let Some(writer) = self.order_writer.get() {
+            writer.wake();
+        }
     }
 
     /// Describes the scenes enabled at this moment.
@@ -369,6 +427,9 @@ impl PermitRegistry {
     ) -> Result<MotionPermit, PermitError> {
         let state = self.state();
         state.check_no_pen_change()?;
+        if by != ActorRank::Operator {
+            state.check_not_held()?;
+        }
         match &state.latch {
             Some(StopLatch::Emergency(_)) => Err(PermitError::Emergency),
             Some(StopLatch::Stopped(ActorRank::Operator)) if by != ActorRank::Operator => {
@@ -432,14 +493,20 @@ impl PermitRegistry {
         if is_emergency {
             state.emergencies += 1;
             self.emergencies.store(state.emergencies, Ordering::SeqCst);
+            if state.orders.orders.get(OrderVerb::EmergencyStop).is_none() {
+                let order =
+                    StandingOrder::new(OrderVerb::EmergencyStop, "an operator", calendar_ms());
+                state.orders.orders.give(order);
+            }
+            state.orders.number += 1;
         }
         let is_replaceable = |old: &StopLatch| old.severity() <= new.severity();
         if state.latch.as_ref().is_none_or(is_replaceable) {
             state.latch = Some(new);
         }
         drop(state);
-        if is_emergency && let Some(writer) = self.estop_writer.get() {
-            writer.wake();
+        if is_emergency {
+            self.wake_order_writer();
         }
     }
 
@@ -464,10 +531,11 @@ impl PermitRegistry {
             && !matches!(state.latch, Some(StopLatch::Emergency(_)));
         if is_latest {
             state.latch = None;
-            if let Some(writer) = self.estop_writer.get() {
-                writer.wake();
-            }
+            let is_ended = state.orders.orders.end(OrderVerb::Stop);
+            state.orders.number += u64::from(is_ended);
         }
+        drop(state);
+        self.wake_order_writer();
         is_latest
     }
 
@@ -481,7 +549,16 @@ impl PermitState {
     /// Returns permission if nothing is latched.
     fn permit(&self, scene: &Scene, now: ClockInstant) -> Result<MotionPermit, PermitError> {
         self.check_no_latch()?;
+        self.check_not_held()?;
         self.grant(scene, now)
+    }
+
+    /// Refuses while an operator holds the arm.
+    fn check_not_held(&self) -> Result<(), PermitError> {
+        match self.orders.orders.get(OrderVerb::Hold) {
+            Some(order) => Err(PermitError::Held(order.by.clone())),
+            None => Ok(()),
+        }
     }
 
     fn check_no_latch(&self) -> Result<(), PermitError> {

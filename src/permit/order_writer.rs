@@ -1,31 +1,36 @@
-//! The thread that writes an emergency stop to the disk, so that the stop itself never waits.
+//! The thread that writes an operator's orders to the disk, so that no stop waits for it.
 //!
-//! Memory decides, and the file follows: a latch wakes the thread, and the thread makes the file match
-//! memory. Clearing removes the file first, under the lock that the thread writes under, so that a
-//! stop that comes meanwhile is written again. Before that it writes another file, which says that a
-//! reset is owed and is removed once the arm has been reset.
+//! Memory decides, and the files follow: an order wakes the thread, and the thread makes the files match memory. It also writes
+//! them again where somebody has removed them. Clearing an emergency stop changes the files first, under the lock that the thread
+//! writes under, so that a stop that comes meanwhile is written again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::Thread;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::estop_file::{EstopFile, kept_latch};
+use super::estop_file::EstopFile;
+use super::order_file::{KeptOrders, NumberedOrders, OrderFile};
+use super::standing_orders::{OrderVerb, StandingOrder, StandingOrders};
 use super::{ActorRank, PermitRegistry, StopLatch};
+use base::clock::calendar_ms;
 use base::lock::MutexExt;
 
 /// Longest time that an answer waits for the disk. The arm stands still long before.
 const DISK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Interval at which the thread checks by itself whether the node still exists.
+/// Interval at which the thread checks by itself whether the node and the files still exist.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Reason why an emergency stop is not kept on the disk, or not cleared.
+/// Records each change of an arm's orders in the audit log. It may wait for the disk.
+pub type OrderLog = Box<dyn Fn(&NumberedOrders) + Send>;
+
+/// Reason why an order is not kept on the disk, or not ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EstopKeepingError {
-    /// Its file cannot be written or removed.
+pub enum OrderKeepingError {
+    /// A file cannot be written or removed.
     #[error("{}: {why}", path.display())]
     Disk {
         /// The file.
@@ -33,16 +38,16 @@ pub enum EstopKeepingError {
         /// Message of the system.
         why: String,
     },
-    /// The thread that writes the file could not be started: message of the system.
-    #[error("no thread to keep emergency stops: {0}")]
+    /// The thread that writes the files could not be started: message of the system.
+    #[error("no thread to keep an operator's orders: {0}")]
     NoThread(String),
-    /// A file was set before.
-    #[error("emergency stops are kept already")]
+    /// The files were set before.
+    #[error("orders are kept already")]
     KeptAlready,
-    /// The thread that writes the file has ended.
-    #[error("the thread that keeps emergency stops has ended")]
+    /// The thread that writes the files has ended.
+    #[error("the thread that keeps an operator's orders has ended")]
     ThreadEnded,
-    /// The file was not written in time.
+    /// The files were not written in time.
     #[error("the disk took longer than {} s", DISK_TIMEOUT.as_secs())]
     SlowDisk,
     /// Another emergency stop was requested while one was cleared.
@@ -50,21 +55,142 @@ pub enum EstopKeepingError {
     StoppedMeanwhile,
 }
 
+/// What the audit log says of the orders of an arm.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RecordedOrders {
+    /// No earlier process has recorded any.
+    #[default]
+    None,
+    /// The last record.
+    Last(NumberedOrders),
+    /// The log of earlier processes is away.
+    Lost,
+}
+
+/// The files in which one arm's orders are kept.
 #[derive(Debug)]
-pub(super) struct EstopWriter {
-    file: Arc<Mutex<EstopFile>>,
+pub struct OrderFiles {
+    orders: OrderFile,
+    /// There while an emergency stop stands: it latches by being there.
+    estop: EstopFile,
+    /// Written by older nodes: an operator has to reset the arm.
+    owed: EstopFile,
+}
+
+impl OrderFiles {
+    /// Returns the files of an arm in a state folder: an arm on a port and one that is simulated under the same name have their
+    /// own.
+    #[must_use]
+    pub fn of_arm(state: &Path, file_name_part: &str, is_on_port: bool) -> Self {
+        let place = if is_on_port { "port" } else { "simulator" };
+        Self::named(state, &format!("{file_name_part}.{place}"))
+    }
+
+    fn named(state: &Path, arm: &str) -> Self {
+        let estop = EstopFile::at(state.join(format!("emergency-stop-{arm}")));
+        Self {
+            orders: OrderFile::at(state.join(format!("standing-orders-{arm}"))),
+            owed: estop.owed_reset(),
+            estop,
+        }
+    }
+
+    /// Returns the orders that stand by these files alone.
+    #[must_use]
+    pub fn kept(&self) -> StandingOrders {
+        self.load(RecordedOrders::None).0.orders
+    }
+
+    /// Returns the orders that stand, and whether the file of orders says the same. The newer of file and audit log counts. What
+    /// cannot be read, or was removed, disables the arm.
+    fn load(&self, recorded: RecordedOrders) -> (NumberedOrders, bool) {
+        let (file, damage) = match self.orders.read() {
+            KeptOrders::Read(change, None) => (Some(change), None),
+            KeptOrders::Read(change, Some(reason)) => (Some(change), Some(reason)),
+            KeptOrders::Unreadable(reason) => (None, Some(reason)),
+            KeptOrders::Missing if recorded == RecordedOrders::None => (None, None),
+            KeptOrders::Missing => (None, Some("it was removed".to_owned())),
+        };
+        let before = file.clone();
+        let mut last = match (file, recorded) {
+            (Some(file), RecordedOrders::Last(logged)) if file.number < logged.number => logged,
+            (Some(file), _) => file,
+            (None, RecordedOrders::Last(logged)) => logged,
+            (None, RecordedOrders::None | RecordedOrders::Lost) => NumberedOrders::default(),
+        };
+        if let Some(reason) = damage {
+            let by = format!("the node, because of {}: {reason}", self.orders.name());
+            let order = StandingOrder::new(OrderVerb::Disable, &by, calendar_ms());
+            last.orders.give(order);
+        }
+        let files = [
+            (&self.owed, OrderVerb::Stop),
+            (&self.estop, OrderVerb::EmergencyStop),
+        ];
+        for (file, verb) in files {
+            if file.exists() && last.orders.get(verb).is_none() {
+                last.orders
+                    .give(StandingOrder::new(verb, "an operator", calendar_ms()));
+            }
+        }
+        let is_same = before.as_ref() == Some(&last);
+        (last, is_same)
+    }
+
+    /// Writes a change. An emergency stop is kept if either of its files takes it.
+    fn write(&self, change: &NumberedOrders) -> Result<(), OrderKeepingError> {
+        let written = self.orders.write(change);
+        let written = written.map_err(|error| failed(self.orders.path(), &error));
+        let Some(order) = change.orders.get(OrderVerb::EmergencyStop) else {
+            written?;
+            return self.remove_owed();
+        };
+        let latched = self.estop.write(&order.to_string());
+        let latched = latched.map_err(|error| self.estop.failed(&error));
+        match latched {
+            Ok(()) => self.remove_owed(),
+            Err(_) if written.is_ok() => self.remove_owed(),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes the file of an older node, now that the file of orders says the same.
+    fn remove_owed(&self) -> Result<(), OrderKeepingError> {
+        match self.owed.exists() {
+            true => self.owed.remove().map_err(|error| self.owed.failed(&error)),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns whether the files that say so are there.
+    fn say(&self, orders: &StandingOrders) -> bool {
+        let is_emergency = orders.get(OrderVerb::EmergencyStop).is_some();
+        self.orders.is_there() && (!is_emergency || self.estop.exists())
+    }
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> OrderKeepingError {
+    OrderKeepingError::Disk {
+        path: path.to_owned(),
+        why: error.to_string(),
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct OrderWriter {
+    files: Arc<Mutex<OrderFiles>>,
     thread: Thread,
-    progress: watch::Receiver<EstopProgress>,
+    progress: watch::Receiver<OrderProgress>,
 }
 
-/// Progress of the disk: the emergency stops that it has followed, and its last failure.
+/// Progress of the disk: the changes that it has followed, and its last failure.
 #[derive(Clone, Debug, Default)]
-struct EstopProgress {
-    emergencies: u64,
-    failed: Option<EstopKeepingError>,
+struct OrderProgress {
+    number: u64,
+    failed: Option<OrderKeepingError>,
 }
 
-impl EstopWriter {
+impl OrderWriter {
     /// Wakes the thread. Never waits.
     pub(super) fn wake(&self) {
         self.thread.unpark();
@@ -72,48 +198,71 @@ impl EstopWriter {
 }
 
 impl PermitRegistry {
-    /// Keeps emergency stops in a file, and latches at once if there is one: from an earlier
-    /// process, or one that cannot be read.
+    /// Keeps an operator's orders in these files, and takes over those that stand there: from an earlier process, or because the
+    /// files cannot be read. Where one stands, nothing is enabled.
     ///
     /// # Errors
-    /// The thread cannot be started, or a file was set before.
-    pub fn keep_emergency_in(self: &Arc<Self>, file: PathBuf) -> Result<(), EstopKeepingError> {
-        if let Some(latch) = kept_latch(&file) {
-            self.latch(latch);
-        }
-        let estop_file = EstopFile::at(file);
-        let file = Arc::new(Mutex::new(estop_file));
-        let (progress_sender, progress) = watch::channel(EstopProgress::default());
-        let (registry, own_file) = (Arc::downgrade(self), Arc::clone(&file));
+    /// The thread cannot be started, or files were set before.
+    pub fn keep_orders_in(
+        self: &Arc<Self>,
+        files: OrderFiles,
+        recorded: RecordedOrders,
+        log: OrderLog,
+    ) -> Result<(), OrderKeepingError> {
+        let (loaded, is_same) = files.load(recorded.clone());
+        let is_recorded = recorded == RecordedOrders::Last(loaded.clone());
+        self.take_over(&loaded, is_same && is_recorded);
+        let files = Arc::new(Mutex::new(files));
+        let (progress_sender, progress) = watch::channel(OrderProgress {
+            number: loaded.number,
+            failed: None,
+        });
+        let (registry, own_files) = (Arc::downgrade(self), Arc::clone(&files));
         let thread = std::thread::Builder::new()
-            .name("emergency stop".to_owned())
-            .spawn(move || follow_latch(&registry, &own_file, &progress_sender))
-            .map_err(|error| EstopKeepingError::NoThread(error.to_string()))?;
-        let writer = EstopWriter {
-            file,
+            .name("orders".to_owned())
+            .spawn(move || follow_orders(&registry, &own_files, &progress_sender, &log))
+            .map_err(|error| OrderKeepingError::NoThread(error.to_string()))?;
+        let writer = OrderWriter {
+            files,
             thread: thread.thread().clone(),
             progress,
         };
-        self.estop_writer
+        self.order_writer
             .set(writer)
-            .map_err(|_| EstopKeepingError::KeptAlready)
+            .map_err(|_| OrderKeepingError::KeptAlready)
     }
 
-    /// Waits until every emergency stop so far is on the disk; returns at once if none is kept in a file.
+    /// Takes over orders from an earlier process. They are written anew unless that was done.
+    fn take_over(&self, loaded: &NumberedOrders, is_written: bool) {
+        if !loaded.orders.is_empty() {
+            self.disable();
+        }
+        if loaded.orders.get(OrderVerb::Stop).is_some() {
+            self.latch(StopLatch::Stopped(ActorRank::Operator));
+        }
+        if loaded.orders.get(OrderVerb::EmergencyStop).is_some() {
+            self.latch(StopLatch::Emergency(ActorRank::Operator));
+        }
+        let mut state = self.state();
+        state.orders = loaded.clone();
+        state.orders.number += u64::from(!is_written);
+    }
+
+    /// Waits until every order so far is on the disk; returns at once if none is kept in files.
     ///
     /// # Errors
     /// The reason why one is not; it then lasts only as long as this process.
-    pub async fn emergency_is_kept(&self) -> Result<(), EstopKeepingError> {
-        let Some(writer) = self.estop_writer.get() else {
+    pub async fn orders_are_kept(&self) -> Result<(), OrderKeepingError> {
+        let Some(writer) = self.order_writer.get() else {
             return Ok(());
         };
-        let count = self.state().emergencies;
+        let number = self.state().orders.number;
         let mut progress = writer.progress.clone();
-        let written = progress.wait_for(|progress| progress.emergencies >= count);
+        let written = progress.wait_for(|progress| progress.number >= number);
         match tokio::time::timeout(DISK_TIMEOUT, written).await {
             Ok(Ok(progress)) => progress.failed.clone().map_or(Ok(()), Err),
-            Ok(Err(_)) => Err(EstopKeepingError::ThreadEnded),
-            Err(_) => Err(EstopKeepingError::SlowDisk),
+            Ok(Err(_)) => Err(OrderKeepingError::ThreadEnded),
+            Err(_) => Err(OrderKeepingError::SlowDisk),
         }
     }
 
@@ -121,84 +270,82 @@ impl PermitRegistry {
     /// that had been latched when that word arrived: it ends no later one.
     ///
     /// # Errors
-    /// The reason why it still stands: its file could not be removed, or another one came meanwhile.
-    pub fn clear_emergency(&self, seen: u64) -> Result<(), EstopKeepingError> {
-        let file = self.estop_writer.get().map(|writer| writer.file.locked());
+    /// The reason why it still stands: its files could not be changed, or another one came meanwhile.
+    pub fn clear_emergency(&self, seen: u64) -> Result<(), OrderKeepingError> {
+        let files = self.order_writer.get().map(|writer| writer.files.locked());
         if self.emergencies() != seen {
-            return Err(EstopKeepingError::StoppedMeanwhile);
+            return Err(OrderKeepingError::StoppedMeanwhile);
         }
-        let is_latched = matches!(self.state().latch, Some(StopLatch::Emergency(_)));
-        if let Some(file) = &file {
-            let owed = file.owed_reset();
-            if is_latched {
-                owed.write("an emergency stop was cleared; `steadyhand reset` comes next")
-                    .map_err(|error| owed.failed(&error))?;
-            }
-            file.remove().map_err(|error| file.failed(&error))?;
+        let mut cleared = self.state().orders.clone();
+        cleared.orders.clear_emergency();
+        cleared.number += 1;
+        if let Some(files) = &files {
+            files.write(&cleared)?;
+            let removed = files.estop.remove();
+            removed.map_err(|error| files.estop.failed(&error))?;
         }
         let mut state = self.state();
         if state.emergencies != seen {
-            // The thread waits for the file's lock, and writes it again.
-            return Err(EstopKeepingError::StoppedMeanwhile);
+            // The thread waits for the files' lock, and writes them again.
+            return Err(OrderKeepingError::StoppedMeanwhile);
         }
         if matches!(state.latch, Some(StopLatch::Emergency(_))) {
             state.latch = Some(StopLatch::Stopped(ActorRank::Operator));
         }
+        state.orders.orders.clear_emergency();
+        state.orders.number += 1;
+        drop(state);
+        self.wake_order_writer();
         Ok(())
     }
 }
 
-/// Makes the file follow the latch, until the registry is gone.
-fn follow_latch(
+/// Makes the files follow the orders, until the registry is gone.
+fn follow_orders(
     registry: &Weak<PermitRegistry>,
-    file: &Mutex<EstopFile>,
-    progress_sender: &watch::Sender<EstopProgress>,
+    files: &Mutex<OrderFiles>,
+    progress_sender: &watch::Sender<OrderProgress>,
+    log: &OrderLog,
 ) {
-    let (mut written, mut may_owe_reset) = (0, true);
+    let (mut written, mut logged) = (progress_sender.borrow().number, 0);
     while let Some(permits) = registry.upgrade() {
-        let file = file.locked();
-        let (latch, emergencies) = {
-            let state = permits.state();
-            (state.latch.clone(), state.emergencies)
-        };
+        let files = files.locked();
+        let change = permits.state().orders.clone();
         drop(permits);
-        may_owe_reset |= latch.is_some() || emergencies > written;
-        if latch.is_none() && may_owe_reset {
-            may_owe_reset = false;
-            let owed = file.owed_reset();
-            if owed.exists()
-                && let Err(error) = owed.remove()
-            {
-                // The reset is asked for once more after the next start.
-                tracing::error!("{}", owed.failed(&error));
+        let is_new = change.number > written;
+        if is_new || progress_sender.borrow().failed.is_some() || !files.say(&change.orders) {
+            let failed = files.write(&change).err();
+            drop(files);
+            report(&progress_sender.borrow().failed, &failed, is_new);
+            if is_new && change.number > logged {
+                log(&change);
+                logged = change.number;
             }
-        }
-        if emergencies > written {
-            let failed = match latch {
-                Some(StopLatch::Emergency(by)) => {
-                    let text = format!(
-                        "emergency stop by {}; `steadyhand clear` ends it",
-                        super::actor_text(by)
-                    );
-                    file.write(&text).err().map(|error| file.failed(&error))
-                }
-                // It was cleared before it was written.
-                _ => None,
-            };
-            match &failed {
-                None => written = emergencies,
-                // Retried each time, but logged once.
-                Some(_) if progress_sender.borrow().failed == failed => {}
-                Some(failure) => {
-                    tracing::error!("an emergency stop lasts as long as this process: {failure}");
-                }
+            if failed.is_none() {
+                written = change.number;
             }
-            progress_sender.send_replace(EstopProgress {
-                emergencies,
+            progress_sender.send_replace(OrderProgress {
+                number: change.number,
                 failed,
             });
+        } else {
+            drop(files);
         }
-        drop(file);
         std::thread::park_timeout(POLL_INTERVAL);
+    }
+}
+
+/// Logs that the files could not be written, once, or that they were written again.
+fn report(before: &Option<OrderKeepingError>, failed: &Option<OrderKeepingError>, is_new: bool) {
+    match failed {
+        Some(failure) if before.as_ref() != Some(failure) => {
+            tracing::error!("an operator's order lasts as long as this process: {failure}");
+        }
+        None if !is_new && before.is_none() => {
+            tracing::error!(
+                "the files of an operator's orders were removed; they are written again"
+            );
+        }
+        _ => {}
     }
 }

@@ -110,14 +110,30 @@ fn the_node_takes_no_leave_out_of_what_is_a_persons() {
 
 fn file() -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("emergency-stop-arm");
+    let file = folder.path().join("emergency-stop-arm.port");
     (folder, file)
 }
 
+/// Returns the registry of an arm on a port whose emergency stop is kept in this file.
 fn kept_in(file: &std::path::Path) -> Arc<PermitRegistry> {
+    kept_at(file.parent().unwrap(), true, RecordedOrders::None)
+}
+
+fn kept_at(
+    state: &std::path::Path,
+    is_on_port: bool,
+    recorded: RecordedOrders,
+) -> Arc<PermitRegistry> {
     let permits = Arc::new(PermitRegistry::everything());
-    permits.keep_emergency_in(file.to_path_buf()).unwrap();
+    let files = OrderFiles::of_arm(state, "arm", is_on_port);
     permits
+        .keep_orders_in(files, recorded, Box::new(|_| {}))
+        .unwrap();
+    permits
+}
+
+fn order_file(state: &std::path::Path) -> std::path::PathBuf {
+    state.join("standing-orders-arm.port")
 }
 
 #[tokio::test]
@@ -125,7 +141,7 @@ async fn an_emergency_stop_outlives_its_process_until_it_is_cleared() {
     let (_folder, file) = file();
     let first = kept_in(&file);
     first.latch(StopLatch::Emergency(ActorRank::Operator));
-    first.emergency_is_kept().await.unwrap();
+    first.orders_are_kept().await.unwrap();
     drop(first);
     let second = kept_in(&file);
     let denied = second.ask(&scene(), ClockInstant::ZERO).unwrap_err();
@@ -144,12 +160,11 @@ async fn an_emergency_stop_outlives_its_process_until_it_is_cleared() {
     );
     let by_planner = third.ask_reset(&scene(), ActorRank::Planner, ClockInstant::ZERO);
     assert_eq!(by_planner.unwrap_err(), PermitError::OperatorMustReset);
+    // Nothing is enabled by itself after an operator's word.
+    third.enable(&scene(), ClockInstant::ZERO, None).unwrap();
     let reset = third.ask_reset(&scene(), ActorRank::Operator, ClockInstant::ZERO);
     assert!(third.unlatch(&reset.unwrap()));
-    let owed = file.with_file_name("emergency-stop-arm.reset-owed");
-    while owed.exists() {
-        tokio::task::yield_now().await;
-    }
+    third.orders_are_kept().await.unwrap();
     drop(third);
     assert_eq!(kept_in(&file).latched(), None);
 }
@@ -175,17 +190,185 @@ async fn whatever_stands_in_the_file_latches() {
 }
 
 #[tokio::test]
-async fn a_stop_that_cannot_be_kept_says_so_and_one_that_cannot_be_removed_stays() {
+async fn an_order_that_cannot_be_kept_says_so_and_one_that_cannot_be_removed_stays() {
     let (folder, file) = file();
     let permits = kept_in(&file);
+    permits.orders_are_kept().await.unwrap();
     // A folder of that name can be neither written over nor removed as a file.
     std::fs::create_dir(&file).unwrap();
     permits.latch(StopLatch::Emergency(ActorRank::Operator));
-    let reason = permits.emergency_is_kept().await.unwrap_err().to_string();
-    assert!(reason.contains("emergency-stop-arm"), "{reason}");
+    // The file of orders has it.
+    permits.orders_are_kept().await.unwrap();
     permits.clear_emergency(permits.emergencies()).unwrap_err();
-    assert!(matches!(permits.latched(), Some(StopLatch::Emergency(_))));
-    drop(folder);
+    assert!(permits.is_emergency());
+    let orders = order_file(folder.path());
+    std::fs::remove_file(&orders).unwrap();
+    std::fs::create_dir(&orders).unwrap();
+    permits.give_order(OrderVerb::Disable, "user 1");
+    let reason = permits.orders_are_kept().await.unwrap_err().to_string();
+    assert!(reason.contains("arm.port"), "{reason}");
+}
+
+/// Returns the orders that stand, each with its kind and who gave it.
+fn standing(permits: &PermitRegistry) -> Vec<(OrderVerb, String)> {
+    let orders = permits.orders();
+    let orders = orders.iter().map(|order| (order.verb, order.by.clone()));
+    orders.collect()
+}
+
+#[tokio::test]
+async fn each_order_outlives_its_process_until_an_operator_ends_it() {
+    use OrderVerb::{Disable, EmergencyStop, Hold, Stop};
+    let end = |permits: &PermitRegistry, verb| {
+        permits.enable(&scene(), ClockInstant::ZERO, None).unwrap();
+        match verb {
+            EmergencyStop => permits.clear_emergency(permits.emergencies()).unwrap(),
+            Hold => assert!(permits.end_order(Hold)),
+            Stop | Disable => {}
+        }
+        if matches!(verb, Stop | EmergencyStop) {
+            let reset = permits.ask_reset(&scene(), ActorRank::Operator, ClockInstant::ZERO);
+            assert!(permits.unlatch(&reset.unwrap()));
+        }
+    };
+    for verb in [Stop, EmergencyStop, Disable, Hold] {
+        let (_folder, file) = file();
+        let first = kept_in(&file);
+        first.give_order(verb, "user 1000");
+        first.orders_are_kept().await.unwrap();
+        drop(first);
+        let second = kept_in(&file);
+        assert_eq!(standing(&second), [(verb, "user 1000".to_owned())]);
+        assert!(!second.any_enabled(ClockInstant::ZERO), "{verb:?}");
+        let now = ClockInstant::ZERO;
+        assert!(second.ask(&scene(), now).is_err(), "{verb:?}");
+        let planners = second.ask_reset(&scene(), ActorRank::Planner, now);
+        assert!(planners.is_err(), "{verb:?}");
+        end(&second, verb);
+        assert!(second.ask(&scene(), now).is_ok(), "{verb:?}");
+        second.orders_are_kept().await.unwrap();
+        drop(second);
+        assert_eq!(standing(&kept_in(&file)), [], "{verb:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_hold_is_no_leave_for_anything_and_an_operators_stop_ends_it() {
+    let (permits, now) = (PermitRegistry::everything(), ClockInstant::ZERO);
+    permits.give_order(OrderVerb::Hold, "user 1");
+    for by in [ActorRank::Node, ActorRank::Planner] {
+        let denied = permits.ask_reset(&scene(), by, now).unwrap_err();
+        assert_eq!(denied, PermitError::Held("user 1".to_owned()));
+    }
+    assert!(permits.ask(&scene(), now).is_err());
+    assert!(permits.ask_resume(&scene(), now).is_ok());
+    // A planner's stop ends the motion, not the operator's word.
+    permits.latch(StopLatch::Stopped(ActorRank::Planner));
+    assert_eq!(standing(&permits).len(), 1);
+    permits.give_order(OrderVerb::Stop, "user 2");
+    assert_eq!(standing(&permits), [(OrderVerb::Stop, "user 2".to_owned())]);
+}
+
+/// Whatever is done to the file: it never means that nothing stands.
+#[tokio::test]
+async fn a_file_of_orders_that_cannot_be_read_disables() {
+    type Damage = fn(&std::path::Path);
+    let damages: [(&str, Damage); 7] = [
+        ("emptied", |file| std::fs::write(file, "").unwrap()),
+        ("cut", |file| {
+            let bytes = std::fs::read(file).unwrap();
+            std::fs::write(file, bytes.get(..700).unwrap()).unwrap();
+        }),
+        ("zeros", |file| std::fs::write(file, [0; 2048]).unwrap()),
+        ("one byte of each record", |file| {
+            let mut bytes = std::fs::read(file).unwrap();
+            for at in [40, 1064] {
+                *bytes.get_mut(at).unwrap() ^= 1;
+            }
+            std::fs::write(file, bytes).unwrap();
+        }),
+        ("one record", |file| {
+            let mut bytes = std::fs::read(file).unwrap();
+            *bytes.get_mut(40).unwrap() ^= 1;
+            std::fs::write(file, bytes).unwrap();
+        }),
+        ("a folder", |file| {
+            std::fs::remove_file(file).unwrap();
+            std::fs::create_dir(file).unwrap();
+        }),
+        ("a link to a file in which nothing stands", |file| {
+            std::fs::rename(file, file.with_extension("other")).unwrap();
+            std::os::unix::fs::symlink(file.with_extension("other"), file).unwrap();
+        }),
+    ];
+    for (name, damage) in damages {
+        let (folder, file) = file();
+        let first = kept_in(&file);
+        first.orders_are_kept().await.unwrap();
+        drop(first);
+        damage(&order_file(folder.path()));
+        let second = kept_in(&file);
+        let orders = second.orders();
+        let disabled = orders.get(OrderVerb::Disable).expect(name);
+        assert!(
+            disabled.by.contains("standing-orders-arm.port"),
+            "{name}: {disabled}"
+        );
+        assert!(!second.any_enabled(ClockInstant::ZERO), "{name}");
+        // It is ended as any other, and then the file is whole again.
+        second.enable(&scene(), ClockInstant::ZERO, None).unwrap();
+        if name != "a folder" {
+            second.orders_are_kept().await.unwrap();
+            drop(second);
+            assert_eq!(standing(&kept_in(&file)), [], "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_newer_of_file_and_audit_log_counts_and_a_removed_file_disables() {
+    let (folder, file) = file();
+    let state = folder.path();
+    let first = kept_in(&file);
+    first.orders_are_kept().await.unwrap();
+    let old = std::fs::read(order_file(state)).unwrap();
+    first.give_order(OrderVerb::EmergencyStop, "user 1");
+    first.orders_are_kept().await.unwrap();
+    let logged = NumberedOrders {
+        number: 9,
+        orders: first.orders(),
+    };
+    drop(first);
+    for is_put_back in [false, true] {
+        let _ = std::fs::remove_file(&file);
+        std::fs::remove_file(order_file(state)).unwrap();
+        if is_put_back {
+            std::fs::write(order_file(state), &old).unwrap();
+        }
+        let second = kept_at(state, true, RecordedOrders::Last(logged.clone()));
+        assert!(second.is_emergency());
+        let is_disabled = second.orders().get(OrderVerb::Disable).is_some();
+        assert_eq!(is_disabled, !is_put_back);
+        second.orders_are_kept().await.unwrap();
+    }
+    std::fs::remove_file(order_file(state)).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let lost = kept_at(state, true, RecordedOrders::Lost);
+    assert!(lost.orders().get(OrderVerb::Disable).is_some());
+}
+
+#[tokio::test]
+async fn files_that_are_removed_under_a_node_are_written_again() {
+    let (folder, file) = file();
+    let permits = kept_in(&file);
+    permits.give_order(OrderVerb::EmergencyStop, "user 1");
+    permits.orders_are_kept().await.unwrap();
+    for removed in [file.clone(), order_file(folder.path())] {
+        std::fs::remove_file(&removed).unwrap();
+        while !removed.exists() {
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 #[tokio::test]
@@ -207,9 +390,9 @@ async fn clearing_ends_no_stop_that_came_behind_it() {
     let seen = permits.emergencies();
     permits.latch(StopLatch::Emergency(ActorRank::Operator));
     let reason = permits.clear_emergency(seen).unwrap_err();
-    assert_eq!(reason, EstopKeepingError::StoppedMeanwhile);
+    assert_eq!(reason, OrderKeepingError::StoppedMeanwhile);
     assert!(matches!(permits.latched(), Some(StopLatch::Emergency(_))));
-    permits.emergency_is_kept().await.unwrap();
+    permits.orders_are_kept().await.unwrap();
     assert!(file.exists());
     permits.clear_emergency(permits.emergencies()).unwrap();
     assert!(!file.exists());
@@ -252,7 +435,7 @@ async fn clearing_never_loses_a_later_stop() {
         let _ = permits.clear_emergency(permits.emergencies());
     }
     stopping.join().unwrap();
-    permits.emergency_is_kept().await.unwrap();
+    permits.orders_are_kept().await.unwrap();
     let latched = matches!(permits.latched(), Some(StopLatch::Emergency(_)));
     let again = matches!(kept_in(&file).latched(), Some(StopLatch::Emergency(_)));
     assert_eq!(latched, again);
@@ -360,13 +543,13 @@ fn the_command_that_enables_a_scene_names_its_overlay() {
 #[tokio::test]
 async fn an_emergency_stop_is_of_the_arm_on_its_port_or_of_the_simulated_one() {
     let folder = tempfile::tempdir().unwrap();
-    let [on_port, simulated] = [true, false].map(|is| estop_path(folder.path(), "arm", is));
-    let latched = kept_in(&on_port);
+    let kept = |is_on_port| kept_at(folder.path(), is_on_port, RecordedOrders::None);
+    let latched = kept(true);
     latched.latch(StopLatch::Emergency(ActorRank::Operator));
-    latched.emergency_is_kept().await.unwrap();
+    latched.orders_are_kept().await.unwrap();
     drop(latched);
-    assert_eq!(kept_in(&simulated).latched(), None);
-    assert!(kept_in(&on_port).latched().is_some());
+    assert_eq!(kept(false).latched(), None);
+    assert!(kept(true).latched().is_some());
 }
 
 #[tokio::test]
@@ -385,8 +568,8 @@ async fn an_older_nodes_emergency_stop_and_owed_reset_are_of_both_arms() {
         std::fs::write(folder.path().join(name), "").unwrap();
         split_unmarked_estop(folder.path(), "arm").unwrap();
         for is_on_port in [true, false] {
-            let file = estop_path(folder.path(), "arm", is_on_port);
-            assert_eq!(kept_in(&file).latched(), Some(latch.clone()));
+            let permits = kept_at(folder.path(), is_on_port, RecordedOrders::None);
+            assert_eq!(permits.latched(), Some(latch.clone()));
         }
         assert!(!folder.path().join(name).exists(), "it is split once");
         split_unmarked_estop(folder.path(), "arm").unwrap();

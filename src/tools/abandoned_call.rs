@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::AttachedArm;
 use super::RemoteCallWatch;
 use super::reply::Reply;
+use super::stop_cause::StopCause;
 use base::lock::MutexExt;
 use base::wording::duration;
 use permit::{ActorRank, PermitError, StopLatch};
@@ -32,6 +33,10 @@ impl AttachedArm {
         let slot = self.abandoned.try_locked();
         let is_noted = slot.map(|mut slot| *slot = Some(call.clone())).is_some();
         self.motion.abandon();
+        self.note_cause(StopCause::by(
+            format!("the client of {job} stopped waiting"),
+            watch.client.as_deref(),
+        ));
         if !is_noted {
             *self.abandoned.locked() = Some(call);
         }

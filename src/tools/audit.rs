@@ -103,8 +103,8 @@ impl Node {
             let mut snapshots = arm.motion.watch();
             base::task::spawn(async move {
                 let mut noted = 0;
-                while let Ok(snapshot) = snapshots.wait_for(|now| now.stops_done > noted).await {
-                    noted = snapshot.stops_done;
+                while let Ok(snapshot) = snapshots.wait_for(|now| now.stop_serial > noted).await {
+                    noted = snapshot.stop_serial;
                     drop(snapshot);
                     let Some(node) = node.upgrade() else { return };
                     node.note_last_stop(&arm);
@@ -123,11 +123,21 @@ impl Node {
         // Locked until the stop is noted, so that a caller that sees it done finds it in the log.
         let mut noted = arm.stops_noted.locked();
         let snapshot = arm.motion.snapshot();
-        if snapshot.stops_done > *noted {
-            *noted = snapshot.stops_done;
-            let (count, report) = (snapshot.stops_done, &snapshot.stop);
-            let text = json!({"arm": arm.name, "count": count, "report": report});
+        if snapshot.stop_serial > *noted {
+            *noted = snapshot.stop_serial;
+            let (count, report) = (snapshot.stop_serial, &snapshot.stop);
+            let cause = arm.last_stop_cause();
+            let text = json!({
+                "arm": arm.name,
+                "count": count,
+                "cause": cause.as_ref().map(|cause| &cause.cause),
+                "caller": cause.as_ref().and_then(|cause| cause.caller.as_ref()),
+                "report": report,
+            });
             self.audit.note("stop", text.to_string());
+            if let Some(cause) = cause {
+                tracing::info!(arm = arm.name, "stopped: {cause}");
+            }
         }
     }
 

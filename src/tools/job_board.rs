@@ -9,6 +9,7 @@ use tokio::sync::SetOnce;
 
 use super::motion_job::MotionJobRequest;
 use super::reply::{Reply, refused};
+use super::stop_cause::StopCause;
 use super::tool_filter::ENDING;
 use super::{AttachedArm, Node};
 use base::lock::MutexExt;
@@ -281,6 +282,7 @@ impl Node {
             let job = arm.board.under_way();
             if job.is_some_and(|job| job.is_of(arrived)) {
                 arm.motion.abandon();
+                arm.note_cause(StopCause::new("whoever asked for its motion has gone"));
             }
         }
     }
@@ -296,7 +298,7 @@ impl Node {
         self.board_jobs().find(|(_, job)| job.card().id == id)
     }
 
-    /// Waits until every arm's job has ended and is in its journal, and every emergency stop is on the disk. A process
+    /// Waits until every arm's job has ended and is in its journal, and every order of an operator is on the disk. A process
     /// that exited earlier would leave an unfinished job. Returns `false` if a job takes longer than `within`.
     pub async fn wait_until_idle(&self, within: Duration) -> bool {
         let mut all_ended = true;
@@ -305,8 +307,8 @@ impl Node {
                 let ended = tokio::time::timeout(within, job.outcome.reply()).await;
                 all_ended &= ended.is_ok();
             }
-            if let Err(error) = arm.permits().emergency_is_kept().await {
-                tracing::error!(arm = arm.name, "the emergency stop is not kept: {error}");
+            if let Err(error) = arm.permits().orders_are_kept().await {
+                tracing::error!(arm = arm.name, "an operator's order is not kept: {error}");
             }
         }
         all_ended

@@ -1,5 +1,6 @@
 //! Writes a tool's entries to the job's journal, off the runtime's threads because the disk may be slow.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -12,6 +13,9 @@ use job::{
     AcceptedJob, JobJournal, JournalDrawing, JournalOutcome, TipPlace, UnrecordedError,
     has_come_to_its_end,
 };
+
+/// Kind of the audit log's record of a job that begins.
+const MOTION: &str = "motion";
 
 /// Reason why a job does not begin: nothing moves that is not recorded.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +39,7 @@ pub(super) async fn begin(
         if accepted.drawing.is_none() {
             accepted.drawing = job_scene::drawing_of_last_job(&node, &accepted);
         }
-        node.audit.note_durably("motion", begin_entry(&accepted))?;
+        node.audit.note_durably(MOTION, begin_entry(&accepted))?;
         let begun = node.job_store.begin(&accepted);
         begun.map_err(|error| UnrecordedJobError::Journal(error.to_string()))
     });
@@ -50,11 +54,36 @@ fn begin_entry(accepted: &AcceptedJob) -> String {
         "caller": accepted.caller,
         "tool": accepted.tool,
         "arm": accepted.arm,
+        "on_port": accepted.is_on_port,
         "scene": accepted.scene,
         "revision": accepted.revision,
         "design": accepted.drawing.as_ref().map(design_entry),
     })
     .to_string()
+}
+
+/// Returns a job that the audit log says was begun.
+pub(super) fn begun_job(state: &Path, id: &str) -> Option<AcceptedJob> {
+    let mut found = None;
+    job::visit_audit(state, MOTION, |text| {
+        let entry: Value = serde_json::from_str(text).unwrap_or_default();
+        let text = |key: &str| entry.get(key)?.as_str().map(str::to_owned);
+        if found.is_none() && text("job").as_deref() == Some(id) {
+            let field = |key: &str| text(key).unwrap_or_default();
+            found = Some(AcceptedJob {
+                id: id.to_owned(),
+                tool: field("tool"),
+                arm: field("arm"),
+                // A record of an older node, which does not say, counts as one of the arm on the port.
+                is_on_port: entry.get("on_port") != Some(&Value::Bool(false)),
+                scene: field("scene"),
+                revision: field("revision"),
+                caller: field("caller"),
+                ..AcceptedJob::default()
+            });
+        }
+    });
+    found
 }
 
 /// Returns the design that came with a call, as the audit log keeps it: its hash, its length, and the words of a text.

@@ -17,6 +17,7 @@ use super::journal_entries::{self, UnrecordedJobError};
 use super::panic_guard::{InternalError, catch_panic};
 use super::reply::{MOVED_BEFORE, Reply, instead_of_nothing_moved, refused};
 use super::sheet_check;
+use super::stop_cause::StopCause;
 use super::{AttachedArm, Node, RemoteCallWatch};
 use super::{reset, resume};
 use tracing::Instrument as _;
@@ -330,7 +331,7 @@ impl JobContext {
         let arm = Arc::clone(&self.arm);
         let snapshots = self.arm.motion.watch();
         let on_failure = Box::new(move |reason: &str| {
-            arm.motion.stop(ActorRank::Node, false);
+            arm.stop(ActorRank::Node, false, &StopCause::new("its journal"));
             arm.permits().latch(StopLatch::Fault(format!(
                 "the journal cannot be written: {reason}"
             )));
@@ -571,7 +572,11 @@ async fn run_job(ctx: JobContext, work: JobWork) {
         Ok(Err(error)) => error.reply(),
         Err(_) => {
             // Whatever failed, the arm must not go on unattended.
-            arm.motion.stop(ActorRank::Node, false);
+            arm.stop(
+                ActorRank::Node,
+                false,
+                &StopCause::new("a panic in its job"),
+            );
             let reason = "the node failed while the job ran; the arm was told to stop";
             ("faulted", Reply::failed(reason).with("moved", "unknown"))
         }
@@ -830,6 +835,7 @@ fn denied_reply(denied: &PermitError) -> Reply {
         }
         PermitError::Stopped(_) | PermitError::OperatorMustReset => "needs_reset",
         PermitError::Emergency => "emergency_stop",
+        PermitError::Held(_) => "held",
         PermitError::Fault(_) => "fault",
         PermitError::PenChange(_) => "pen_change",
         PermitError::OtherArm(_) => "other_arm",

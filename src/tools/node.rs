@@ -25,13 +25,16 @@ use super::declared_tools::DeclaredTools;
 use super::dispatch::ToolRequest;
 use super::interlock::{self, ArmSeparation};
 use super::job_board::JobBoard;
+use super::journal_entries;
 use super::names_cache::NamesCache;
+use super::order_history::OrderHistory;
 use super::overtaken_calls::{PassedOnStops, random_run};
 use super::passed_on_motion::PassedOnMotion;
 use super::pen_change::{ConfirmedPen, PenChanges};
 use super::remote_tools::RemoteTools;
 use super::sequence::SequenceRegistry;
 use super::sim_photo_cache::SimPhotoCache;
+use super::stop_cause::StopCause;
 
 /// Simulated counterpart of the person and the camera next to an arm: lays a sheet and takes pictures. The embedded
 /// simulator has one; an arm on a port has none.
@@ -88,6 +91,8 @@ pub struct AttachedArm {
     pub(super) lease: ArmLease,
     /// The last abandoned call since its last motion began.
     pub(super) abandoned: Mutex<Option<AbandonedCall>>,
+    /// What made the arm stop last.
+    pub(super) stop_cause: Mutex<Option<StopCause>>,
     last_scene: Mutex<Option<Arc<Scene>>>,
     placed_scene: Mutex<Option<Arc<Scene>>>,
     /// Number of its stops that are in the audit log.
@@ -112,7 +117,9 @@ pub struct Node {
     /// The journals of its jobs.
     pub job_store: JobStore,
     /// Log of calls, refusals, stops, enabling and changes.
-    pub audit: AuditLog,
+    pub audit: Arc<AuditLog>,
+    /// An operator's orders to earlier processes, as the audit log has them.
+    pub order_history: OrderHistory,
     /// The tools that its file declares.
     pub declared: DeclaredTools,
     /// Client for other servers, which some of the declared tools need.
@@ -159,7 +166,8 @@ pub struct Node {
 pub struct NodeStorage {
     folder: PathBuf,
     job_store: JobStore,
-    audit: AuditLog,
+    order_history: OrderHistory,
+    audit: Arc<AuditLog>,
 }
 
 /// Reason why a node's state cannot be used.
@@ -190,11 +198,14 @@ impl NodeStorage {
             bytes: file.keep_jobs_mb << 20,
             days: file.keep_jobs_days,
         };
-        let job_store = JobStore::open(&folder, keep)?;
-        let audit = AuditLog::open(&folder)?;
+        let begun = |id: &str| journal_entries::begun_job(&folder, id);
+        let job_store = JobStore::open_with(&folder, keep, begun)?;
+        let order_history = OrderHistory::read(&folder);
+        let audit = Arc::new(AuditLog::open(&folder)?);
         Ok(Self {
             folder,
             job_store,
+            order_history,
             audit,
         })
     }
@@ -216,6 +227,7 @@ impl AttachedArm {
             board: JobBoard::default(),
             lease: ArmLease::default(),
             abandoned: Mutex::default(),
+            stop_cause: Mutex::default(),
             last_scene: Mutex::default(),
             placed_scene: Mutex::default(),
             stops_noted: Mutex::default(),
@@ -332,6 +344,7 @@ impl Node {
             state: state.folder,
             job_store: state.job_store,
             audit: state.audit,
+            order_history: state.order_history,
             declared: DeclaredTools::default(),
             remote_tools: None,
             examiner: None,
@@ -409,19 +422,19 @@ impl Node {
     }
 
     /// Asks every arm to stop, without waiting.
-    pub fn stop_all(&self, by: ActorRank, emergency: bool) {
+    pub fn stop_all(&self, by: ActorRank, emergency: bool, cause: &StopCause) {
         for arm in &self.arms {
-            arm.motion.stop(by, emergency);
+            arm.stop(by, emergency, cause);
         }
         self.end_sequences();
     }
 
     /// Asks every arm to stop because the node ends, and gives up what its calls move on other nodes. No motion begins
     /// any more; stops are still heard.
-    pub fn stop_to_end(&self, by: ActorRank, emergency: bool) {
+    pub fn stop_to_end(&self, by: ActorRank, emergency: bool, cause: &StopCause) {
         // First: what is asked for before this is ended by the stop.
         self.is_ending.store(true, Ordering::SeqCst);
-        self.stop_all(by, emergency);
+        self.stop_all(by, emergency, cause);
         self.passed_on_motion.give_up();
     }
 

@@ -20,7 +20,7 @@ use super::{
 use call::{ArrivalStamp, Refusal, refusal};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
 use motion::MotionState;
-use permit::{ActorRank, PermitError};
+use permit::{ActorRank, OrderVerb, PermitError};
 use scene::{DesignReplacement, DrawingTrim, Scene, SceneError};
 
 /// Caller name of an operator's drawing in its journal.
@@ -435,6 +435,7 @@ impl Node {
             .saturating_add(ENABLED_BEYOND)
             .min(ENABLED_MAX);
         self.enable(scene, Some(&arm.name), Some(duration))?;
+        arm.permits().end_order(OrderVerb::Hold);
         Ok(())
     }
 
@@ -515,7 +516,12 @@ fn hindrance_of_arm(node: &Node, drawing: &ResolvedDrawing, again: bool) -> Opti
     let denied = arm.permits().ask(scene, arm.motion.clock().now()).err();
     match denied {
         None
-        | Some(PermitError::NeedsEnabling { .. } | PermitError::DrawingNeedsEnabling { .. }) => {}
+        | Some(
+            PermitError::NeedsEnabling { .. }
+            | PermitError::DrawingNeedsEnabling { .. }
+            // The yes to the drawing ends that as well.
+            | PermitError::Held(_),
+        ) => {}
         Some(PermitError::Stopped(_)) => {
             return Some(
                 "the arm was stopped before: `steadyhand reset` first; nothing moved".to_owned(),

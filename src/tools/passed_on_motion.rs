@@ -3,9 +3,11 @@
 use std::sync::Mutex;
 
 use base::lock::MutexExt;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Node;
+use super::stop_cause::StopCause;
 
 /// Gives up all such calls at once.
 #[derive(Debug, Default)]
@@ -25,12 +27,22 @@ impl PassedOnMotion {
 }
 
 impl Node {
-    /// Stops all that calls of this node move, here and on other nodes: one of them was given up, and it is not known which.
-    pub fn abandon_motion(&self) {
+    /// Stops all that calls of this node move, here and on other nodes: one of them was given up, and it is not known which. An
+    /// arm that stands needs no reset afterwards.
+    pub fn abandon_motion(&self, caller: Option<&str>) {
+        let cause = StopCause::by("a cancellation of a call that is not known", caller);
+        let moving = self.arms.iter().filter(|arm| arm.is_moving());
+        let moving: Vec<&str> = moving.map(|arm| arm.name.as_str()).collect();
         for arm in &self.arms {
-            arm.motion.abandon();
+            arm.motion.cancel();
+            if moving.contains(&arm.name.as_str()) {
+                arm.note_cause(cause.clone());
+            }
         }
         self.end_sequences();
         self.passed_on_motion.give_up();
+        tracing::warn!(?moving, "{cause}: what moves was told to stop");
+        let entry = json!({"cause": cause.cause, "caller": caller, "moving": moving});
+        self.audit.note("cancellation", entry.to_string());
     }
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::dispatch::{ToolRequest, resolve};
 use super::reply::{NOTHING_FOR_THIS_CALL, Reply, instead_of_nothing_moved, refused};
 use super::route::CallRoute;
+use super::stop_cause::StopCause;
 use super::{AttachedArm, Node, RemoteCallWatch};
 use args::{self, ReceivedArguments};
 use call::StopOrder;
@@ -19,7 +20,7 @@ impl Node {
         &self,
         tool: &str,
         arguments: &ReceivedArguments,
-        who: ActorRank,
+        (who, caller): (ActorRank, Option<&str>),
         order: Option<StopOrder>,
     ) -> bool {
         let intended = self.intended_tool(tool, arguments);
@@ -34,7 +35,7 @@ impl Node {
             self.count_stop();
             return false;
         }
-        self.stop_all(who, false);
+        self.stop_all(who, false, &StopCause::by(short(tool), caller));
         true
     }
 
@@ -51,14 +52,15 @@ impl Node {
         if !self.stops(name) {
             return false;
         }
-        self.stop_all(who, false);
+        let cause = format!("{} in a message that is refused or no call", short(name));
+        self.stop_all(who, false, &StopCause::by(cause, caller));
         self.record_stray_stop(name, who, caller);
         true
     }
 
     /// Records a stop that was carried out and that no call follows.
     pub fn record_stray_stop(&self, name: &str, who: ActorRank, caller: Option<&str>) {
-        let name: String = name.chars().take(80).collect();
+        let name = short(name);
         let entry = json!({"by": who, "caller": caller, "tool": name, "message": "a stop in a message that is refused or not a call"});
         self.audit.note("call", entry.to_string());
     }
@@ -121,7 +123,8 @@ impl Node {
     /// Stops if the tool does, unless that was done when the call arrived: what came behind it is not to be stopped once more.
     pub(super) fn stop_if_requested(&self, tool: &ToolDefinition, request: &ToolRequest) {
         if tool.effect == ToolEffect::Stops && !request.arrived.is_stop() {
-            self.stop_all(request.who, false);
+            let cause = StopCause::by(short(&request.tool), request.caller.as_str());
+            self.stop_all(request.who, false, &cause);
         }
     }
 
@@ -211,7 +214,7 @@ impl Node {
 
 impl AttachedArm {
     /// Returns whether this arm moves, or a job is under way that may move it.
-    fn is_moving(&self) -> bool {
+    pub(super) fn is_moving(&self) -> bool {
         let moves = matches!(
             self.motion.snapshot().state,
             MotionState::Moving | MotionState::Held | MotionState::Stopping
@@ -249,6 +252,11 @@ fn last_part_stops(name: &str) -> Option<&'static ToolDefinition> {
     resolve(last, &[])
         .filter(stops)
         .filter(|_| !name.starts_with(['!', '¬']))
+}
+
+/// Returns the beginning of a name that a caller made up.
+fn short(name: &str) -> String {
+    name.chars().take(80).collect()
 }
 
 pub(super) fn stop_tool() -> Option<&'static ToolDefinition> {

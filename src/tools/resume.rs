@@ -550,6 +550,13 @@ impl Node {
         })
     }
 
+    /// Returns whether an operator's word keeps an arm from moving.
+    #[must_use]
+    pub fn has_orders(&self) -> bool {
+        let mut arms = self.arms.iter();
+        arms.any(|arm| !arm.permits().orders().is_empty())
+    }
+
     /// Returns whether the last process ended while one of these arms moved, and the job has not been resumed.
     #[must_use]
     pub fn was_cut_short(&self) -> bool {

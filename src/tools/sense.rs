@@ -16,7 +16,7 @@ use super::stroke::rounded;
 use base::units::{ArmMeasurement, ServoState};
 use gate::READING_AGE_MAX;
 use motion::{DurationHistogram, Snapshot};
-use permit::{ActorRank, StopLatch};
+use permit::{ActorRank, StandingOrder, StandingOrders, StopLatch};
 use scene::Scene;
 
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
@@ -42,6 +42,9 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     reply.set_some("fault", &snapshot.fault);
     reply.set_some("unsteady", snapshot.is_unsteady.then_some(true));
     reply.set_some("latched", latch.map(|latch| latch_text(&latch)));
+    reply.set_some("stopped_by", arm.stopped_by().map(|cause| cause.to_json()));
+    let orders = arm.permits().orders();
+    reply.set_some("orders", (!orders.is_empty()).then(|| orders_json(&orders)));
     let abandoned = arm.abandoned_call();
     reply.set_some("client_left", abandoned.map(|call| call.to_json()));
     reply.set_some("warnings", &snapshot.warnings);
@@ -76,6 +79,15 @@ fn sense_text(reply: &Reply, cameras: &[String]) -> String {
     let text = |field: &str| value(field).and_then(Value::as_str);
     let mut lines = vec![reply.text.clone()];
     lines.extend(text("latched").map(|latched| format!("latched: {latched}")));
+    let stopped_by = |field: &str| value("stopped_by")?.get(field)?.as_str();
+    lines.extend(stopped_by("cause").map(|cause| match stopped_by("caller") {
+        Some(caller) => format!("stopped by: {cause}, {caller}"),
+        None => format!("stopped by: {cause}"),
+    }));
+    let orders = value("orders").and_then(Value::as_array);
+    let orders = orders.into_iter().flatten();
+    let orders = orders.filter_map(|order| order.get("text")?.as_str());
+    lines.extend(orders.map(|order| format!("an operator's word stands: {order}")));
     lines.extend(text("enabled").map(|enabled| format!("enabled: {enabled}")));
     lines.extend(value("job").and_then(job_text));
     let warnings = value("warnings").and_then(Value::as_array);
@@ -167,6 +179,19 @@ pub fn latch_text(latch: &StopLatch) -> &'static str {
         StopLatch::Fault(_) => "fault: remove its cause, then call reset",
         StopLatch::Hot(_) => "fault: a servo is too hot; let it cool, then call reset",
     }
+}
+
+/// Returns an operator's orders as data.
+fn orders_json(orders: &StandingOrders) -> Vec<Value> {
+    let order_json = |order: &StandingOrder| {
+        json!({
+            "order": order.verb.name(),
+            "by": order.by,
+            "at_ms": order.at_ms,
+            "text": order.to_string(),
+        })
+    };
+    orders.iter().map(order_json).collect()
 }
 
 fn add_readings(

@@ -13,6 +13,7 @@ use super::dispatch::{ToolContext, ToolRequest};
 use super::job_board::CallOutcome;
 use super::reply::{NOTHING_IN_THIS_STEP, Reply, instead_of_nothing_moved, refused};
 use super::route::{self, summary_lines};
+use super::stop_cause::StopCause;
 use super::{Node, RemoteCallWatch, exam_helpers, recording_tools, remote_tools};
 use args::ReceivedArguments;
 use base::lock::MutexExt;
@@ -274,7 +275,8 @@ impl SequenceRunner {
             Ok(reply) => reply,
             Err(_) => {
                 // Whatever failed, no arm must go on unattended.
-                node.stop_all(ActorRank::Node, false);
+                let cause = StopCause::new("a panic in a sequence");
+                node.stop_all(ActorRank::Node, false, &cause);
                 Reply::failed("the node failed in a sequence; every arm was told to stop")
             }
         };
@@ -337,6 +339,7 @@ impl SequenceRunner {
                 () = self.progress.cancelled.cancelled(), if !is_abandoned => {
                     is_abandoned = true;
                     arm.motion.abandon();
+                    arm.note_cause(StopCause::new("the end of its sequence"));
                 }
             }
         }

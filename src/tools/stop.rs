@@ -6,6 +6,7 @@ use super::AttachedArm;
 use super::dispatch::ToolContext;
 use super::motion_job::{tip_m, tip_mm};
 use super::reply::Reply;
+use super::stop_cause::StopCause;
 use super::stroke::rounded;
 use base::wording::{millimetres, seconds};
 use motion::StopReport;
@@ -19,8 +20,12 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Reply {
         let ticket = match request.arrived.is_stop() {
             // It was told to stop when the call arrived.
             true => node.stops_before(&request.arrived, arm).stops,
-            false => arm.motion.stop(request.who, false),
+            false => {
+                let cause = StopCause::by(&request.tool, request.caller.as_str());
+                arm.stop(request.who, false, &cause)
+            }
         };
+        arm.name_stop_caller(&request.caller);
         (arm, ticket)
     });
     let tickets: Vec<(&Arc<AttachedArm>, u64)> = requested.collect();
@@ -82,18 +87,19 @@ pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
             "{name}: standstill could not be verified: look at the arm, cut its power if it moves"
         );
     }
+    let kept = kept_text(report.not_kept.as_deref());
     let speed = report.speed_rad_s.map(f64::to_degrees);
     let speed = speed.map(|deg_s| format!(", fastest joint {deg_s:.1}°/s"));
     let (speed, tip) = (speed.unwrap_or_default(), tip_text(arm));
     if report.was_held {
         return format!(
-            "{name}: was held, pen up, and stands still; the {} {}{speed}{tip}",
+            "{name}: was held, pen up, and stands still; the {} {}{speed}{tip}{kept}",
             report.kind,
             ended_text(arm)
         );
     }
     let (Some(first), Some(still)) = (report.first_frame_ms, report.standstill_ms) else {
-        return format!("{name}: was not moving and stands still{speed}{tip}");
+        return format!("{name}: was not moving and stands still{speed}{tip}{kept}");
     };
     let lift = match (report.lifted, report.lift_ms) {
         (true, Some(ms)) => format!(", of which the lift of the pen took {}", seconds(ms / 1e3)),
@@ -103,8 +109,17 @@ pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
     let kind = report.kind;
     let (first, still) = (seconds(first / 1e3), seconds(still / 1e3));
     format!(
-        "{name}: stopped ({kind}); first stop frame after {first}, standing still after {still}{lift}{speed}{tip}"
+        "{name}: stopped ({kind}); first stop frame after {first}, standing still after {still}{lift}{speed}{tip}{kept}"
     )
+}
+
+/// Says why an operator's stop ends with this process; empty for one that does not.
+fn kept_text(reason: Option<&str>) -> String {
+    reason.map_or_else(String::new, |reason| {
+        format!(
+            "; it lasts only as long as this node runs, for it could not be written down: {reason}"
+        )
+    })
 }
 
 /// Describes what a stop ended that came while the motion was held, and how much of it was drawn.
@@ -308,7 +323,7 @@ mod tests {
         for is_emergency in [false, true] {
             let arrived = node.stamp_arrival();
             assert!(!node.has_heard_stop_since(&arrived));
-            node.stop_all(ActorRank::Operator, is_emergency);
+            node.stop_all(ActorRank::Operator, is_emergency, &StopCause::new("test"));
             assert!(node.has_heard_stop_since(&arrived) && node.is_stopped_since(&arrived));
         }
     }
@@ -326,7 +341,7 @@ mod tests {
         let nothing = ReceivedArguments::Absent;
         arm.moved_in(&node.scenes.scene("default", None).unwrap());
         let reset = node.stamp_arrival();
-        assert!(node.preempt_stop("stop", &nothing, ActorRank::Operator, None));
+        assert!(node.preempt_stop("stop", &nothing, (ActorRank::Operator, None), None));
         let stop = node.stamp_arrival().of_stop();
         let overtaken = call("reset", reset).await;
         assert_eq!(overtaken.code(), Some("stopped"), "{}", overtaken.text);
@@ -363,7 +378,7 @@ mod tests {
         assert_eq!(refused.code(), Some("given_up"), "{}", refused.text);
         let done = call(other).await;
         assert!(!done.is_error, "{}", done.text);
-        node.stop_to_end(ActorRank::Node, false);
+        node.stop_to_end(ActorRank::Node, false, &StopCause::new("test"));
         let late = call(node.stamp_arrival()).await;
         assert_eq!(late.code(), Some("ending"), "{}", late.text);
     }

@@ -57,6 +57,7 @@ mod several_arms;
 mod several_nodes;
 mod sighted;
 mod slow_disk;
+mod standing_orders;
 mod state_folder;
 mod stop;
 mod stray_stops;

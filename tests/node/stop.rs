@@ -360,6 +360,11 @@ fn a_second_interrupt_is_an_emergency_stop_that_outlives_the_node() {
             Some(1)
         );
         assert_eq!(bench.run(&["clear"]).status.code(), Some(0));
+        // After an operator's word `--enable` is not heeded.
+        assert_eq!(
+            bench.run(&["enable", "--scene", "long"]).status.code(),
+            Some(0)
+        );
         assert_eq!(
             bench.run(&["reset", "--scene", "long"]).status.code(),
             Some(0)

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use super::*;
 use base::units::JointVector;
+use permit::{OrderFiles, RecordedOrders};
 
 /// Three degrees: the lag at which a servo pushes with its full torque.
 const PRESSING_RAD: f64 = 0.0524;
@@ -207,11 +208,12 @@ async fn an_emergency_stop_is_latched_without_a_running_thread() {
     };
     let (bench, control) = faulty(NodeClock::simulated_at(RATE), PermitRegistry::everything());
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("emergency-stop-arm");
+    let file = folder.path().join("emergency-stop-arm.port");
+    let files = OrderFiles::of_arm(folder.path(), "arm", true);
     bench
         .motion
         .permits()
-        .keep_emergency_in(file.clone())
+        .keep_orders_in(files, RecordedOrders::None, Box::new(|_| {}))
         .unwrap();
     set_behaviour(&control, LinkBehaviour::Panics);
     let ended = bench.motion.run(bench.proof(bench.permit()), 0).await;
@@ -219,7 +221,7 @@ async fn an_emergency_stop_is_latched_without_a_running_thread() {
     let ticket = bench.motion.stop(ActorRank::Operator, true);
     assert_latched(&bench);
     assert_eq!(bench.motion.stopped(ticket).await, None);
-    bench.motion.permits().emergency_is_kept().await.unwrap();
+    bench.motion.permits().orders_are_kept().await.unwrap();
     assert!(file.exists());
 }
 

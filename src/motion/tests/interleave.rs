@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 use super::super::*;
 use link::memory::MemoryLink;
-use permit::StopLatch;
+use permit::{OrderFiles, RecordedOrders, StopLatch};
 use plan::{self, SilentObserver};
 use scene::{Order as StrokeOrder, Scene, SceneLibrary, SheetStroke};
 use sim::{ArmSimulator, SimulatedFault};
@@ -342,7 +342,10 @@ impl Bench {
         let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
         let folder = tempfile::tempdir().unwrap();
         let permits = Arc::new(PermitRegistry::none());
-        permits.keep_emergency_in(latch_file(&folder)).unwrap();
+        let files = OrderFiles::of_arm(folder.path(), "arm", true);
+        permits
+            .keep_orders_in(files, RecordedOrders::None, Box::new(|_| {}))
+            .unwrap();
         let clock = NodeClock::simulated();
         let next_frame = script.first().map_or(0, |(frames, _)| *frames);
         let observed = Observed {
@@ -538,7 +541,7 @@ impl Bench {
             report = self.stop().await;
         }
         assert!(report.verified, "{report:?}");
-        self.shared.permits.emergency_is_kept().await.unwrap();
+        self.shared.permits.orders_are_kept().await.unwrap();
         let is_saved = latch_file(&self.folder).exists();
         let latched = self.shared.permits.latched();
         assert_eq!(
@@ -560,7 +563,7 @@ impl Bench {
 }
 
 fn latch_file(folder: &tempfile::TempDir) -> PathBuf {
-    folder.path().join("emergency-stop-arm")
+    folder.path().join("emergency-stop-arm.port")
 }
 
 fn cases() -> u32 {

@@ -17,7 +17,7 @@ use steadyhand::motion::MotionHandle;
 use steadyhand::node;
 use steadyhand::permit::ActorRank;
 use steadyhand::scene::SceneLibrary;
-use steadyhand::tools::{AttachedArm, Node, NodeStorage};
+use steadyhand::tools::{AttachedArm, Node, NodeStorage, StopCause};
 use steadyhand::units::ClockInstant;
 use tokio::io::{AsyncWriteExt, DuplexStream};
 use tokio_util::sync::CancellationToken;
@@ -222,7 +222,9 @@ impl TestNode {
             GiveUp::Cancel => Caller::Cancels(self.connect(|| {}, &arguments).await),
             GiveUp::EndOfInput => {
                 let node = Arc::clone(&self.node);
-                let ended = move || node.stop_all(ActorRank::Node, false);
+                let ended = move || {
+                    node.stop_all(ActorRank::Node, false, &StopCause::new("the end of input"))
+                };
                 Caller::Goes(self.connect(ended, &arguments).await)
             }
         }

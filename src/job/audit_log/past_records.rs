@@ -1,0 +1,67 @@
+//! Reads back what earlier processes recorded, newest first.
+
+use super::*;
+use crate::JOBS;
+use crate::job_store;
+
+/// Number of files that are read: the present one and the last that was rotated.
+const FILES_READ: u32 = 2;
+
+/// Calls `visit` with the text of each record of a kind in a node's audit log, the newest first. A file that cannot be read has
+/// none.
+pub fn visit_audit(state: &Path, kind: &str, mut visit: impl FnMut(&str)) {
+    let path = state.join(FILE);
+    let rotated =
+        (1..FILES_READ).map(|number| PathBuf::from(format!("{}.{number}", path.display())));
+    for path in std::iter::once(path.clone()).chain(rotated) {
+        let bytes = read_plain(&path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        for line in text.lines().rev() {
+            let mut fields = line.split('\t').skip(2);
+            if fields.next() == Some(kind)
+                && let Some(text) = fields.next()
+            {
+                visit(&unescaped(text));
+            }
+        }
+    }
+}
+
+/// Returns whether a node was here before, and its audit log is away.
+#[must_use]
+pub fn is_audit_lost(state: &Path) -> bool {
+    let is_there = |file: &str| state.join(file).symlink_metadata().is_ok();
+    let has_jobs = || job_store::numbers(&state.join(JOBS)).is_ok_and(|jobs| !jobs.is_empty());
+    !is_there(FILE) && (is_there(node_key::FILE) || has_jobs())
+}
+
+/// Reads a plain file that is not longer than a log can be.
+fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    if std::fs::symlink_metadata(path)?.is_file() {
+        let most = 2 * FILE_BYTES_MAX;
+        File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// Returns a text as it was before [`escaped`], but for control characters, which stay escaped.
+fn unescaped(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut whole = String::with_capacity(text.len());
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some('t') => whole.push('\t'),
+                Some('n') => whole.push('\n'),
+                Some('r') => whole.push('\r'),
+                Some('\\') => whole.push('\\'),
+                Some(other) => whole.extend(['\\', other]),
+                None => whole.push('\\'),
+            },
+            c => whole.push(c),
+        }
+    }
+    whole
+}

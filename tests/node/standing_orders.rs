@@ -1,0 +1,391 @@
+//! What a person said stands until a person ends it: in the next process as well, however this one ended, and whatever enables
+//! motion at its start.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
+use serde_json::{Value, json};
+use support::{Bench, PATIENCE, Running, Served, on_port, served, unless_starved};
+
+use super::stop::{begin_to_draw, call, long_bench};
+
+/// The word of an operator, with the order that it leaves.
+const WORDS: [(&str, &str); 4] = [
+    ("stop", "stop"),
+    ("disable", "disable"),
+    ("hold", "hold"),
+    ("estop", "emergency_stop"),
+];
+
+/// The way in which the process ends that was told it.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Kill,
+    Terminate,
+    /// What was written after the answer is lost.
+    PowerLoss,
+    /// No file grows any more from before the word on.
+    FullDisk,
+}
+
+const ENDS: [End; 4] = [End::Kill, End::Terminate, End::PowerLoss, End::FullDisk];
+
+/// Length of a file of orders: writing within it needs no room.
+const ORDER_FILE_BYTES: u64 = 2048;
+
+/// Where the arm is, and so what could enable it at the next start.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Port,
+    /// Simulated in a node with a node file, which enables everything.
+    NodeFile,
+}
+
+struct Life {
+    bench: Bench,
+    place: Place,
+    port: Option<(Running, String)>,
+}
+
+impl Life {
+    fn new(place: Place) -> Self {
+        let bench = long_bench();
+        let port = match place {
+            Place::Port => Some(bench.sim(&["--scene", "long"])),
+            Place::NodeFile => None,
+        };
+        std::fs::write(bench.path("node.toml"), "name = \"local\"\n").unwrap();
+        Self { bench, place, port }
+    }
+
+    /// Starts a node with this state folder that ignores the signal of a limit on files.
+    fn serve(&self, state: &Path, enables: bool) -> Served {
+        let state = state.display().to_string();
+        let config = self.bench.path("node.toml").display().to_string();
+        let mut args: Vec<&str> = match &self.port {
+            Some((_, port)) => on_port(port, &state).to_vec(),
+            None => vec!["--config", &config, "--state", &state],
+        };
+        if enables {
+            args.extend(["--enable", "long", "short"]);
+        }
+        let command = self.bench.serving(&args);
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
+            .arg(command.get_program())
+            .args(command.get_args())
+            .stdin(Stdio::null());
+        for (key, value) in command.get_envs() {
+            match value {
+                Some(value) => shell.env(key, value),
+                None => shell.env_remove(key),
+            };
+        }
+        served(shell)
+    }
+
+    /// Says a word to a node, ends it, and returns the state folder that it leaves.
+    fn told(&self, word: Option<&str>, end: End) -> PathBuf {
+        let state = self.bench.path("state");
+        let _ = std::fs::remove_dir_all(&state);
+        let mut node = self.serve(&state, matches!(self.place, Place::Port));
+        let drawing = (word == Some("hold")).then(|| begin_to_draw(&self.bench, &node.url));
+        if matches!(end, End::FullDisk) {
+            let limit = Rlimit {
+                current: Some(ORDER_FILE_BYTES),
+                maximum: Some(ORDER_FILE_BYTES),
+            };
+            prlimit(Some(Pid::from_child(&node.child.0)), Resource::Fsize, limit).unwrap();
+        }
+        match word {
+            Some("hold") => self.bench.hold(),
+            Some(word) => {
+                let said = self.bench.run(&[word]);
+                let stdout = String::from_utf8_lossy(&said.stdout).into_owned();
+                assert!(said.status.success(), "{word}, {end:?}: {stdout}");
+                assert!(
+                    !stdout.contains("written down"),
+                    "{word}, {end:?}: {stdout}"
+                );
+            }
+            None => {}
+        }
+        let left = self.bench.path("left");
+        let _ = std::fs::remove_dir_all(&left);
+        match end {
+            End::PowerLoss => {
+                copy(&state, &left);
+                node.child.0.kill().unwrap();
+            }
+            End::Kill | End::FullDisk => node.child.0.kill().unwrap(),
+            End::Terminate => drop(node.child.terminate()),
+        }
+        node.child.0.wait().unwrap();
+        drop(drawing);
+        if !left.exists() {
+            copy(&state, &left);
+        }
+        left
+    }
+
+    /// Starts a node with a copy of what was left, and returns what it says and how it answers a planner's stroke.
+    fn next(&self, left: &Path, enables: bool) -> (Value, Value) {
+        let state = self.bench.path("next");
+        let _ = std::fs::remove_dir_all(&state);
+        copy(left, &state);
+        let node = self.serve(&state, enables);
+        let (_, sensed) = call(&self.bench, &node.url, &["sense"]);
+        let (_, stroke) = call(&self.bench, &node.url, &["stroke", r#"{"scene":"short"}"#]);
+        (sensed, stroke)
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+    let mode = std::fs::metadata(from).unwrap().permissions();
+    std::fs::set_permissions(to, mode).unwrap();
+}
+
+fn orders(sensed: &Value) -> Vec<&str> {
+    let orders = sensed["orders"].as_array().into_iter().flatten();
+    orders
+        .map(|order| order["order"].as_str().unwrap())
+        .collect()
+}
+
+/// A word, an end of its process, and what would enable motion at the next start: none of them makes a planner's stroke move.
+fn check_matrix(place: Place, enablings: &[bool]) {
+    let life = Life::new(place);
+    for (word, order) in WORDS {
+        for end in ENDS {
+            let left = life.told(Some(word), end);
+            for enables in enablings {
+                let case = format!("{place:?}, {word}, {end:?}, --enable {enables}");
+                let (sensed, stroke) = life.next(&left, *enables);
+                assert_eq!(orders(&sensed), [order], "{case}: {sensed:#}");
+                let by = sensed["orders"][0]["by"].as_str().unwrap();
+                assert!(by.contains("user"), "{case}: {by}");
+                assert_eq!(sensed["enabled"], "nothing", "{case}: {sensed:#}");
+                assert_eq!(stroke["success"], false, "{case}: {stroke:#}");
+                let code = stroke["code"].as_str().unwrap();
+                let refusals = [
+                    "needs_enabling",
+                    "needs_reset",
+                    "emergency_stop",
+                    "held",
+                    "interrupted",
+                ];
+                assert!(refusals.contains(&code), "{case}: {stroke:#}");
+            }
+        }
+    }
+    // Without a word it would have drawn.
+    let left = life.told(None, End::Terminate);
+    let (sensed, stroke) = life.next(&left, true);
+    assert_eq!(orders(&sensed), [""; 0], "{sensed:#}");
+    assert_eq!(stroke["success"], true, "{place:?}: {stroke:#}");
+}
+
+#[test]
+fn a_persons_word_outlives_the_process_of_an_arm_on_a_port() {
+    unless_starved(|| check_matrix(Place::Port, &[true, false]));
+}
+
+#[test]
+fn a_persons_word_outlives_the_process_whose_node_file_enables() {
+    unless_starved(|| check_matrix(Place::NodeFile, &[true, false]));
+}
+
+#[test]
+fn each_word_is_ended_by_its_own_word_of_an_operator() {
+    let life = Life::new(Place::NodeFile);
+    let verb = |args: &[&str]| {
+        let said = life.bench.run(args);
+        let stdout = String::from_utf8_lossy(&said.stdout).into_owned();
+        assert!(said.status.success(), "{args:?}: {stdout}");
+    };
+    for (word, ends) in [
+        ("stop", &[&["reset"][..]][..]),
+        ("disable", &[]),
+        ("hold", &[&["resume"]]),
+        ("estop", &[&["clear"], &["reset"]]),
+    ] {
+        let left = life.told(Some(word), End::Kill);
+        let node = life.serve(&left, false);
+        // A simulated arm that has not moved yet stands in the default scene.
+        for scene in ["short", "default"] {
+            verb(&["enable", "--scene", scene]);
+        }
+        ends.iter().for_each(|end| verb(end));
+        let again = r#"{"scene":"short","again":true}"#;
+        let (_, stroke) = call(&life.bench, &node.url, &["stroke", again]);
+        assert_eq!(stroke["success"], true, "{word}: {stroke:#}");
+        drop(node);
+        let (sensed, _) = life.next(&left, true);
+        assert_eq!(orders(&sensed), [""; 0], "{word}: {sensed:#}");
+    }
+}
+
+#[test]
+fn no_file_that_is_removed_makes_a_node_forget_an_emergency_stop() {
+    let life = Life::new(Place::NodeFile);
+    let left = life.told(Some("estop"), End::Kill);
+    let remove = |name: &str| {
+        for entry in std::fs::read_dir(&left).unwrap().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(name) {
+                std::fs::remove_file(entry.path()).unwrap();
+            }
+        }
+    };
+    for (removed, code) in [
+        ("emergency-stop-", "emergency_stop"),
+        ("standing-orders-", "emergency_stop"),
+        // Nothing says which word it was, but that something is away.
+        ("audit.log", "needs_enabling"),
+    ] {
+        remove(removed);
+        let (sensed, stroke) = life.next(&left, true);
+        assert_eq!(
+            stroke["code"], code,
+            "without {removed}: {stroke:#}\n{sensed:#}"
+        );
+        assert_eq!(sensed["enabled"], "nothing", "{sensed:#}");
+    }
+}
+
+#[test]
+fn a_state_folder_has_one_node_although_its_lock_is_removed() {
+    let life = Life::new(Place::NodeFile);
+    let state = life.bench.path("state");
+    let _node = life.serve(&state, false);
+    std::fs::remove_file(state.join("lock")).unwrap();
+    for spelling in [state.clone(), life.bench.path("scenes/../state"), {
+        let link = life.bench.path("link");
+        std::os::unix::fs::symlink(&state, &link).unwrap();
+        link
+    }] {
+        let spelling = spelling.display().to_string();
+        let second = life.bench.run(&["--state", &spelling, "call", "sense"]);
+        let stderr = String::from_utf8_lossy(&second.stderr);
+        assert!(!second.status.success(), "{spelling}");
+        assert!(stderr.contains("in use by"), "{spelling}: {stderr}");
+    }
+}
+
+#[test]
+fn tokens_are_given_while_a_node_has_locked_its_folder() {
+    let life = Life::new(Place::NodeFile);
+    let state = life.bench.path("state");
+    let _node = life.serve(&state, false);
+    let state = state.display().to_string();
+    let added = life.bench.run(&["--state", &state, "token", "add", "hand"]);
+    assert!(added.status.success(), "{added:?}");
+}
+
+#[test]
+fn a_journal_cut_in_its_first_record_counts_as_interrupted() {
+    unless_starved(|| {
+        let life = Life::new(Place::NodeFile);
+        let state = life.bench.path("state");
+        let mut node = life.serve(&state, false);
+        let drawing = begin_to_draw(&life.bench, &node.url);
+        node.child.0.kill().unwrap();
+        node.child.0.wait().unwrap();
+        drop(drawing);
+        let job = state.join("jobs/job-1");
+        let journal = std::fs::read(job.join("journal")).unwrap();
+        std::fs::remove_dir_all(&job).unwrap();
+        std::fs::create_dir(&job).unwrap();
+        std::fs::write(job.join("journal"), &journal[..40]).unwrap();
+        for _ in 0..2 {
+            let (sensed, stroke) = life.next(&state, true);
+            assert_eq!(sensed["enabled"], "nothing", "{sensed:#}");
+            let message = sensed["message"].as_str().unwrap();
+            assert!(message.contains("job-1 was interrupted"), "{message}");
+            assert_eq!(stroke["success"], false, "{stroke:#}");
+            copy(&life.bench.path("next"), &state);
+        }
+    });
+}
+
+fn cancel_unknown(node: &Served) {
+    let unknown = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": {"requestId": 4711}});
+    let accept = "Accept: application/json, text/event-stream\r\n";
+    support::post(node, accept, &unknown.to_string());
+}
+
+fn audit(life: &Life) -> String {
+    std::fs::read_to_string(life.bench.path("state/audit.log")).unwrap()
+}
+
+#[test]
+fn an_unknown_cancellation_costs_an_arm_at_rest_no_reset_and_is_told() {
+    let life = Life::new(Place::NodeFile);
+    let node = life.serve(&life.bench.path("state"), false);
+    cancel_unknown(&node);
+    support::wait_for(&node.lines, "a cancellation of a call that is not known");
+    let began = Instant::now();
+    while !audit(&life).contains("\tcancellation\t") {
+        assert!(began.elapsed() < PATIENCE, "{}", audit(&life));
+        sleep(Duration::from_millis(20));
+    }
+    let (_, sensed) = call(&life.bench, &node.url, &["sense"]);
+    assert_eq!(sensed["latched"], Value::Null, "{sensed:#}");
+    assert_eq!(sensed["state"], "holding", "{sensed:#}");
+    let (_, stroke) = call(&life.bench, &node.url, &["stroke", r#"{"scene":"short"}"#]);
+    assert_eq!(stroke["success"], true, "{stroke:#}");
+}
+
+#[test]
+fn what_stopped_an_arm_is_told_with_its_cause_and_caller() {
+    let life = Life::new(Place::NodeFile);
+    let node = life.serve(&life.bench.path("state"), false);
+    let stopped_by = |cause: &str, caller: Option<&str>| {
+        let began = Instant::now();
+        loop {
+            let (_, sensed) = call(&life.bench, &node.url, &["sense"]);
+            let by = &sensed["stopped_by"];
+            let told = by["cause"].as_str().unwrap_or_default();
+            let has_caller = caller
+                .is_none_or(|caller| by["caller"].as_str().is_some_and(|by| by.contains(caller)));
+            if sensed["state"] == "stopped" && told.contains(cause) && has_caller {
+                break;
+            }
+            assert!(began.elapsed() < PATIENCE, "{cause}: {sensed:#}");
+            sleep(Duration::from_millis(50));
+        }
+        support::wait_for(&node.lines, &format!("stopped: {cause}"));
+        let told = format!("\"cause\":\"{cause}");
+        assert!(audit(&life).contains(&told), "{}", audit(&life));
+    };
+    let _drawing = begin_to_draw(&life.bench, &node.url);
+    cancel_unknown(&node);
+    stopped_by("a cancellation of a call that is not known", None);
+    assert_eq!(call(&life.bench, &node.url, &["reset"]).0, 0);
+    assert!(life.bench.run(&["stop"]).status.success());
+    stopped_by("stop", Some("user"));
+    assert!(life.bench.run(&["reset"]).status.success());
+    assert_eq!(call(&life.bench, &node.url, &["stop"]).0, 0);
+    stopped_by("stop", Some("session"));
+    node.child.signal(Signal::TERM);
+}
