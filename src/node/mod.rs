@@ -32,6 +32,7 @@ pub mod parking;
 pub mod peers;
 mod qualification;
 pub mod remote_tools;
+mod renamed_arms;
 mod resources;
 pub mod running_nodes;
 mod selftest;

@@ -9,7 +9,7 @@ use nalgebra::Point3;
 
 use super::qualification::QualificationPolicy;
 use super::remote_tools::RemoteServers;
-use super::{NodeOptions, peers, selftest, state_folder};
+use super::{NodeOptions, peers, renamed_arms, selftest, state_folder};
 use arm::ArmModel;
 use base::clock::{NodeClock, calendar_ms};
 use base::disk;
@@ -143,6 +143,7 @@ pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node
     for (entry, seat) in node.file.arms.iter().zip(&node.arms) {
         keep_orders(&node, entry, seat)?;
     }
+    renamed_arms::take_over_orders(&node);
     node.examiner = Some(Arc::new(policy));
     node.helpers = helpers;
     attach_recordings(args, &mut node)?;

@@ -17,9 +17,7 @@ use super::journal_entries::{self, UnrecordedJobError};
 use super::panic_guard::{InternalError, catch_panic};
 use super::reply::{MOVED_BEFORE, Reply, instead_of_nothing_moved, refused};
 use super::sheet_check;
-use super::stop_cause::StopCause;
-use super::{AttachedArm, Node, RemoteCallWatch};
-use super::{reset, resume};
+use super::{AttachedArm, Node, RemoteCallWatch, reset, resume};
 use tracing::Instrument as _;
 
 use base::lock::MutexExt as _;
@@ -331,7 +329,7 @@ impl JobContext {
         let arm = Arc::clone(&self.arm);
         let snapshots = self.arm.motion.watch();
         let on_failure = Box::new(move |reason: &str| {
-            arm.stop(ActorRank::Node, false, &StopCause::new("its journal"));
+            arm.stop_for_node("its journal");
             arm.permits().latch(StopLatch::Fault(format!(
                 "the journal cannot be written: {reason}"
             )));
@@ -572,11 +570,7 @@ async fn run_job(ctx: JobContext, work: JobWork) {
         Ok(Err(error)) => error.reply(),
         Err(_) => {
             // Whatever failed, the arm must not go on unattended.
-            arm.stop(
-                ActorRank::Node,
-                false,
-                &StopCause::new("a panic in its job"),
-            );
+            arm.stop_for_node("a panic in its job");
             let reason = "the node failed while the job ran; the arm was told to stop";
             ("faulted", Reply::failed(reason).with("moved", "unknown"))
         }

@@ -69,6 +69,11 @@ impl AttachedArm {
         ticket
     }
 
+    /// Asks the arm to stop because the node itself has a reason.
+    pub(super) fn stop_for_node(&self, cause: &str) {
+        self.stop(ActorRank::Node, false, &StopCause::new(cause));
+    }
+
     /// Remembers why the arm was told to stop.
     pub(super) fn note_cause(&self, cause: StopCause) {
         *self.stop_cause.locked() = Some(cause);

@@ -273,6 +273,19 @@ fn no_file_that_is_removed_makes_a_node_forget_an_emergency_stop() {
 }
 
 #[test]
+fn an_arm_that_is_called_otherwise_keeps_its_orders() {
+    let life = Life::new(Place::NodeFile);
+    let left = life.told(Some("estop"), End::Kill);
+    let file = "name = \"local\"\n[[arms]]\nname = \"renamed\"\n";
+    std::fs::write(life.bench.path("node.toml"), file).unwrap();
+    for _ in 0..2 {
+        let (sensed, stroke) = life.next(&left, true);
+        assert_eq!(stroke["code"], "emergency_stop", "{stroke:#}\n{sensed:#}");
+        copy(&life.bench.path("next"), &left);
+    }
+}
+
+#[test]
 fn a_state_folder_has_one_node_although_its_lock_is_removed() {
     let life = Life::new(Place::NodeFile);
     let state = life.bench.path("state");
