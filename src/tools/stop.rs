@@ -396,7 +396,12 @@ mod tests {
             ("stroke", false),
         ] {
             let before = arm.motion.stops_requested();
-            node.preempt_stop(tool, &ReceivedArguments::Absent, ActorRank::Planner, None);
+            node.preempt_stop(
+                tool,
+                &ReceivedArguments::Absent,
+                (ActorRank::Planner, None),
+                None,
+            );
             assert_eq!(arm.motion.stops_requested() > before, stops, "{tool}");
         }
     }
