@@ -11,6 +11,8 @@ pub enum ArmFault {
     JointCount(usize),
     #[error("baud is 0; it must be the speed of the servos' bus, such as 1000000")]
     NoBaud,
+    #[error("firmware: {0:?} is no version; write two numbers, such as \"3.10\"")]
+    Firmware(String),
     #[error("capsule `{capsule}`: there is no joint `{joint}`")]
     CapsuleJoint { capsule: String, joint: String },
     #[error("the name `{}` of {of} is empty or holds a control character; write it in letters", name.escape_debug())]

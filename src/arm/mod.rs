@@ -47,6 +47,14 @@ pub struct ArmFile {
     pub family: ServoFamily,
     /// Bits a second on the bus.
     pub baud: u32,
+    /// Voltage of the supply for its servos, 3 to 60: a servo that reads far from it is a fault. Absent, as where servos of
+    /// several kinds have several supplies: those of one kind are compared with each other alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supply_v: Option<Finite>,
+    /// Versions of the servos' firmware, such as `3.9`, that a person vouches for where they differ. Versions with another
+    /// first number are refused all the same: their registers lie elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub firmware: Vec<String>,
     /// From the base outwards, 1 to 7.
     pub joints: Vec<JointFile>,
     /// Servos that turn no joint and only hold still, such as a gripper around the pen.
@@ -201,6 +209,9 @@ pub struct SimulationParameters {
     pub backlash_deg: Finite,
     /// Time between a request's last byte and the reply's first.
     pub return_delay_us: u32,
+    /// Models that the simulated servos report, by their ids; those of the family's usual one are left out.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<String, u16>,
     /// Wear of the servos; absent where they are as good as new.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wear: Option<GearWear>,
@@ -217,6 +228,7 @@ impl Default for SimulationParameters {
             dead_band_ticks: 1,
             backlash_deg: Finite::literal(0.0),
             return_delay_us: 20,
+            models: BTreeMap::new(),
             wear: None,
             servo: None,
         }
@@ -429,6 +441,15 @@ impl ServoFile {
     }
 }
 
+/// Supplies of servos.
+const SUPPLY_V: std::ops::RangeInclusive<f64> = 3.0..=60.0;
+
+/// Returns whether a text is a version of firmware, such as `3.10`.
+fn is_firmware(version: &str) -> bool {
+    let numbers = version.split_once('.');
+    numbers.is_some_and(|(major, minor)| major.parse::<u8>().is_ok() && minor.parse::<u8>().is_ok())
+}
+
 fn check(file: &ArmFile) -> Result<(), ArmFault> {
     let count = file.joints.len();
     if count == 0 || count > JOINTS_MAX {
@@ -436,6 +457,12 @@ fn check(file: &ArmFile) -> Result<(), ArmFault> {
     }
     if file.baud == 0 {
         return Err(ArmFault::NoBaud);
+    }
+    if let Some(supply_v) = file.supply_v {
+        OutOfRange::check(|| "supply_v".to_owned(), supply_v, &SUPPLY_V)?;
+    }
+    if let Some(version) = file.firmware.iter().find(|version| !is_firmware(version)) {
+        return Err(ArmFault::Firmware(version.clone()));
     }
     check_names(file)?;
     file.joints.iter().try_for_each(check_joint)?;

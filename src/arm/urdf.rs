@@ -360,6 +360,8 @@ impl ArmDraft {
         ));
         let UrdfOptions { base, tip, .. } = options;
         let file = ArmFile {
+            supply_v: None,
+            firmware: Vec::new(),
             compensation: None,
             masses: Vec::new(),
             servo: None,

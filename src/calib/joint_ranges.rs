@@ -72,6 +72,16 @@ impl CountRange {
         }
     }
 
+    /// Returns why a joint's zero does not fit its range, if it does not.
+    fn zero_problem(&self, zero: i64, name: &str) -> Option<String> {
+        let Self { least, most, .. } = *self;
+        (zero <= least || zero >= most).then(|| {
+            format!(
+                "the zero of {name} is at {zero}, outside of its range of {least} to {most}: it was not in the middle pose, or wraps"
+            )
+        })
+    }
+
     /// Returns whether it ended nearer to its largest count.
     const fn rises(&self) -> bool {
         self.last * 2 >= self.least + self.most
@@ -151,6 +161,32 @@ impl<'a> RangeRecorder<'a> {
         }
     }
 
+    /// Returns what is wrong with the readings of the present task, if it ended now.
+    #[must_use]
+    pub fn problems_now(&self) -> Vec<String> {
+        match self.task {
+            RangeTask::Zero => self.unread_problem().into_iter().collect(),
+            RangeTask::Range(joint) => {
+                let mut problems = self.range_problems(joint);
+                if problems.is_empty() {
+                    let name = self.arm.joint_name(joint);
+                    let tracks = self.tracks_of(joint);
+                    problems.extend(tracks.filter_map(|track| {
+                        let zero = i64::from(track.zero?);
+                        track.range.zero_problem(zero, &name)
+                    }));
+                }
+                problems
+            }
+            RangeTask::Done => Vec::new(),
+        }
+    }
+
+    /// Begins the present task again.
+    pub fn again(&mut self) {
+        self.tracks.iter_mut().for_each(CountTracker::restart);
+    }
+
     /// Completes the present task.
     pub fn next(&mut self) {
         self.task = match self.task {
@@ -175,12 +211,16 @@ impl<'a> RangeRecorder<'a> {
         for track in &mut self.tracks {
             track.zero = track.ticks_now;
         }
-        if let Some(track) = self.tracks.iter().find(|track| track.ticks_now.is_none()) {
-            let (name, id) = (self.arm.joint_name(track.joint), track.servo.id);
-            self.problems.push(format!(
-                "servo {id} of {name} was not read: look at its cable"
-            ));
-        }
+        self.problems.extend(self.unread_problem());
+    }
+
+    fn unread_problem(&self) -> Option<String> {
+        let mut tracks = self.tracks.iter();
+        let track = tracks.find(|track| track.ticks_now.is_none())?;
+        let (name, id) = (self.arm.joint_name(track.joint), track.servo.id);
+        Some(format!(
+            "servo {id} of {name} was not read: look at its cable"
+        ))
     }
 
     fn tracks_of(&self, joint: usize) -> impl Iterator<Item = &CountTracker> {
@@ -188,16 +228,18 @@ impl<'a> RangeRecorder<'a> {
     }
 
     fn take_range(&mut self, joint: usize) {
-        let name = self.arm.joint_name(joint);
-        let problems: Vec<String> = self
-            .tracks_of(joint)
-            .filter_map(|track| track.problem(&name))
-            .chain(self.travel_problem(joint, &name))
-            .collect();
-        self.problems.extend(problems);
+        self.problems.extend(self.range_problems(joint));
         for track in self.tracks.iter_mut().filter(|track| track.joint == joint) {
             track.moved = Some(track.range);
         }
+    }
+
+    /// Returns what is wrong with a joint's movement.
+    fn range_problems(&self, joint: usize) -> Vec<String> {
+        let name = self.arm.joint_name(joint);
+        let tracks = self.tracks_of(joint);
+        let problems = tracks.filter_map(|track| track.problem(&name));
+        problems.chain(self.travel_problem(joint, &name)).collect()
     }
 
     /// Returns why a joint's movement does not count, if it does not.
@@ -296,10 +338,8 @@ impl<'a> RangeRecorder<'a> {
             let CountRange { least, most, .. } = range;
             let not_read = || format!("the zero of {name} was not read");
             let zero = i64::from(track.zero.ok_or_else(not_read)?);
-            if zero <= least || zero >= most {
-                return Err(format!(
-                    "the zero of {name} is at {zero}, outside of its range of {least} to {most}: it was not in the middle pose, or wraps"
-                ));
+            if let Some(problem) = range.zero_problem(zero, &name) {
+                return Err(problem);
             }
             let sign = if range.rises() { 1.0 } else { -1.0 };
             let [a, b] = [least, most].map(|ticks| sign * track.degrees(ticks - zero));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::signal::ctrl_c;
 
 use super::questions::{self, FULL_YES};
-use super::{ExitStatus, NodeOptions, terminal_output};
+use super::{ExitStatus, NodeOptions, doctor, terminal_output};
 use base::clock::NodeClock;
 use link::serial::SerialLink;
 use link::{ByteLink, LinkError};
@@ -19,6 +19,7 @@ use servo::reboot::reboot;
 use servo::scan::{self, BusScan, FoundServo, ScanEffort};
 use servo::servo_readout::{self, ServoReadout};
 use servo::setup::{self, SetupChange, SetupStep};
+use servo::supply::{SHARE_AT_REST, ServoSupply, odd_supplies};
 use servo::{SLACK, ServiceError, ServoLine};
 
 #[derive(Debug, Subcommand)]
@@ -186,6 +187,8 @@ async fn scan_port(node: &NodeOptions, args: &ScanArgs) -> anyhow::Result<ExitSt
         ));
         terminal_output::lines(found.iter().map(found_line));
         found.iter().for_each(|one| print_complaints(&one.servo));
+        let stated_v = doctor::stated_supply_v(node, &args.port);
+        print_odd_supplies(found.iter().map(|one| &one.servo), stated_v);
     }
     if found.is_empty() {
         terminal_output::note(&ServiceError::Nobody.to_string());
@@ -245,6 +248,7 @@ const READING_INTERVAL: Duration = Duration::from_millis(200);
 async fn monitor(node: &NodeOptions, args: &MonitorArgs) -> anyhow::Result<ExitStatus> {
     let clock = NodeClock::real();
     let (mut line, ids) = reach(node, &args.port, &clock, None).await?;
+    let stated_v = doctor::stated_supply_v(node, &args.port);
     let mut alarm = clock.alarm()?;
     let is_live = !args.once && !args.json && std::io::stdout().is_terminal();
     loop {
@@ -255,9 +259,11 @@ async fn monitor(node: &NodeOptions, args: &MonitorArgs) -> anyhow::Result<ExitS
         }
         let elapsed = clock.now().since(began);
         if args.json {
-            terminal_output::line(&readings_json(&readings, &line, elapsed)?.to_string());
+            terminal_output::line(
+                &readings_json(&readings, &line, (elapsed, stated_v))?.to_string(),
+            );
         } else {
-            print_table(&readings, &line, elapsed, is_live);
+            print_table(&readings, &line, (elapsed, stated_v), is_live);
         }
         if args.once {
             let all_answered = readings.iter().all(|(_, reading)| reading.is_some());
@@ -274,7 +280,7 @@ async fn monitor(node: &NodeOptions, args: &MonitorArgs) -> anyhow::Result<ExitS
 fn readings_json(
     readings: &[(u8, Option<ServoReadout>)],
     line: &ServoLine,
-    elapsed: Duration,
+    (elapsed, stated_v): (Duration, Option<f64>),
 ) -> serde_json::Result<Value> {
     let mut servos = Vec::new();
     for (id, reading) in readings {
@@ -287,8 +293,11 @@ fn readings_json(
         servos.push(servo);
     }
     let counts = line.counts();
+    let odd = odd_supplies(&answering_supplies(readings), stated_v, &SHARE_AT_REST);
+    let odd: Vec<String> = odd.iter().map(ToString::to_string).collect();
     Ok(json!({
         "servos": servos,
+        "supply": odd,
         "looks_per_second": looks_per_second(elapsed),
         "requests": counts.transactions,
         "damaged": counts.corrupt,
@@ -303,7 +312,7 @@ fn looks_per_second(elapsed: Duration) -> f64 {
 fn print_table(
     readings: &[(u8, Option<ServoReadout>)],
     line: &ServoLine,
-    elapsed: Duration,
+    (elapsed, stated_v): (Duration, Option<f64>),
     is_live: bool,
 ) {
     if is_live {
@@ -318,7 +327,8 @@ fn print_table(
         None => format!("{id:>3}  no answer"),
     }));
     let answering = readings.iter().filter_map(|(_, reading)| reading.as_ref());
-    answering.for_each(print_complaints);
+    answering.clone().for_each(print_complaints);
+    print_odd_supplies(answering, stated_v);
     let counts = line.counts();
     terminal_output::line(&format!(
         "{:.0} looks a second; {} requests, {} damaged and {} foreign replies",
@@ -327,6 +337,21 @@ fn print_table(
         counts.corrupt,
         counts.foreign
     ));
+}
+
+/// Returns the supplies of the servos that answer.
+fn answering_supplies(readings: &[(u8, Option<ServoReadout>)]) -> Vec<ServoSupply> {
+    ServoSupply::of_readouts(readings.iter().filter_map(|(_, reading)| reading.as_ref()))
+}
+
+/// Prints which servos have another supply than the others or than the arm's file states.
+fn print_odd_supplies<'a>(readings: impl Iterator<Item = &'a ServoReadout>, stated_v: Option<f64>) {
+    let supplies = ServoSupply::of_readouts(readings);
+    let odd = odd_supplies(&supplies, stated_v, &SHARE_AT_REST);
+    terminal_output::lines(
+        odd.iter()
+            .map(|odd| format!("{odd}. Next: {}", odd.remedy())),
+    );
 }
 
 fn print_complaints(reading: &ServoReadout) {

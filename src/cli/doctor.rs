@@ -12,6 +12,7 @@ use super::bus::opener;
 use super::{ExitStatus, NodeOptions, terminal_output};
 use arm::{ArmModel, SHIPPED_ARMS, ServoFamily};
 use base::clock::NodeClock;
+use base::units::Finite;
 use config::{ArmEntry, NodeFile, SIMULATOR_PORT};
 use node::open;
 use servo::ServoProtocol;
@@ -290,7 +291,16 @@ pub(super) fn expected(arm: &Arc<ArmModel>) -> Option<ExpectedServos> {
         protocol: driver::diagnose::servo_protocol(arm.file.family)?,
         baud: arm.file.baud,
         ids: turning.chain(held).collect(),
+        supply_v: arm.file.supply_v.map(Finite::get),
     })
+}
+
+/// Returns the supply that the file of the arm at a port states, where the node file says which arm that is.
+pub(super) fn stated_supply_v(node: &NodeOptions, port: &str) -> Option<f64> {
+    let file = open::file(node).ok()?;
+    let entry = file.arms.iter().find(|entry| entry.port == port)?;
+    let arm = open::library(node, &file).ok()?.arm(&entry.model).ok()?;
+    arm.file.supply_v.map(Finite::get)
 }
 
 fn print_findings(diagnosis: &BusDiagnosis) {

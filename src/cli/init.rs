@@ -9,7 +9,7 @@ use base::plain_file;
 use clap::Args;
 
 use super::files::folder_of;
-use super::questions::{ask, pick};
+use super::questions::{ask, pick, pick_or_path};
 use super::{ExitStatus, NodeOptions, bus, doctor, terminal_output};
 use config::{NodeFile, SIMULATOR_PORT};
 use node::open;
@@ -126,7 +126,7 @@ fn choose_port() -> anyhow::Result<String> {
         return Ok(SIMULATOR_PORT.to_owned());
     }
     ports.push(SIMULATOR_PORT.to_owned());
-    pick("where is the arm?", &ports)
+    pick_or_path("where is the arm?", &ports)
 }
 
 /// The arm that most people have.

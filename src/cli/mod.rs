@@ -37,6 +37,7 @@ mod pen_prompt;
 mod placement_args;
 mod plan;
 mod playback;
+mod practice_input;
 mod progress_bar;
 mod questions;
 mod reach;

@@ -59,12 +59,33 @@ const ANSWER_CHARS_MAX: usize = 400;
 /// # Errors
 /// None was picked.
 pub(super) fn pick(question: &str, choices: &[String]) -> anyhow::Result<String> {
+    let answer = typed_of(question, choices, "its number")?;
+    chosen(&answer, choices)
+}
+
+/// Has a person at the terminal pick one of several by its number, or type the path of another.
+///
+/// # Errors
+/// None was picked.
+pub(super) fn pick_or_path(question: &str, choices: &[String]) -> anyhow::Result<String> {
+    let answer = typed_of(question, choices, "its number, or a path")?;
+    match answer.contains('/') {
+        true => Ok(answer),
+        false => chosen(&answer, choices),
+    }
+}
+
+/// Shows choices, and returns what a person types.
+fn typed_of(question: &str, choices: &[String], what: &str) -> anyhow::Result<String> {
     terminal_output::note(question);
     for (index, one) in choices.iter().enumerate() {
         terminal_output::note(&format!("  {}: {one}", index + 1));
     }
+    typed(&format!("{what} [1 to {}]", choices.len()))
+}
+
+fn chosen(answer: &str, choices: &[String]) -> anyhow::Result<String> {
     let range = format!("1 to {}", choices.len());
-    let answer = typed(&format!("its number [{range}]"))?;
     let index = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
     match index.and_then(|index| choices.get(index)) {
         Some(one) => Ok(one.clone()),

@@ -11,6 +11,7 @@ use clap::Args;
 use serde_json::json;
 use tokio::sync::oneshot;
 
+use super::practice_input::PracticeInput;
 use super::{ExitStatus, NodeOptions, files, terminal_output};
 use arm::ArmModel;
 use base::clock::NodeClock;
@@ -19,7 +20,7 @@ use link::memory::FarEnd;
 use link::pty;
 use node::open;
 use scene::{Scene, SceneLibrary};
-use sim::{ArmSimulator, HeldPens};
+use sim::{ArmSimulator, HeldPens, SimulatedFault};
 
 #[derive(Debug, Args)]
 pub(super) struct SimArgs {
@@ -44,6 +45,13 @@ pub(super) struct SimArgs {
     /// Answer at once, without the delays of a serial line
     #[arg(long)]
     unpaced: bool,
+    /// Folder of the scenes and arms as they really are, for practice: the node believes its own
+    #[arg(long, value_name = "DIR")]
+    truth: Option<PathBuf>,
+    /// A fault from the start, such as 'voltage 4 4.5', 'silent 3', 'two-on 2' or 'loss 0.2'; `fault …` on standard input
+    /// brings one later. `hand X Y Z` there moves the limp arm's tip, 1 to 9 choose a joint and + and - turn it
+    #[arg(long = "fault", value_name = "FAULT")]
+    faults: Vec<SimulatedFault>,
 }
 
 /// Interval at which the picture is checked.
@@ -61,19 +69,33 @@ pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<Exi
         let (name, arm) = (&scene.name, &scene.arm.file.name);
         bail!("scene `{name}` is for the arm {arm}; choose another with --scene");
     }
-    let simulator = ArmSimulator::new(&arm, &scene.rest_rad);
+    let scene = match &args.truth {
+        Some(folder) => {
+            let mut truth = open::scenes_of_truth(folder)?;
+            let true_arm = truth.arm(&args.arm)?;
+            truth.let_stand_in(&true_arm)?;
+            truth.scene(&scene.name, None)?
+        }
+        None => scene,
+    };
+    let simulator = ArmSimulator::new(&scene.arm, &scene.rest_rad);
     simulator.set_paced(!args.unpaced);
     open::lay(&simulator, &scene);
     if scene.holder.is_by_hand() {
         simulator.hold_pens(HeldPens::One(0));
-        change_pens(&simulator, &scene)?;
     }
+    args.faults
+        .into_iter()
+        .for_each(|fault| simulator.break_it(fault));
     let mut terminate = SignalListener::listen(SignalKind::Terminate)?;
     let traced = TracedSimulator {
         inner: simulator.clone(),
         trace: args.trace.map(std::fs::File::create).transpose()?,
     };
-    let wire = spawn_wire(traced)?;
+    let (wire, opened) = spawn_wire(traced)?;
+    // The path is the first line. Where there is none, the wire says why.
+    let _ = opened.await;
+    let _raw = PracticeInput::listen(&simulator, &scene)?;
     tokio::select! {
         served = wire => served??,
         () = keep_picture(&simulator, &scene, args.ink.as_deref()) => {}
@@ -84,34 +106,16 @@ pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<Exi
     Ok(ExitStatus::Done)
 }
 
-/// Reads from standard input which pen is in the holder, if a person changes pens.
-fn change_pens(simulator: &ArmSimulator, scene: &Arc<Scene>) -> std::io::Result<()> {
-    let (simulator, scene) = (simulator.clone(), Arc::clone(scene));
-    let read_lines = move || {
-        for line in std::io::stdin().lines().map_while(Result::ok) {
-            let number = line.trim().strip_prefix("pen ");
-            let number: Option<usize> = number.and_then(|number| number.trim().parse().ok());
-            let pen = number.and_then(|number| number.checked_sub(1));
-            match pen.filter(|pen| scene.pen(*pen).is_some()) {
-                Some(pen) => {
-                    simulator.hold_pens(HeldPens::One(pen));
-                    terminal_output::line(&format!("{} is in the holder", scene.pen_words(pen)));
-                }
-                None => terminal_output::line(&format!(
-                    "{line:?} is no pen: write `pen 1` to `pen {}`",
-                    scene.pens.len()
-                )),
-            }
-        }
-    };
-    // The thread ends with the process.
-    let thread = std::thread::Builder::new().name("pens".to_owned());
-    thread.spawn(read_lines).map(drop)
-}
-
-/// Serves the pseudo-terminal on its own thread, because its precise waiting would delay other work.
-fn spawn_wire(device: TracedSimulator) -> std::io::Result<oneshot::Receiver<std::io::Result<()>>> {
+/// Serves the pseudo-terminal on its own thread, because its precise waiting would delay other work. Returns its end, and the
+/// moment at which its path is printed.
+fn spawn_wire(
+    device: TracedSimulator,
+) -> std::io::Result<(
+    oneshot::Receiver<std::io::Result<()>>,
+    oneshot::Receiver<()>,
+)> {
     let (done, served) = oneshot::channel();
+    let (printed, opened) = oneshot::channel();
     let runtime = base::clock::alarm_runtime()?;
     std::thread::Builder::new()
         .name("wire".to_owned())
@@ -119,11 +123,12 @@ fn spawn_wire(device: TracedSimulator) -> std::io::Result<oneshot::Receiver<std:
             let clock = NodeClock::real();
             let wire = pty::serve(device, &clock, |path| {
                 terminal_output::line(&path.display().to_string());
+                let _ = printed.send(());
             });
             // The receiver may have been stopped meanwhile.
             let _ = done.send(runtime.block_on(wire));
         })?;
-    Ok(served)
+    Ok((served, opened))
 }
 
 /// Returns the arm's default scene, otherwise the first that is for it.

@@ -72,6 +72,34 @@ impl Drop for StopKeyListener {
     }
 }
 
+/// A terminal whose keys are read one by one and not shown; dropping it restores the terminal.
+pub(super) struct RawTerminal(Termios);
+
+impl RawTerminal {
+    /// Reads keys of the terminal at standard input one by one; `None` where that is not possible.
+    pub(super) fn open() -> Option<Self> {
+        set_raw_mode().map(Self)
+    }
+
+    /// Returns whether this process may read its terminal.
+    #[cfg(unix)]
+    pub(super) fn is_in_foreground() -> bool {
+        let foreground = rustix::termios::tcgetpgrp(std::io::stdin()).ok();
+        foreground == Some(rustix::process::getpgrp())
+    }
+
+    #[cfg(not(unix))]
+    pub(super) const fn is_in_foreground() -> bool {
+        true
+    }
+}
+
+impl Drop for RawTerminal {
+    fn drop(&mut self) {
+        restore(&self.0);
+    }
+}
+
 /// Placeholder for systems without single keys, where only Ctrl-C stops.
 #[cfg(not(unix))]
 enum Termios {}

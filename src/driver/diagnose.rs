@@ -8,10 +8,11 @@ use crate::identity::check as check_identity;
 use crate::{ArmDriver, AttachReport, DriverError};
 use arm::{ArmFile, ArmModel, ServoFamily};
 use base::clock::NodeClock;
-use base::units::ServoState;
+use base::units::{Finite, ServoState};
 use link::ByteLink;
 use servo::diagnose::{BusDiagnosis, DiagnosisCause, DiagnosisFinding, check_machine};
 pub use servo::host::HostSystem;
+use servo::supply::{SHARE_UNDER_LOAD, ServoSupply, odd_supplies};
 use servo::{OpenPort, SLACK, ServiceError, ServoIdentity, ServoProtocol, complaints, scan};
 
 /// Fix for servo settings that a node warns about.
@@ -150,6 +151,19 @@ pub fn attached(host: &HostSystem, state: &AttachedState<'_>) -> Vec<DiagnosisFi
             diagnosis.add(DiagnosisCause::Complaint, what, complaint.remedy());
         }
     }
+    let supplies = state.servos.iter().filter_map(|servo| {
+        let identity = state.identity.iter().find(|one| one.servo.id == servo.id)?;
+        Some(ServoSupply {
+            id: servo.id,
+            kind: identity.model.into(),
+            voltage_v: servo.voltage_v?,
+        })
+    });
+    let supplies: Vec<ServoSupply> = supplies.collect();
+    let stated_v = state.arm.file.supply_v.map(Finite::get);
+    for odd in odd_supplies(&supplies, stated_v, &SHARE_UNDER_LOAD) {
+        diagnosis.add(DiagnosisCause::Complaint, odd.to_string(), odd.remedy());
+    }
     for warning in state.warnings {
         diagnosis.add(DiagnosisCause::LostReplies, warning, "docs/faults.md says what to do; with the node ended, `steadyhand bus monitor` shows each servo");
     }
@@ -161,7 +175,7 @@ fn add_attach_error(diagnosis: &mut BusDiagnosis, family: ServoFamily, error: &D
     let (cause, fix) = match error {
         DriverError::OtherFirmware { .. } => (
             DiagnosisCause::WrongFirmware,
-            "bring it to the firmware of the others with the manufacturer's program, or replace it"
+            "bring it to the firmware of the others with the manufacturer's program, or replace it; if its label says the same voltage and the first numbers are the same, vouch for both in the arm's file: `firmware = [\"3.9\", \"3.10\"]`"
                 .to_owned(),
         ),
         DriverError::Controller(

@@ -19,12 +19,13 @@ use crate::servo_map::{JointCommand, ServoMap, ticks_per_radian};
 use crate::{AttachReport, BusCounts, BusError, SentGoals, ServoIdentity, TorqueOffReport};
 use arm::{ArmFile, ArmModel};
 use base::clock::NodeClock;
-use base::units::{ArmMeasurement, ClockInstant, JointVector, ServoState};
+use base::units::{ArmMeasurement, ClockInstant, Finite, JointVector, ServoState};
 use gate::TorqueLimit;
 use link::ByteLink;
 use servo::SetupFault;
 use servo::bus::{SLACK_UNKNOWN, ServoBus, StatusReply};
 use servo::dialect::{Dialect, ServoGoal, ServoReading, ServoRegister, ServoRequest, SlowReadings};
+use servo::supply::{SHARE_UNDER_LOAD, ServoSupply, odd_supplies};
 use servo::{MotionAuthority, RETRIES_MAX};
 
 mod attach;
@@ -489,6 +490,9 @@ impl<D: Dialect> ServoDriver<D> {
             let Some(reading) = reply.as_ref().map(D::parse_reading) else {
                 continue;
             };
+            if let Some(voltage_v) = reading.voltage_v {
+                self.slow_readings[*index].voltage_v = Some(voltage_v);
+            }
             if self.is_plausible(*index, &reading)? && self.is_confirmed(*index, &reading) {
                 readings[*index] = Some(reading);
             }
@@ -615,7 +619,25 @@ impl<D: Dialect> ServoDriver<D> {
         let (min_v, max_v) = slow.voltage_limits_v;
         let voltage_v = reading.voltage_v.or(slow.voltage_v);
         let is_outside = voltage_v.is_some_and(|voltage_v| voltage_v < min_v || voltage_v > max_v);
-        D::reported_fault(reading.error, slow).or(is_outside.then_some(ServoFault::Voltage))
+        D::reported_fault(reading.error, slow)
+            .or(is_outside.then_some(ServoFault::Voltage))
+            .or_else(|| self.has_odd_supply(index).then_some(ServoFault::OddSupply))
+    }
+
+    /// Returns whether a servo's supply is far from that of the others with the same limits, or from the stated one.
+    fn has_odd_supply(&self, index: usize) -> bool {
+        let servos = self.ids.iter().zip(&self.slow_readings);
+        let supplies = servos.filter_map(|(id, slow)| {
+            Some(ServoSupply {
+                id: *id,
+                kind: slow.voltage_limits_v.1.to_bits(),
+                voltage_v: slow.voltage_v?,
+            })
+        });
+        let supplies: Vec<ServoSupply> = supplies.collect();
+        let stated_v = self.arm.supply_v.map(Finite::get);
+        let odd = odd_supplies(&supplies, stated_v, &SHARE_UNDER_LOAD);
+        odd.iter().any(|odd| odd.ids.contains(&self.ids[index]))
     }
 
     /// Reads a register of the servos at `indices`, in one packet if `is_fast`; `first` goes out in front

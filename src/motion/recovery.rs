@@ -34,7 +34,7 @@ pub(super) fn recovery_steps(family: ServoFamily, fault: ServoFault) -> &'static
             "lessen its load: a lighter pen holder, slower strokes, a rest pose that hangs",
             "`steadyhand reset`",
         ],
-        (ServoFault::Voltage, _) => &[
+        (ServoFault::Voltage | ServoFault::OddSupply, _) => &[
             "check the supply and its plugs: the voltage of each servo is in `sense`",
             "`steadyhand reset`",
         ],

@@ -304,16 +304,27 @@ fn true_scenes(entry: &ArmEntry) -> anyhow::Result<Option<SceneLibrary>> {
     let Some(folder) = entry.truth.clone() else {
         return Ok(None);
     };
-    let context = || format!("arm `{}`: truth {}", entry.name, folder.display());
-    let entries = std::fs::read_dir(&folder).with_context(context)?;
-    let library = SceneLibrary::new(Some(folder.clone()));
+    let library = scenes_of_truth(&folder);
+    library
+        .with_context(|| format!("arm `{}`", entry.name))
+        .map(Some)
+}
+
+/// Returns the scenes of a folder, which say how things really are.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn scenes_of_truth(folder: &Path) -> anyhow::Result<SceneLibrary> {
+    let context = || format!("truth {}", folder.display());
+    let entries = std::fs::read_dir(folder).with_context(context)?;
+    let library = SceneLibrary::new(Some(folder.to_owned()));
     for entry in entries {
         let name = entry?.file_name().to_string_lossy().into_owned();
         if let Some(scene) = name.strip_suffix(".toml") {
             library.scene(scene, None).with_context(context)?;
         }
     }
-    Ok(Some(library))
+    Ok(library)
 }
 
 /// Makes an operator's orders for this arm outlive the process, and takes over those that stand.

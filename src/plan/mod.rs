@@ -47,6 +47,7 @@ pub use jog::{JogIncrement, jog};
 pub use plan_report::{PlanReport, StrokeReport};
 pub use probe::probe;
 pub use reach_map::{PlacementSuggestion, ReachMap, ReachSpot, reach};
+pub use tool_ik::joints_over;
 pub use trajectory::{SpanKind, Trajectory, TrajectorySpan};
 pub use visit::{VisitPoint, VisitTarget, go_to, visit};
 

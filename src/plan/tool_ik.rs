@@ -149,6 +149,25 @@ pub(super) fn tip_of(pen: &ScenePen) -> ToolTip {
     }
 }
 
+/// Returns joints near `seed` that put the tip of a scene's first pen at a height over a place of its sheet, as upright as
+/// possible; `None` if it does not reach that place.
+#[must_use]
+pub fn joints_over(
+    scene: &Scene,
+    at_mm: [f64; 2],
+    height_mm: f64,
+    seed: &JointVector,
+) -> Option<JointVector> {
+    let at = scene.surface.at(at_mm);
+    let goal = IkGoal::PointThenAxis {
+        point_m: at.point_m + at.normal.scale(height_mm / 1e3),
+        axis: -at.normal,
+    };
+    let tip = tip_of(scene.pens.first()?);
+    let solved = scene.arm.chain.solve_anywhere(&tip, &goal, seed, RESTARTS);
+    solved.ok().map(|solution| solution.q_rad)
+}
+
 fn goal_at(pose: &ToolPose) -> IkGoal {
     IkGoal::PointThenAxis {
         point_m: pose.point_m,

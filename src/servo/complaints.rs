@@ -7,6 +7,7 @@ use crate::dynamixel::DynamixelDialect;
 use crate::error::ServoFault;
 use crate::feetech::FeetechDialect;
 use crate::servo_line::ServoProtocol;
+use crate::supply::SWITCH_OFF;
 
 /// Margin below the temperature at which a servo takes its torque off; within it a servo is too hot.
 const HEAT_MARGIN_C: f64 = 10.0;
@@ -38,10 +39,23 @@ pub enum ServoComplaint {
 }
 
 impl ServoComplaint {
+    /// Returns a supply above the servo's limit, and the limit.
+    pub(crate) fn high_supply(&self) -> Option<(f64, f64)> {
+        match self {
+            Self::Supply {
+                voltage_v, max_v, ..
+            } if voltage_v > max_v => Some((*voltage_v, *max_v)),
+            _ => None,
+        }
+    }
+
     /// Returns what to do about it.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         match self {
+            Self::Supply {
+                voltage_v, max_v, ..
+            } if voltage_v > max_v => SWITCH_OFF,
             Self::Supply { .. } => {
                 "measure the supply at the servo while the arm moves: the right adapter, thick short wires, no plug that is loose"
             }

@@ -71,7 +71,7 @@ pub async fn diagnose(
     }
     listen_to_servos(open, clock, expected, &mut scan, &mut diagnosis).await?;
     diagnosis.add_scan_findings(&scan, expected);
-    diagnosis.add_complaints(&scan);
+    diagnosis.add_complaints(&scan, expected.and_then(|expected| expected.supply_v));
     diagnosis.servos = scan.found;
     Ok(diagnosis)
 }

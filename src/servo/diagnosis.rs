@@ -7,12 +7,20 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::ServoProtocol;
+use super::complaints::ServoComplaint;
 use super::host::HostSystem;
 use super::scan::{BusScan, FoundServo};
+use super::supply::{SHARE_AT_REST, SWITCH_OFF, ServoSupply, odd_supplies, servo_words};
 use link::LinkError;
 
 /// Fix for a different arm than the one named.
 pub(super) const RIGHT_ARM: &str = "connect the right arm, or name the right one in the node file";
+
+/// Fix for a port that was there and vanished.
+const VANISHED_FIX: &str = "A port that comes and goes is taken by brltty (`sudo apt remove brltty`) or ModemManager: systemd/60-steadyhand.rules keeps both off";
+
+/// Place of the jumpers of a common adapter.
+const JUMPERS: &str = "on a Waveshare adapter both jumpers must be at B (USB)";
 
 /// Least number of requests answered unreadably that cannot be a disturbance.
 const UNREADABLE_MIN: u64 = 3;
@@ -51,6 +59,8 @@ pub enum DiagnosisCause {
     UnexpectedServo,
     /// Replies sometimes fail.
     LostReplies,
+    /// Servos have a higher supply than they are made for.
+    Overvoltage,
     /// A servo complains of its supply, its temperature or a fault.
     Complaint,
     /// A servo has other firmware than the rest, or a controller's was built for another node.
@@ -79,7 +89,7 @@ pub struct DiagnosisFinding {
 }
 
 /// The servos that should reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ExpectedServos {
     /// The arm's name.
     pub arm: String,
@@ -87,8 +97,10 @@ pub struct ExpectedServos {
     pub protocol: ServoProtocol,
     /// Their baud rate.
     pub baud: u32,
-    /// Their ids.
+    /// Their ids, from the adapter outwards.
     pub ids: Vec<u8>,
+    /// The supply that the arm's file states.
+    pub supply_v: Option<f64>,
     /// Other arms of this protocol that may be connected instead, and their ids.
     pub others: Vec<(String, Vec<u8>)>,
 }
@@ -135,7 +147,7 @@ impl BusDiagnosis {
                 self.add(
                     DiagnosisCause::NoPort,
                     format!("there is no {port}"),
-                    format!("plug the adapter in, or name its port: {available}"),
+                    format!("plug the adapter in, or name its port: {available}. {VANISHED_FIX}"),
                 );
             }
             LinkError::Permission { .. } => {
@@ -209,7 +221,7 @@ impl BusDiagnosis {
             None if scan.noise.echoes > 0 => self.add(
                 DiagnosisCause::EchoOnly,
                 "what is sent comes back, and nobody answers: the adapter is alive, the servos are not heard",
-                "switch the servo supply on; check that the data wire goes to the servos and that transmit and receive are joined at the adapter only",
+                format!("switch the servo supply on; {JUMPERS}; check that the data wire goes to the servos and that transmit and receive are joined at the adapter only"),
             ),
             None if scan.noise.unreadable >= UNREADABLE_MIN => self.add(
                 DiagnosisCause::Unreadable,
@@ -219,7 +231,7 @@ impl BusDiagnosis {
             None => self.add(
                 DiagnosisCause::NoPower,
                 "nothing at all is heard from the ids 0 to 16, at any speed of either family",
-                "switch the servo supply on and check its voltage; then the cable to the first servo, then the adapter; `steadyhand bus scan PORT` asks every other id too, in about a minute",
+                format!("switch the servo supply on and check its voltage; {JUMPERS}; then the cable to the first servo, then the adapter; `steadyhand bus scan PORT` asks every other id too, in about a minute"),
             ),
             Some(first) => self.compare(first, scan, expected),
         }
@@ -270,11 +282,10 @@ impl BusDiagnosis {
         let extra: Vec<u8> = found.iter().copied().filter(is_extra).collect();
         let (cause, what, fix) = match (join_ids(&extra), join_ids(&missing)) {
             (None, None) => return,
-            (None, Some(missing)) => (
+            (None, Some(missing_ids)) => (
                 DiagnosisCause::MissingServo,
-                format!("no answer from id {missing}"),
-                "check the cable from the servo before it, and its id: `steadyhand bus scan PORT`"
-                    .to_owned(),
+                format!("no answer from id {missing_ids}"),
+                missing_fix(&missing, &found, &expected.ids),
             ),
             (Some(extra_ids), Some(missing_ids)) => (
                 DiagnosisCause::MissingServo,
@@ -308,17 +319,73 @@ impl BusDiagnosis {
         self.add(cause, what, fix);
     }
 
-    /// Adds what the servos report of themselves.
-    pub(super) fn add_complaints(&mut self, scan: &BusScan) {
-        for FoundServo { servo, .. } in &scan.found {
+    /// Adds what the servos report of themselves, supplies of all at once.
+    pub(super) fn add_complaints(&mut self, scan: &BusScan, stated_v: Option<f64>) {
+        let readouts = || scan.found.iter().map(|found| &found.servo);
+        for servo in readouts() {
             for complaint in &servo.complaints {
-                self.add(
-                    DiagnosisCause::Complaint,
-                    format!("servo {}: {complaint}", servo.id),
-                    complaint.remedy(),
-                );
+                if complaint.high_supply().is_none() {
+                    let what = format!("servo {}: {complaint}", servo.id);
+                    self.add(DiagnosisCause::Complaint, what, complaint.remedy());
+                }
             }
         }
+        let supplies = ServoSupply::of_readouts(readouts());
+        let is_high = self.add_high_supply(scan);
+        for odd in odd_supplies(&supplies, stated_v, &SHARE_AT_REST) {
+            if odd.is_high() && !is_high {
+                self.add_first(DiagnosisCause::Overvoltage, odd.to_string(), odd.remedy());
+            } else if !odd.is_high() {
+                self.add(DiagnosisCause::Complaint, odd.to_string(), odd.remedy());
+            }
+        }
+    }
+
+    /// Adds the servos whose supply is above their own limit, before everything else; returns whether there are any.
+    fn add_high_supply(&mut self, scan: &BusScan) -> bool {
+        let high = scan.found.iter().filter_map(|found| {
+            let mut complaints = found.servo.complaints.iter();
+            let (voltage_v, max_v) = complaints.find_map(ServoComplaint::high_supply)?;
+            Some((found.servo.id, voltage_v, max_v))
+        });
+        let high: Vec<(u8, f64, f64)> = high.collect();
+        let ids: Vec<u8> = high.iter().map(|(id, ..)| *id).collect();
+        let voltage_v = high.iter().map(|(_, volts, _)| *volts).fold(0.0, f64::max);
+        let max_v = high
+            .iter()
+            .map(|(.., max_v)| *max_v)
+            .fold(f64::INFINITY, f64::min);
+        if !ids.is_empty() {
+            let servos = servo_words(&ids);
+            let what =
+                format!("{servos}: the supply is {voltage_v:.1} V; {max_v:.1} V is the limit");
+            self.add_first(DiagnosisCause::Overvoltage, what, SWITCH_OFF);
+        }
+        !ids.is_empty()
+    }
+
+    /// Adds a finding before all others.
+    fn add_first(&mut self, cause: DiagnosisCause, what: String, fix: &str) {
+        let fix = fix.to_owned();
+        self.findings
+            .insert(0, DiagnosisFinding { cause, what, fix });
+    }
+}
+
+/// Returns the fix for servos that do not answer. A cable that is loose silences all servos behind it as well.
+fn missing_fix(missing: &[u8], found: &[u8], chain: &[u8]) -> String {
+    let last_found = chain.iter().rposition(|id| found.contains(id));
+    let is_inside = |id: &&u8| {
+        let place = chain.iter().position(|of_chain| of_chain == *id);
+        place < last_found
+    };
+    let inside: Vec<u8> = missing.iter().filter(is_inside).copied().collect();
+    match join_ids(&inside) {
+        None => "check the cable from the servo before it, and its id: `steadyhand bus scan PORT`"
+            .to_owned(),
+        Some(inside) => format!(
+            "no cable between servos: those behind id {inside} answer. They may have other ids, or two share one (a new servo has id 1): `steadyhand bus scan PORT`, then each alone on the adapter, `steadyhand bus configure PORT --id 1 --new-id N`"
+        ),
     }
 }
 

@@ -48,6 +48,11 @@ pub enum ServoFault {
     /// Supply outside the servo's limits.
     #[error("supply voltage outside the servo's limits: check the supply and its cable")]
     Voltage,
+    /// Supply far from the others' or from the one that the arm's file states.
+    #[error(
+        "its supply is far from that of the others, or from `supply_v` in the arm's file: check its plugs and the supply; `steadyhand doctor` says which"
+    )]
+    OddSupply,
     /// The servo distrusts its own position sensor.
     #[error("position sensor fault: switch the supply off and on, replace the servo if it stays")]
     Encoder,

@@ -24,6 +24,7 @@ mod servo_line;
 pub mod servo_readout;
 pub mod setup;
 mod setup_fault;
+pub mod supply;
 #[cfg(test)]
 mod tests;
 mod unknown_device;

@@ -130,6 +130,7 @@ fn so101() -> ExpectedServos {
         protocol: ServoProtocol::FeetechSts,
         baud: 1_000_000,
         ids: (1..=6).collect(),
+        supply_v: None,
         others: Vec::new(),
     }
 }
@@ -343,6 +344,94 @@ async fn the_servos_own_reports_are_judged() {
             .what;
         assert!(what.contains(expected), "{what}");
     }
+}
+
+#[tokio::test]
+async fn servos_that_are_silent_before_others_that_answer_are_no_loose_cable() {
+    for (silent, is_cable) in [
+        (vec![1, 6], false),
+        (vec![3], false),
+        (vec![1], false),
+        (vec![6], true),
+        (vec![5, 6], true),
+    ] {
+        let bench = Bench::new("so101");
+        for id in &silent {
+            bench.sim.break_it(SimulatedFault::Silence(*id));
+        }
+        let diagnosis = bench.diagnose(Some(&so101())).await;
+        let finding = &diagnosis.findings[0];
+        assert_eq!(finding.cause, DiagnosisCause::MissingServo);
+        assert_eq!(
+            finding.fix.starts_with("check the cable"),
+            is_cable,
+            "{silent:?}: {finding:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_supply_that_destroys_servos_is_told_once_and_first() {
+    let bench = Bench::new("so101");
+    for id in 1..=6 {
+        bench.sim.break_it(SimulatedFault::Register {
+            id,
+            address: 14,
+            value: 80,
+        });
+    }
+    bench
+        .sim
+        .break_it(SimulatedFault::ErrorBits { id: 6, bits: 32 });
+    let diagnosis = bench.diagnose(Some(&so101())).await;
+    let overvoltage = [DiagnosisCause::Overvoltage, DiagnosisCause::Complaint];
+    assert_eq!(causes(&diagnosis), overvoltage, "{diagnosis:#?}");
+    let finding = &diagnosis.findings[0];
+    assert!(
+        finding.what.contains("servos 1, 2, 3, 4, 5, 6"),
+        "{finding:?}"
+    );
+    assert!(
+        finding.fix.starts_with("switch the supply off now"),
+        "{finding:?}"
+    );
+}
+
+#[tokio::test]
+async fn servos_are_compared_with_each_other_and_with_the_stated_supply() {
+    let diagnose = async |fault: Option<SimulatedFault>, supply_v: Option<f64>| {
+        let bench = Bench::new("so101");
+        fault
+            .into_iter()
+            .for_each(|fault| bench.sim.break_it(fault));
+        let expected = ExpectedServos {
+            supply_v,
+            ..so101()
+        };
+        let diagnosis = bench.diagnose(Some(&expected)).await;
+        (causes(&diagnosis), diagnosis.findings)
+    };
+    let at_4 = SimulatedFault::ServoSupplyV {
+        id: 4,
+        volts: Some(4.5),
+    };
+    let (found, findings) = diagnose(Some(at_4), None).await;
+    assert_eq!(found, [DiagnosisCause::Complaint]);
+    assert!(
+        findings[0].what.starts_with("servo 4: the supply is 4.5 V"),
+        "{findings:?}"
+    );
+    let low = || Some(SimulatedFault::SupplyV(7.0));
+    assert_eq!(diagnose(low(), None).await.0, []);
+    assert_eq!(diagnose(low(), Some(7.4)).await.0, []);
+    assert_eq!(
+        diagnose(low(), Some(12.0)).await.0,
+        [DiagnosisCause::Complaint]
+    );
+    assert_eq!(
+        diagnose(None, Some(7.4)).await.0,
+        [DiagnosisCause::Overvoltage]
+    );
 }
 
 /// An arm and a satellite receiver on one wire.

@@ -54,6 +54,20 @@ pub(crate) trait BusDevice: Send {
     /// Makes a servo report this word as its position; `None` for the true one.
     fn force_position(&mut self, id: u8, word: Option<u16>);
 
+    /// Makes a servo report this supply; `None` for the true one. A controller reports one for all.
+    fn force_supply(&mut self, _id: u8, _volts: Option<f64>) {}
+
+    /// Sets the speed of the line. Returns whether the device itself ignores what comes at a speed that is not its own.
+    fn tune(&mut self, _baud: u32) -> bool {
+        false
+    }
+
+    /// Sets the speed of all servos, where they have a register for it.
+    fn set_baud(&mut self, _baud: u32) {}
+
+    /// Sets the model that a servo reports.
+    fn set_model(&mut self, _id: u8, _model: u16) {}
+
     /// Sets the version and layouts of a controller's greeting; servos send none.
     fn set_greeting(&mut self, _major: u8, _schema: u32) {}
 

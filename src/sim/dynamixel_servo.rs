@@ -35,6 +35,11 @@ const ALERT: u8 = 0x80;
 const GOAL_PWM: usize = 100;
 const PWM_LIMIT: usize = 36;
 
+/// Registers of the goal and of its limits.
+const GOAL_POSITION: usize = 116;
+const POSITION_MAX: usize = 48;
+const POSITION_MIN: usize = 52;
+
 /// Value of the register for the full voltage.
 const PWM_STEPS: f64 = 885.0;
 
@@ -129,6 +134,11 @@ impl SimulatedFamily for DynamixelX {
         (101, 0x03),
     ];
     const ID: usize = 7;
+    const MODEL: usize = 0;
+    const BAUD: usize = 8;
+    const BAUDS: &'static [u32] = &[
+        9_600, 57_600, 115_200, 1_000_000, 2_000_000, 3_000_000, 4_000_000, 4_500_000,
+    ];
     const DELAY: usize = 9;
     const WIDTH: usize = 2;
     const DAMAGED: u8 = ERROR_CRC;
@@ -271,7 +281,12 @@ impl SimulatedFamily for DynamixelX {
         let was_on = servo.memory.byte(64) == 1;
         let previous = servo.memory.clone();
         servo.memory.set(first, data);
-        if touches(GOAL_PWM) && servo.memory.word(GOAL_PWM) > servo.memory.word(PWM_LIMIT) {
+        let goal = servo.memory.long(GOAL_POSITION);
+        let positions = servo.memory.long(POSITION_MIN)..=servo.memory.long(POSITION_MAX);
+        let is_beyond = touches(GOAL_POSITION) && !positions.contains(&goal);
+        let is_too_strong =
+            touches(GOAL_PWM) && servo.memory.word(GOAL_PWM) > servo.memory.word(PWM_LIMIT);
+        if is_beyond || is_too_strong {
             servo.memory = previous;
             return Err(ERROR_LIMIT);
         }

@@ -37,6 +37,13 @@ pub enum SimulatedFault {
     Plug,
     /// Voltage of the supply without load.
     SupplyV(f64),
+    /// Sets the supply that a servo reports.
+    ServoSupplyV {
+        /// Id of the servo.
+        id: u8,
+        /// Volts; `None` for the supply of all.
+        volts: Option<f64>,
+    },
     /// A servo loses power for a moment.
     PowerCycle(u8),
     /// A servo loses power: it is limp, hears nothing and says nothing. Does not affect a controller.

@@ -56,6 +56,11 @@ impl SimulatedFamily for Sts {
         (55, 1),
     ];
     const ID: usize = 5;
+    const MODEL: usize = 3;
+    const BAUD: usize = 6;
+    const BAUDS: &'static [u32] = &[
+        1_000_000, 500_000, 250_000, 128_000, 115_200, 76_800, 57_600, 38_400,
+    ];
     const DELAY: usize = 7;
     const WIDTH: usize = 1;
 

@@ -20,6 +20,7 @@ mod bus_device;
 mod camera_view;
 mod dynamixel_servo;
 mod fault_injection;
+mod fault_words;
 mod feetech_servo;
 mod firmware_controller;
 mod pen_ink;
@@ -39,6 +40,7 @@ mod worn_gears_tests;
 
 pub use camera_view::{PrintedBlot, SceneLight, SimulatedView, ViewedPen, ViewedSheet};
 pub use fault_injection::SimulatedFault;
+pub use fault_words::{FAULT_WORDS, FaultWordsError};
 pub use pen_ink::{HeldPens, InkLine, PaperSurface, SimPen};
 pub use printed_tags::PRINTED;
 
@@ -90,6 +92,14 @@ impl ArmSimulator {
                 arm, &dynamics,
             )),
         };
+        let mut servos = servos;
+        servos.tune(arm.file.baud);
+        servos.set_baud(arm.file.baud);
+        for (id, model) in &arm.file.simulation.models {
+            if let Ok(id) = id.parse() {
+                servos.set_model(id, *model);
+            }
+        }
         Self(Arc::new(Mutex::new(SimulatedWorld {
             chain: arm.chain.clone(),
             servos,
@@ -217,7 +227,7 @@ impl FarEnd for ArmSimulator {
 
     fn tune(&mut self, baud: u32) {
         let mut world = self.world();
-        world.is_baud_right = baud == world.baud;
+        world.is_baud_right = world.servos.tune(baud) || baud == world.baud;
     }
 
     fn is_plugged(&self) -> bool {
@@ -325,6 +335,7 @@ impl SimulatedWorld {
                 }
             }
             SimulatedFault::Register { id, address, value } => self.servos.poke(id, address, value),
+            SimulatedFault::ServoSupplyV { id, volts } => self.servos.force_supply(id, volts),
             SimulatedFault::Position { id, word } => self.servos.force_position(id, word),
             SimulatedFault::OtherProtocol { major, schema } => {
                 self.servos.set_greeting(major, schema);

@@ -33,6 +33,11 @@ pub(crate) trait SimulatedFamily: Send + Sized + 'static {
     const FACTORY: &'static [(usize, u8)];
     /// Address of the id.
     const ID: usize;
+    /// Address of the model, a word.
+    const MODEL: usize;
+    /// Address of the speed, and the speeds by its values.
+    const BAUD: usize;
+    const BAUDS: &'static [u32];
     /// Address of the return delay.
     const DELAY: usize;
     /// Number of bytes of an address and of a length in a request.
@@ -116,6 +121,7 @@ pub(crate) struct RegisterServo<F> {
     pub(crate) error: u8,
     kept_writes: u64,
     pub(crate) forced_position: Option<u16>,
+    forced_supply_v: Option<f64>,
     /// Time of its next action without a request.
     pub(crate) due: Option<ClockInstant>,
     family: PhantomData<fn() -> F>,
@@ -135,6 +141,7 @@ impl<F: SimulatedFamily> RegisterServo<F> {
             error: 0,
             kept_writes: 0,
             forced_position: None,
+            forced_supply_v: None,
             due: None,
             family: PhantomData,
         }
@@ -142,6 +149,12 @@ impl<F: SimulatedFamily> RegisterServo<F> {
 
     pub(crate) fn id(&self) -> u8 {
         self.memory.byte(F::ID)
+    }
+
+    /// Returns whether it understands what is sent at a speed.
+    fn hears(&self, baud: u32) -> bool {
+        let own = F::BAUDS.get(usize::from(self.memory.byte(F::BAUD)));
+        own.is_none_or(|own| *own == baud)
     }
 
     pub(crate) fn answer_delay(&self) -> Duration {
@@ -189,7 +202,8 @@ impl<F: SimulatedFamily> RegisterServo<F> {
         dynamics: &ArmDynamics,
     ) -> Option<Vec<u8>> {
         let mut memory = self.memory.clone();
-        if let Some(readings) = dynamics.readings(self.place) {
+        if let Some(mut readings) = dynamics.readings(self.place) {
+            readings.voltage_v = self.forced_supply_v.unwrap_or(readings.voltage_v);
             F::report(self, &mut memory, &readings);
         }
         memory.0.get(address..address + length).map(<[u8]>::to_vec)
@@ -345,6 +359,8 @@ fn dispatch<F: SimulatedFamily>(
 /// The bus.
 pub(crate) struct SimulatedBus<F> {
     frame: Vec<u8>,
+    /// Speed of the line.
+    baud: u32,
     servos: Vec<RegisterServo<F>>,
     unpowered: Vec<RegisterServo<F>>,
 }
@@ -360,6 +376,7 @@ impl<F: SimulatedFamily> SimulatedBus<F> {
         });
         Self {
             frame: Vec::new(),
+            baud: 0,
             servos: servos.collect(),
             unpowered: Vec::new(),
         }
@@ -373,10 +390,37 @@ impl<F: SimulatedFamily> SimulatedBus<F> {
 
 impl<F: SimulatedFamily> BusDevice for SimulatedBus<F> {
     fn receive(&mut self, byte: u8, dynamics: &mut ArmDynamics) -> Vec<ServoAnswer> {
-        match F::receive(&mut self.frame, byte) {
-            Some(request) => dispatch(&mut self.servos, &request, dynamics),
-            None => Vec::new(),
+        let Some(request) = F::receive(&mut self.frame, byte) else {
+            return Vec::new();
+        };
+        let baud = self.baud;
+        let deaf = self.servos.extract_if(.., |servo| !servo.hears(baud));
+        let deaf: Vec<RegisterServo<F>> = deaf.collect();
+        let answers = dispatch(&mut self.servos, &request, dynamics);
+        if !deaf.is_empty() {
+            self.servos.extend(deaf);
+            self.servos.sort_by_key(|servo| servo.place);
         }
+        answers
+    }
+
+    fn tune(&mut self, baud: u32) -> bool {
+        self.baud = baud;
+        true
+    }
+
+    fn set_baud(&mut self, baud: u32) {
+        let code = F::BAUDS.iter().zip(0_u8..).find(|(one, _)| **one == baud);
+        for servo in &mut self.servos {
+            // A speed that these servos do not have is the line's, whatever it is.
+            let code = code.map_or(u8::MAX, |(_, code)| code);
+            servo.memory.set(F::BAUD, &[code]);
+        }
+    }
+
+    fn set_model(&mut self, id: u8, model: u16) {
+        self.servos_with_id(id)
+            .for_each(|servo| servo.memory.set(F::MODEL, &model.to_le_bytes()));
     }
 
     fn next_due(&self) -> Option<ClockInstant> {
@@ -430,6 +474,11 @@ impl<F: SimulatedFamily> BusDevice for SimulatedBus<F> {
     fn force_position(&mut self, id: u8, word: Option<u16>) {
         self.servos_with_id(id)
             .for_each(|servo| servo.forced_position = word);
+    }
+
+    fn force_supply(&mut self, id: u8, volts: Option<f64>) {
+        self.servos_with_id(id)
+            .for_each(|servo| servo.forced_supply_v = volts);
     }
 
     fn place(&self, id: u8) -> Option<usize> {

@@ -171,10 +171,7 @@ async fn record_by_hand(
                     "" if unread.is_some() => {
                         hint = "\nthe arm is not read, so Enter was not heeded".to_owned();
                     }
-                    "" => {
-                        hint.clear();
-                        ranges.next();
-                    }
+                    "" => hint = end_task(ranges),
                     "q" | "Q" => return Ok(false),
                     other => hint = format!("\n{other:?} is neither Enter nor q, which leaves: it was not heeded"),
                 },
@@ -185,6 +182,22 @@ async fn record_by_hand(
         }
     }
     Ok(true)
+}
+
+/// Completes the present task, or begins it again and returns why: a person corrects a joint while it is at hand.
+fn end_task(ranges: &mut RangeRecorder<'_>) -> String {
+    let problems = ranges.problems_now();
+    if problems.is_empty() {
+        ranges.next();
+    } else {
+        ranges.again();
+    }
+    let lines = problems.iter().map(|problem| format!("\nredo: {problem}"));
+    let mut hint: String = lines.collect();
+    if !problems.is_empty() {
+        hint += "\nmove it again and press Enter, or write q and begin anew from the zero pose";
+    }
+    hint
 }
 
 async fn save(

@@ -232,7 +232,10 @@ impl<D: Dialect> ServoDriver<D> {
         let Some(usual) = usual.filter(|_| D::SAME_FIRMWARE) else {
             return Ok(());
         };
-        match servos.iter().find(|servo| servo.firmware != usual.firmware) {
+        let is_odd = |servo: &&ServoIdentity| {
+            servo.firmware != usual.firmware && !self.is_vouched_for(servo, usual)
+        };
+        match servos.iter().find(is_odd) {
             None => Ok(()),
             Some(odd) => Err(DriverError::OtherFirmware {
                 servo: odd.servo.clone(),
@@ -240,6 +243,16 @@ impl<D: Dialect> ServoDriver<D> {
                 usual: usual.firmware,
             }),
         }
+    }
+
+    /// Returns whether a person vouches for two versions of firmware, whose registers are the same.
+    fn is_vouched_for(&self, odd: &ServoIdentity, usual: &ServoIdentity) -> bool {
+        let is_named = |(major, minor): (u8, u8)| {
+            let version = format!("{major}.{minor}");
+            self.arm.firmware.contains(&version)
+        };
+        let is_alike = odd.model == usual.model && odd.firmware.0 == usual.firmware.0;
+        is_alike && is_named(odd.firmware) && is_named(usual.firmware)
     }
 
     /// Warns of joints whose servos stop short of the joints' limits.

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::case::{Done, Found, Row};
 use super::elsewhere::{ALSO, ELSEWHERE};
 use super::far_end::Family;
+use steadyhand::sim::SimulatedFault;
 
 const HEAD: &str = "# What an arm suffers, and what comes of it
 
@@ -17,13 +18,38 @@ names the cause, within the time given, that nobody took torque off, that no goa
 `reset` brings the arm to rest. *Refused* means that the arm is not energised at all. Where a fault is not done to a family here, a line says why
 and what holds instead; the test counts both.
 
+To practise one on an arm of your own making, start `steadyhand sim --pty`, give its path to a node as the arm's port, and write the line that stands
+below a fault's name into the terminal of `sim` while the arm draws, or start it with `--fault 'WORDS'`. `plug`, `loss 0`, `speaks 2`, `block 1` and
+`position 2` end what they are named for; `sim --help` says more.
+
 ";
+
+/// Faults that a technician can practise, and what to write for each to `sim --pty`.
+const PRACTICE: &[(u32, &str)] = &[
+    (1, "loss 0.05"),
+    (2, "damage 0.05"),
+    (3, "voltage 4 4.5"),
+    (4, "two-on 2"),
+    (5, "error 2 32"),
+    (6, "block 1 0"),
+    (7, "silent 2"),
+    (10, "position 2 4095"),
+    (11, "restart 2"),
+    (12, "unplug"),
+    (14, "late 1 16"),
+    (16, "damage 0.3"),
+    (23, "loss 1"),
+];
 
 /// The page, fault by fault.
 pub(crate) fn page(rows: &[(Row, Vec<Done>)]) -> String {
     let mut text = HEAD.to_owned();
     for (row, found) in rows {
         let _ = writeln!(text, "## F{}: {}\n", row.number, row.meets);
+        if let Some((_, words)) = PRACTICE.iter().find(|(number, _)| *number == row.number) {
+            assert!(words.parse::<SimulatedFault>().is_ok(), "{words}");
+            let _ = writeln!(text, "To practise: `fault {words}`.\n");
+        }
         if !found.is_empty() {
             text.push_str("| family | what is done | what comes of it |\n|---|---|---|\n");
         }
