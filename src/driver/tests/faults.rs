@@ -338,6 +338,69 @@ async fn goals_from_before_an_unplugging_are_not_sent_again() {
 }
 
 #[tokio::test]
+async fn a_servo_with_another_supply_than_the_others_is_a_fault() {
+    for (arm, fault) in [
+        (
+            "so101",
+            SimulatedFault::ServoSupplyV {
+                id: 4,
+                volts: Some(4.5),
+            },
+        ),
+        // Its file states 12 V.
+        ("vx300", SimulatedFault::SupplyV(16.0)),
+    ] {
+        let mut bench = Bench::energised(arm).await;
+        bench.cycle(None).await.unwrap();
+        bench.sim.break_it(fault);
+        let mut found = None;
+        for _ in 0..20 {
+            if let Err(error) = bench.cycle(None).await {
+                found = Some(error);
+                break;
+            }
+        }
+        let is_named = matches!(
+            &found,
+            Some(DriverError::Device {
+                fault: ServoFault::OddSupply,
+                ..
+            })
+        );
+        assert!(is_named, "{arm}: {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn mixed_firmware_goes_on_only_where_a_person_vouches_for_it() {
+    for (vouched, version, is_attached) in [
+        (&[][..], (3, 9), false),
+        (&["3.9", "3.10"][..], (3, 9), true),
+        (&["3.9"][..], (3, 9), false),
+        (&["3.8", "3.10"][..], (3, 9), false),
+        (&["2.9", "3.10"][..], (2, 9), false),
+    ] {
+        let mut bench = Bench::new("so101");
+        for (address, value) in [(0, version.0), (1, version.1)] {
+            bench.sim.break_it(SimulatedFault::Register {
+                id: 4,
+                address,
+                value,
+            });
+        }
+        bench.arm.file.firmware = vouched.iter().map(|text| (*text).to_owned()).collect();
+        let mut driver = ArmDriver::new(&bench.arm, &bench.clock);
+        let attached = driver.attach(&mut bench.link).await;
+        assert_eq!(
+            attached.is_ok(),
+            is_attached,
+            "{vouched:?}: {:?}",
+            attached.err()
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_weak_supply_is_named() {
     let mut bench = Bench::energised("so101").await;
     bench.sim.break_it(SimulatedFault::SupplyV(3.5));
