@@ -57,6 +57,16 @@ pub fn read_at_most(path: impl AsRef<Path>, bytes_max: u64) -> io::Result<Vec<u8
     read_bounded(open(path)?, bytes_max)
 }
 
+/// Reads the first `bytes_max` bytes of a plain file, or all of a shorter one.
+///
+/// # Errors
+/// When it is no plain file, or cannot be read.
+pub fn read_start(path: impl AsRef<Path>, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Reads what is left of an open file, a pipe or the standard input, if that is at most `bytes_max`.
 ///
 /// # Errors

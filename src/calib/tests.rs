@@ -12,6 +12,7 @@ mod chance;
 mod inked;
 mod kept;
 mod later_changes;
+mod lerobot_files;
 mod rolled;
 mod touched_zeros;
 

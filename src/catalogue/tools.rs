@@ -216,9 +216,7 @@ fn stroke() -> ToolDefinition {
         default_action: "draws the default scene".to_owned(),
         canvas_parameters: design(),
         examples: texts(&[r#"{"scene":"$scene"}"#, r#"{"dry_run":true}"#]),
-        when: texts(&[
-            "Before: a dry run. Long drawings become jobs: see sense.",
-        ]),
+        when: texts(&["Before: a dry run. Long drawings become jobs: see sense."]),
         fields: vec![
             ARM_STATE,
             STROKE_COUNT,

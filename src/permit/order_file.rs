@@ -1,12 +1,12 @@
 //! The file of one arm's standing orders. It has two records of a fixed length, which are written in turn: a record that a loss of
 //! power tears leaves the one before it, and a disk that fills up later has their room already.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::OpenOptions;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::standing_orders::StandingOrders;
-use base::disk;
+use base::{disk, plain_file};
 
 /// First line of a record; the digit is the version.
 const MAGIC: &str = "steadyhand standing orders 1";
@@ -72,10 +72,7 @@ impl OrderFile {
         if !metadata.is_file() {
             return Err(io::Error::other("it is no plain file"));
         }
-        let mut bytes = Vec::new();
-        let length = 2 * RECORD_BYTES as u64 + 1;
-        File::open(&self.0)?.take(length).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        plain_file::read_start(&self.0, 2 * RECORD_BYTES as u64 + 1)
     }
 
     /// Writes a change over the record before the last one; it is on the disk when this returns. A damaged file is replaced.

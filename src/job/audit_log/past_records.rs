@@ -3,6 +3,7 @@
 use super::*;
 use crate::JOBS;
 use crate::job_store;
+use base::plain_file;
 
 /// Number of files that are read: the present one and the last that was rotated.
 const FILES_READ: u32 = 2;
@@ -35,15 +36,12 @@ pub fn is_audit_lost(state: &Path) -> bool {
     !is_there(FILE) && (is_there(node_key::FILE) || has_jobs())
 }
 
-/// Reads a plain file that is not longer than a log can be.
+/// Reads what a log can hold of a file, if it is a plain file and no link to one.
 fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
-    use std::io::Read as _;
-    let mut bytes = Vec::new();
-    if std::fs::symlink_metadata(path)?.is_file() {
-        let most = 2 * FILE_BYTES_MAX;
-        File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    match std::fs::symlink_metadata(path)?.is_file() {
+        true => plain_file::read_start(path, 2 * FILE_BYTES_MAX),
+        false => Ok(Vec::new()),
     }
-    Ok(bytes)
 }
 
 /// Returns a text as it was before [`escaped`], but for control characters, which stay escaped.
