@@ -276,7 +276,8 @@ fn no_file_that_is_removed_makes_a_node_forget_an_emergency_stop() {
 fn an_arm_that_is_called_otherwise_keeps_its_orders() {
     let life = Life::new(Place::NodeFile);
     let left = life.told(Some("estop"), End::Kill);
-    let file = "name = \"local\"\n[[arms]]\nname = \"renamed\"\n";
+    let file =
+        "name = \"local\"\n[[arms]]\nname = \"renamed\"\nmodel = \"so101\"\nport = \"simulator\"\n";
     std::fs::write(life.bench.path("node.toml"), file).unwrap();
     for _ in 0..2 {
         let (sensed, stroke) = life.next(&left, true);
