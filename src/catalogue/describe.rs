@@ -14,17 +14,15 @@ pub fn summary(tool: &ToolDefinition) -> String {
     format!("{}.", tool.does)
 }
 
-/// Returns the whole description: its purpose and minimal call in one line, which is all that some clients show, then four lines
-/// on how the tool is called, then when to use it.
+/// Returns the whole description: four lines on how the tool is called, then what it does and when.
 #[must_use]
 pub fn description(tool: &ToolDefinition, known: &KnownNames) -> String {
-    let minimal = tool.minimal(known);
     let mut lines = vec![
-        format!("{}: {}; default {minimal}", tool.name, tool.does),
         format!("Call schema: {}", call_schema(tool, known)),
-        format!("Minimal valid call: {minimal}"),
+        format!("Minimal valid call: {}", tool.minimal(known)),
         format!("Examples: {}", examples(tool, known).join(" ")),
         NOTES.to_owned(),
+        summary(tool),
     ];
     lines.extend(tool.when.iter().cloned());
     lines.join("\n")
@@ -44,7 +42,7 @@ pub(super) fn examples(tool: &ToolDefinition, known: &KnownNames) -> Vec<String>
 fn call_schema(tool: &ToolDefinition, known: &KnownNames) -> String {
     let field = |parameter: &ToolParameter| {
         let mark = if parameter.required { "" } else { "?" };
-        let default = known.default_of(parameter).filter(|_| !parameter.required);
+        let default = parameter.default.as_ref().filter(|_| !parameter.required);
         let default = default.map_or(String::new(), |value| format!(" = {value}"));
         let (name, kind) = (&parameter.name, parameter.kind.json_type());
         format!("{name}{mark}: {kind}{default}")
@@ -56,13 +54,8 @@ fn call_schema(tool: &ToolDefinition, known: &KnownNames) -> String {
 /// Returns the workflow, for clients that pass it on to models.
 #[must_use]
 pub fn instructions(known: &KnownNames) -> String {
-    let mut order = vec!["sense", "stroke with dry_run", "stroke", "sense"];
-    order.retain(|step| {
-        step.split(' ')
-            .next()
-            .and_then(|name| known.find(name))
-            .is_some()
-    });
+    let mut order = vec!["sense", "align", "stroke", "sense"];
+    order.retain(|name| known.find(name).is_some());
     format!(
         "A robot arm draws a scene's design. {} Order: {}. \
          A long drawing answers with a job: look with sense until it is done. \
@@ -122,9 +115,9 @@ mod tests {
                 .map(|line| line.split(':').next().unwrap_or_default())
                 .collect();
             let order = ["Call schema", "Minimal valid call", "Examples", "Notes"];
-            assert_eq!(starts.get(1..5), Some(order.as_slice()), "{text}");
-            let purpose = format!("{}: {}; default {{}}", tool.name, tool.does);
-            assert_eq!(text.lines().next(), Some(purpose.as_str()), "{text}");
+            assert_eq!(starts.get(..4), Some(order.as_slice()), "{text}");
+            let sentence = format!("{}.", tool.does);
+            assert_eq!(text.lines().nth(4), Some(sentence.as_str()), "{text}");
             assert!(
                 text.lines().any(|line| line.starts_with("Examples: {}")),
                 "{text}"
@@ -143,7 +136,7 @@ mod tests {
         let schema = |name: &str| {
             let text = known.find(name).map(|tool| description(tool, &known));
             let text = text.unwrap_or_default();
-            text.lines().nth(1).unwrap_or_default().to_owned()
+            text.lines().next().unwrap_or_default().to_owned()
         };
         assert_eq!(
             schema("sense"),

@@ -124,7 +124,9 @@ fn align() -> ToolDefinition {
         aliases: texts(&["robot_align"]),
         default_action: "visits points of the default scene and draws its cross".to_owned(),
         examples: texts(&[r#"{"scene":"$scene"}"#]),
-        when: texts(&["Use after a pen change or a knock; it draws a cross."]),
+        when: texts(&[
+            "Use first, or after a pen change. Before: a person enables motion. After: stroke.",
+        ]),
         fields: vec![
             ARM_STATE,
             STROKE_COUNT,
@@ -149,7 +151,7 @@ fn align() -> ToolDefinition {
             ToolEffect::Moves,
             "align",
             "Align the pen",
-            "Draw calibration strokes and measure the tracking error",
+            "Run the calibration strokes and measure the pen's tracking error",
             parameters,
         )
     }
@@ -161,7 +163,7 @@ fn reset() -> ToolDefinition {
         aliases: texts(&["robot_reset"]),
         default_action: "lifts the pen and goes to rest".to_owned(),
         when: texts(&[
-            "Use after a stop or fault, and at the end. A person clears an emergency stop.",
+            "Use after a stop, refusal or fault, and at the end. A person clears an emergency stop.",
         ]),
         fields: vec![ARM_STATE, STATE],
         ..ToolDefinition::new(
@@ -178,6 +180,7 @@ fn sense() -> ToolDefinition {
     ToolDefinition {
         aliases: texts(&["robot_sense"]),
         examples: texts(&[r#"{"debug":true}"#]),
+        when: texts(&["Use at any time."]),
         fields: vec![
             ARM_STATE,
             STATE,
@@ -193,7 +196,7 @@ fn sense() -> ToolDefinition {
         ..ToolDefinition::reading(
             "sense",
             "Look at the arm",
-            "Report joints, tip, servos, job and a picture; nothing moves",
+            "Report joints, pen tip, servos, running job and a picture; nothing moves",
             vec![scene(), meta(), arm(), node(), debug()],
         )
     }
@@ -216,7 +219,9 @@ fn stroke() -> ToolDefinition {
         default_action: "draws the default scene".to_owned(),
         canvas_parameters: design(),
         examples: texts(&[r#"{"scene":"$scene"}"#, r#"{"dry_run":true}"#]),
-        when: texts(&["Before: a dry run. Long drawings become jobs: see sense."]),
+        when: texts(&[
+            "Before: align; a person enables motion. Long drawings become jobs: see sense.",
+        ]),
         fields: vec![
             ARM_STATE,
             STROKE_COUNT,
@@ -254,7 +259,7 @@ fn list_nodes() -> ToolDefinition {
         ..ToolDefinition::reading(
             "list_nodes",
             "List nodes",
-            "List nodes: arm, state, scenes, what is enabled",
+            "List nodes with arm, state, scenes and what is enabled",
             vec![node(), debug()],
         )
     }
@@ -286,7 +291,7 @@ fn stop() -> ToolDefinition {
             ToolEffect::Stops,
             "stop",
             "Stop the arm",
-            "Stop now: slow down, lift the pen, hold",
+            "Stop the arm now: slow down, lift the pen, hold",
             parameters,
         )
     }

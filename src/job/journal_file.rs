@@ -248,6 +248,8 @@ fn frame(number: u64, body: &[u8]) -> Vec<u8> {
 /// # Errors
 /// [`JournalError`] names the first record that was damaged.
 pub(super) fn read(path: &Path) -> Result<JournalContents, JournalError> {
+    #[cfg(test)]
+    super::tests::wait_while_stalled(path);
     parse_contents(&plain_file::read(path).map_err(file_error(path))?, path)
 }
 

@@ -589,12 +589,18 @@ fn a_drawing_of_a_queue_is_remembered_longer_than_its_job() {
     assert!(jobs.has_old_ticket("5f2c/1") && !jobs.has_old_ticket("5f2c/2"));
 }
 
-/// Puts a pipe without a writer in the place of a job's journal: a thread that opens it waits, as for a disk that does not answer.
+/// Makes every read of a job's journal wait, as for a disk that does not answer, until the test's folder is removed.
 fn stall_journal(jobs: &JobStore, id: &str) {
-    let path = jobs.folder().join(id).join(JOURNAL);
-    std::fs::remove_file(&path).unwrap();
-    let pipe = rustix::fs::FileType::Fifo;
-    rustix::fs::mknodat(rustix::fs::CWD, &path, pipe, 0o600.into(), 0).unwrap();
+    std::fs::write(jobs.folder().join(id).join(STALLED), "").unwrap();
+}
+
+const STALLED: &str = "stalled";
+
+/// Waits as long as a journal is stalled.
+pub(super) fn wait_while_stalled(journal: &Path) {
+    while journal.with_file_name(STALLED).exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Checks that jobs can be looked at while `work` waits for the disk.

@@ -4,7 +4,7 @@
 //! a narrow `Accept`, a sloppy `Content-Type`) is repaired, or gets a JSON-RPC error that says what is wrong.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +39,7 @@ use super::guarded_body::GuardedBody;
 use super::long_messages::{LongMessages, MemoryShare, MessageJudge, SHORT_BODY_BYTES_MAX};
 use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
 use super::origin_guard::{OriginGuard, SESSION};
+use super::own_hosts::own_hosts;
 use super::request_sender::RequestSender;
 use super::server::{ArrivedCall, McpHandler};
 use super::service_trait::McpService;
@@ -476,35 +477,6 @@ fn server_config(
 fn hosts(config: &HttpConfig, address: SocketAddr) -> Vec<String> {
     let own = own_hosts(address).into_iter();
     own.chain(config.hosts.iter().cloned()).collect()
-}
-
-fn own_hosts(address: SocketAddr) -> Vec<String> {
-    let mut hosts = vec![
-        "localhost".to_owned(),
-        "127.0.0.1".to_owned(),
-        "::1".to_owned(),
-    ];
-    let addresses = match address.ip() {
-        ip if ip.is_unspecified() => machine_addresses(),
-        ip => vec![ip],
-    };
-    let names = addresses.into_iter().map(|ip| ip.to_string());
-    let others: Vec<String> = names.filter(|ip| !hosts.contains(ip)).collect();
-    hosts.extend(others);
-    hosts
-}
-
-/// Returns every address of this machine, for a server that listens at all of them; none if the system does not list them.
-fn machine_addresses() -> Vec<IpAddr> {
-    match if_addrs::get_if_addrs() {
-        Ok(interfaces) => interfaces.iter().map(if_addrs::Interface::ip).collect(),
-        Err(error) => {
-            tracing::warn!(
-                "this machine's addresses are not known: callers name a --host: {error}"
-            );
-            Vec::new()
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -30,6 +30,7 @@ mod guarded_body;
 mod long_messages;
 mod lossy_json;
 mod origin_guard;
+mod own_hosts;
 mod progress;
 mod read_ahead;
 mod request_sender;

@@ -199,8 +199,9 @@ impl NodeStorage {
             days: file.keep_jobs_days,
         };
         let begun = |id: &str| journal_entries::begun_job(&folder, id);
-        let job_store = JobStore::open_with(&folder, keep, begun)?;
+        // First: it asks whether a node was here before, and the store makes its folder.
         let order_history = OrderHistory::read(&folder);
+        let job_store = JobStore::open_with(&folder, keep, begun)?;
         let audit = Arc::new(AuditLog::open(&folder)?);
         Ok(Self {
             folder,

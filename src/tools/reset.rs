@@ -10,7 +10,7 @@ use super::which_arm::arm_option;
 use super::{AttachedArm, Node};
 use job::PastJob;
 use permit::{ActorRank, StopLatch};
-use scene::Scene;
+use scene::{DEFAULT_SCENE, Scene};
 use serde_json::json;
 
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
@@ -239,15 +239,17 @@ fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
             }
             let (library, model) = (&ctx.node.scenes, &*arm.motion.arm().file.name);
             let scenes = library.scenes_for(&[model]);
-            let Some(name) = library.default_scene(&[model]) else {
-                return Err(which_scene("no scene is its default", &scenes));
-            };
+            let name = DEFAULT_SCENE;
+            if !scenes.iter().any(|own| own == name) {
+                let why = format!("scene `{name}` is not for it");
+                return Err(which_scene(&why, &scenes));
+            }
             let (permits, now) = (arm.permits(), arm.motion.clock().now());
-            if permits.any_enabled(now) && !permits.is_enabled_by_name(&name, None, now) {
+            if permits.any_enabled(now) && !permits.is_enabled_by_name(name, None, now) {
                 let why = format!("motion is enabled for {}", permits.enabled_text(now));
                 return Err(which_scene(&why, &scenes));
             }
-            let scene = ctx.node.scene(arm, &name, None);
+            let scene = ctx.node.scene(arm, name, None);
             scene.map_err(|error| refused("scene", error))
         }
         (None, _) => Err(refused(

@@ -510,7 +510,8 @@ async fn a_sloppy_client_over_http_gets_its_answer() {
 async fn strangers_are_refused() {
     let server = Server::start().await;
     let call = Params(r#""name":"echo""#).legacy();
-    let own = format!("http://localhost:{}", server.at.port());
+    let own = format!("http://{}", server.at);
+    let other_name = format!("http://localhost:{}", server.at.port());
     assert_eq!(
         server
             .post(&[STREAMS, JSON, ("origin", &own)], &call)
@@ -522,6 +523,7 @@ async fn strangers_are_refused() {
     for stranger in [
         ("origin", "https://evil.example"),
         ("origin", "http://localhost:1"),
+        ("origin", &other_name),
         ("origin", "null"),
     ] {
         assert_eq!(

@@ -288,8 +288,14 @@ fn refuses_all_that_moves_or_records_once_the_arms_file_has_other_zeros() {
     assert!(done, "{printed}");
     drop(served);
     let _served = bench.serve(&["--state", &state]);
-    let (done, printed) = run_at_node(&bench, &["jog", "--scene", "short", "--step", "z+1"]);
-    assert!(done, "{printed}");
+    for command in [
+        &["enable", "--scene", "short", "--for", "10m"][..],
+        &["reset", "--scene", "short"],
+        &["jog", "--scene", "short", "--step", "z+1"],
+    ] {
+        let (done, printed) = run_at_node(&bench, command);
+        assert!(done, "{printed}");
+    }
 }
 
 #[test]

@@ -23,7 +23,6 @@ fn a_call_without_a_scene_draws_one_of_the_nodes_arm() {
     let bench = Bench::at_test_rate();
     for (arm, scene) in [
         ("so101", "default"),
-        ("so101-worn", "default"),
         ("so100", "so100"),
         ("koch", "koch"),
         ("openmanipulator-x", "openmanipulator_x"),

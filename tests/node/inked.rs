@@ -242,9 +242,9 @@ fn an_arm_that_feels_a_sheet_says_first_how_it_sags() {
             .collect::<Vec<_>>()
     });
     assert_eq!(play, [0.0; 5], "play does not show at rest");
-    // The wear has 0.3 against the true masses; a body of water is heavier.
+    // The wear has 0.3 against its own masses, and friction within the servo.
     assert!(
-        (0.05..0.3).contains(&sag[1]) && sag[0] == 0.0 && sag[4] == 0.0,
+        (0.2..0.45).contains(&sag[1]) && sag[0] == 0.0 && sag[4] == 0.0,
         "{sag:?}"
     );
 }

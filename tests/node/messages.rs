@@ -326,7 +326,8 @@ fn a_practice_run_leaves_only_the_pictures_that_it_has_named() {
     );
     let named = printed
         .lines()
-        .find_map(|line| line.strip_prefix("drawn.png"));
+        .filter_map(|line| line.strip_prefix("File: "))
+        .find(|path| path.ends_with("drawn.png"));
     assert!(Path::new(named.unwrap().trim()).is_file(), "{printed}");
     let kept = of_processes(&temporary);
     assert_eq!(kept.len(), 1, "{kept:?}");

@@ -822,7 +822,7 @@ fn the_page_names_every_source_and_a_test_for_each() {
     let table = page.split("## What stops the arm").nth(1).unwrap();
     let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
     let mut sources = Vec::new();
-    for row in rows.take_while(|row| !row.starts_with("| bound")) {
+    for row in rows.take_while(|row| !row.starts_with("| word")) {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         assert_eq!(cells.len(), 4, "{row}");
         sources.push(cells[0].to_owned());

@@ -101,7 +101,11 @@ fn what_a_program_requests_but_does_not_get_is_noted() {
         ),
         (
             "figma.svg",
-            &["g on line 7: its filter is not drawn: only lines are"],
+            &[
+                "g on line 7: its filter is not drawn: only lines are",
+                "1 white area without an outline left out",
+                "2 filled areas drawn as an outline: `--fill hatch` fills",
+            ],
         ),
         (
             "plantuml.svg",

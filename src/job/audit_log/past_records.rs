@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::JOBS;
-use crate::job_store;
 use base::plain_file;
 
 /// Number of files that are read: the present one and the last that was rotated.
@@ -31,9 +30,9 @@ pub fn visit_audit(state: &Path, kind: &str, mut visit: impl FnMut(&str)) {
 /// Returns whether a node was here before, and its audit log is away.
 #[must_use]
 pub fn is_audit_lost(state: &Path) -> bool {
-    let is_there = |file: &str| state.join(file).symlink_metadata().is_ok();
-    let has_jobs = || job_store::numbers(&state.join(JOBS)).is_ok_and(|jobs| !jobs.is_empty());
-    !is_there(FILE) && (is_there(node_key::FILE) || has_jobs())
+    // A node key alone is no node: tokens and certificates are made before the first start.
+    let is_there = |name: &str| state.join(name).symlink_metadata().is_ok();
+    !is_there(FILE) && is_there(JOBS)
 }
 
 /// Reads what a log can hold of a file, if it is a plain file and no link to one.

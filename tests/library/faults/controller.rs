@@ -213,6 +213,7 @@ fn four_joints(file: &mut ArmFile) {
     let gone = file.joints.pop().unwrap().name;
     let on_it = |joint: &Option<String>| joint.as_ref() == Some(&gone);
     file.capsules.retain(|capsule| !on_it(&capsule.joint));
+    file.masses.retain(|mass| mass.joint != gone);
 }
 
 /// Milliradians where microradians are agreed on.
