@@ -491,7 +491,6 @@ fn place(
     let mut unassigned = UnassignedStrokes::default();
     let (mut pause, mut pauses) = (None, DrawnPauses::default());
     let (mut colours, mut widest_mm) = (ColourChanges::default(), 0.0_f64);
-    let is_one_pen = replacement.is_some_and(|drawing| drawing.one_pen);
     for stroke in &design.strokes {
         pause = DrawingPause::of(stroke, pause);
         let Some(pen) = filter.pen_of(stroke, pens) else {
@@ -506,7 +505,7 @@ fn place(
         let scene_pen = pen.as_ref().ok().and_then(|pen| pens.get(*pen));
         if let Some(pen) = scene_pen {
             widest_mm = widest_mm.max(pen.width_mm);
-            if !is_one_pen {
+            if !replacement.is_some_and(|drawing| drawing.one_pen) {
                 colours.add(stroke, pen);
             }
         }
@@ -527,30 +526,13 @@ fn place(
     problems.extend(unassigned.into_messages(is_placed_by_options));
     let capital_mm = design.capital_mm.map(|mm| page.scaled_mm(mm));
     let page = page.page(&file.design, design.page_mm, sheet_mm, parts.size_from);
-    let notes = pauses.notes().chain(filter.notes());
-    let notes = notes.chain(tidying.note(point_count, kept_points));
-    let notes = notes.chain(colours.note());
-    let notes = notes.chain(capital_mm.and_then(|mm| small_letters_note(mm, widest_mm)));
-    let notes: Vec<String> = notes.collect();
+    let mut notes: Vec<String> = pauses.notes().chain(filter.notes()).collect();
+    notes.extend(tidying.note(point_count, kept_points));
+    notes.extend(colours.note());
+    notes.extend(capital_mm.and_then(|mm| small_letters_note(mm, widest_mm)));
     let outside = overflow.finish(sheet_mm, design.strokes.len(), || OverflowPlacement {
-        title: super::scene_title(
-            &file.name,
-            parts.overlay.as_deref(),
-            parts.drawing().as_deref(),
-        ),
-        page,
-        fits_mm: fitting_size_mm(
-            &file.design,
-            design,
-            sheet_mm,
-            edge_margin_mm(&file.pens),
-            false,
-        ),
-        margin_mm: edge_margin_mm(&file.pens),
-        at_mm: file.design.at_mm.map(|at| at.map(Finite::get)),
-        is_own: replacement.is_none(),
-        is_letter_height: file.design.size_mm.is_none() && file.design.letter_height_mm.is_some(),
         notes: design.notes.iter().chain(&notes).cloned().collect(),
+        ..overflow_placement(file, parts, sheet_mm, page)
     });
     Ok(PlacedDesign {
         strokes,
@@ -559,6 +541,30 @@ fn place(
         page,
         outside,
     })
+}
+
+/// Returns where a design lies that goes beyond its sheet, without its notes.
+fn overflow_placement(
+    file: &SceneFile,
+    parts: &SceneParts,
+    sheet_mm: [f64; 2],
+    page: ScenePage,
+) -> OverflowPlacement {
+    let margin_mm = edge_margin_mm(&file.pens);
+    OverflowPlacement {
+        title: super::scene_title(
+            &file.name,
+            parts.overlay.as_deref(),
+            parts.drawing().as_deref(),
+        ),
+        page,
+        fits_mm: fitting_size_mm(&file.design, &parts.design, sheet_mm, margin_mm, false),
+        margin_mm,
+        at_mm: file.design.at_mm.map(|at| at.map(Finite::get)),
+        is_own: parts.replacement.is_none(),
+        is_letter_height: file.design.size_mm.is_none() && file.design.letter_height_mm.is_some(),
+        notes: Vec::new(),
+    }
 }
 
 /// Least height of capitals that can be read, in widths of the line.

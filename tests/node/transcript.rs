@@ -80,11 +80,23 @@ fn written(answer: &ToolAnswer) -> String {
         .collect();
     let data =
         serde_json::to_string_pretty(&plain(&Value::Object(answer.structured.clone()))).unwrap();
+    let lines = answer
+        .text
+        .lines()
+        .map(|line| match line.strip_prefix("File: ") {
+            Some(path) => format!("File: {}", file_name(path)),
+            None => numberless(line),
+        });
+    let text = lines.collect::<Vec<_>>().join("\n");
     format!(
-        "error {}\npictures {pictures:?}\n{}\n{data}",
-        answer.is_error,
-        numberless(&answer.text)
+        "error {}\npictures {pictures:?}\n{text}\n{data}",
+        answer.is_error
     )
+}
+
+fn file_name(path: &str) -> String {
+    let name = Path::new(path).file_name().unwrap();
+    name.to_string_lossy().into_owned()
 }
 
 /// Numbers, digits and paths differ from run to run and from machine to machine.
@@ -92,7 +104,7 @@ fn plain(value: &Value) -> Value {
     match value {
         Value::Number(_) => json!("#"),
         Value::String(text) if text.starts_with('/') => {
-            json!(Path::new(text).file_name().unwrap().to_string_lossy())
+            json!(file_name(text))
         }
         Value::String(text) => json!(numberless(text)),
         Value::Array(items) => items.iter().map(plain).collect(),

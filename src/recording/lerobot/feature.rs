@@ -61,18 +61,7 @@ impl DatasetFeatures {
         episodes: &[Episode<'_>],
         out: &Path,
     ) -> Result<Self, RecordingError> {
-        let plans = || jobs.iter().flat_map(|job| &job.plans);
-        let joints = plans().next().map(|plan| plan.joints.clone());
-        let joints = joints.unwrap_or_default();
-        if let Some(other) = plans().find(|plan| plan.joints != joints) {
-            let reason = format!(
-                "{} has the joints {} and not {}: export arms of different kinds separately",
-                other.job,
-                other.joints.join(", "),
-                joints.join(", ")
-            );
-            return Err(RecordingError::unusable(out, reason));
-        }
+        let joints = joints_of_all(jobs, out)?;
         let positions: Vec<String> = joints.iter().map(|name| format!("{name}.pos")).collect();
         let frames = || episodes.iter().flat_map(|episode| &episode.frames);
         let servos = frames()
@@ -141,6 +130,25 @@ impl DatasetFeatures {
             .map(|feature| feature.name)
             .chain(cameras)
             .collect()
+    }
+}
+
+/// Returns the joints that all plans of these recordings have.
+fn joints_of_all(jobs: &[RecordedJob], out: &Path) -> Result<Vec<String>, RecordingError> {
+    let plans = || jobs.iter().flat_map(|job| &job.plans);
+    let joints = plans().next().map(|plan| plan.joints.clone());
+    let joints = joints.unwrap_or_default();
+    match plans().find(|plan| plan.joints != joints) {
+        None => Ok(joints),
+        Some(other) => {
+            let reason = format!(
+                "{} has the joints {} and not {}: export arms of different kinds separately",
+                other.job,
+                other.joints.join(", "),
+                joints.join(", ")
+            );
+            Err(RecordingError::unusable(out, reason))
+        }
     }
 }
 
