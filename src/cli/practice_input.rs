@@ -90,11 +90,8 @@ impl PracticeInput {
             b'+' if self.line.is_empty() => self.turn_by_key(KEY_STEP_DEG),
             b'-' if self.line.is_empty() => self.turn_by_key(-KEY_STEP_DEG),
             b'\n' | b'\r' => self.end_line(),
-            0x08 | 0x7f => {
-                if self.line.pop().is_some() {
-                    self.echo(b"\x08 \x08");
-                }
-            }
+            0x08 | 0x7f if self.line.pop().is_some() => self.echo(b"\x08 \x08"),
+            0x08 | 0x7f => {}
             _ if self.line.len() < LINE_BYTES_MAX => {
                 self.line.push(byte);
                 self.echo(&[byte]);

@@ -746,7 +746,7 @@ fn take_call<H>(
     routes: &HttpRoutes<H>,
     parts: &mut http::request::Parts,
     accepted: &mut AcceptedMessage,
-) -> Result<bool, Response> {
+) -> Result<bool, Box<Response>> {
     let Some(service) = &routes.service else {
         return Ok(false);
     };
@@ -758,13 +758,13 @@ fn take_call<H>(
     let is_stop = service.preempt_stop(&call.tool, &call.arguments, sender, hop.as_ref());
     let is_gone = RequestSender::of(&parts.extensions).gone().is_cancelled();
     if is_gone && !is_stop && !service.is_stop(&call.tool) {
-        return Err(refuse_gone());
+        return Err(Box::new(refuse_gone()));
     }
     let moves = !is_stop && service.moves(&call.tool, &call.arguments);
     if moves && !is_json(&parts.headers) {
         let id = accepted.id.clone();
         let refusal = message_intake::refusal(message_intake::INVALID_REQUEST, id, NOT_JSON);
-        return Err(json(StatusCode::UNSUPPORTED_MEDIA_TYPE, &refusal));
+        return Err(Box::new(json(StatusCode::UNSUPPORTED_MEDIA_TYPE, &refusal)));
     }
     let stamp = match is_stop {
         true => service.stamp_arrival().of_stop(),
@@ -793,7 +793,7 @@ async fn post<H: ServerHandler + Clone>(
     let is_call = accepted.tool().is_some();
     let is_stop = match take_call(routes, &mut parts, &mut accepted) {
         Ok(is_stop) => is_stop,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     routes.detach_unknown_session(&mut parts.headers, &accepted);
     let mode = ResponseMode::of(&parts.headers, &accepted);

@@ -272,7 +272,6 @@ async fn serve_clients(
         metrics: Some(metrics(node)),
         ready: Some(readiness(node)),
         identity: Some(local_network::identity_proof(identity)),
-        ..HttpConfig::default()
     };
     let page = page_services::page_address(scheme, listener.address());
     tracing::info!("page for operators at {page}; `steadyhand page` lets you in");

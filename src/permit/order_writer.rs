@@ -209,8 +209,12 @@ impl PermitRegistry {
         recorded: RecordedOrders,
         log: OrderLog,
     ) -> Result<(), OrderKeepingError> {
-        let (loaded, is_same) = files.load(recorded.clone());
-        let is_recorded = recorded == RecordedOrders::Last(loaded.clone());
+        let last = match &recorded {
+            RecordedOrders::Last(change) => Some(change.clone()),
+            _ => None,
+        };
+        let (loaded, is_same) = files.load(recorded);
+        let is_recorded = last.as_ref() == Some(&loaded);
         self.take_over(&loaded, is_same && is_recorded);
         let files = Arc::new(Mutex::new(files));
         let (progress_sender, progress) = watch::channel(OrderProgress {

@@ -309,7 +309,7 @@ async fn a_file_of_orders_that_cannot_be_read_disables() {
         damage(&order_file(folder.path()));
         let second = kept_in(&file);
         let orders = second.orders();
-        let disabled = orders.get(OrderVerb::Disable).expect(name);
+        let disabled = orders.get(OrderVerb::Disable).unwrap();
         assert!(
             disabled.by.contains("standing-orders-arm.port"),
             "{name}: {disabled}"

@@ -289,8 +289,9 @@ fn refuses_all_that_moves_or_records_once_the_arms_file_has_other_zeros() {
     drop(served);
     let _served = bench.serve(&["--state", &state]);
     for command in [
-        &["enable", "--scene", "short", "--for", "10m"][..],
-        &["reset", "--scene", "short"],
+        &["enable", "--scene", "default", "--for", "10m"][..],
+        &["enable", "--scene", "short", "--for", "10m"],
+        &["reset"],
         &["jog", "--scene", "short", "--step", "z+1"],
     ] {
         let (done, printed) = run_at_node(&bench, command);

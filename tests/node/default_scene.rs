@@ -1,5 +1,9 @@
 //! A call without a scene, on each shipped arm.
-#![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
 
 use serde_json::Value;
 

@@ -363,7 +363,13 @@ fn what_is_no_recording_is_named() {
 
 /// A recording of a ROS program, or a whole one without messages.
 fn foreign_recording(has_topic: bool) -> Vec<u8> {
-    let text = |text: &str| [&(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat();
+    let text = |text: &str| {
+        [
+            &u32::try_from(text.len()).unwrap().to_le_bytes()[..],
+            text.as_bytes(),
+        ]
+        .concat()
+    };
     let record = |opcode: u8, body: Vec<u8>| {
         [&[opcode][..], &(body.len() as u64).to_le_bytes(), &body].concat()
     };

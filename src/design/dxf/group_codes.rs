@@ -50,7 +50,8 @@ impl<'t> DxfEntity<'t> {
     /// without a length.
     pub(super) fn direction(&self, code: i32) -> Result<Option<[f64; 2]>, DesignError> {
         let direction = [self.number(code, 0.0)?, self.number(code + 10, 0.0)?];
-        Ok((direction != [0.0; 2]).then_some(direction))
+        let has_length = direction.iter().any(|along| along.abs() > 0.0);
+        Ok(has_length.then_some(direction))
     }
 
     /// Returns all points of these codes, in order.

@@ -42,7 +42,7 @@ impl OtherExport {
     pub(crate) fn difference(&self, new: &Value) -> Option<String> {
         let mut differences = Vec::new();
         for key in ["robot_type", "fps"] {
-            let (old, new) = (&self.info[key], &new[key]);
+            let [old, new] = [&self.info, new].map(|info| info.get(key).unwrap_or(&Value::Null));
             if old != new {
                 differences.push(format!("{key} {old}, not {new}"));
             }
