@@ -11,8 +11,10 @@ fn read(name: &str, bytes: &[u8]) -> Design {
     load(name, bytes, &DesignCaps::default()).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Returns the strokes' points and layers, and whether the file states lengths.
-fn drawn(design: &Design) -> (Vec<(Vec<[f64; 2]>, Option<String>)>, bool) {
+/// Points and layer of each stroke, and whether the file states lengths.
+type Drawn = (Vec<(Vec<[f64; 2]>, Option<String>)>, bool);
+
+fn drawn(design: &Design) -> Drawn {
     let strokes = design.strokes.iter();
     let strokes = strokes.map(|stroke| (stroke.points_mm.clone(), stroke.layer.clone()));
     (strokes.collect(), design.states_lengths)

@@ -223,7 +223,7 @@ impl TestNode {
             GiveUp::EndOfInput => {
                 let node = Arc::clone(&self.node);
                 let ended = move || {
-                    node.stop_all(ActorRank::Node, false, &StopCause::new("the end of input"))
+                    node.stop_all(ActorRank::Node, false, &StopCause::new("the end of input"));
                 };
                 Caller::Goes(self.connect(ended, &arguments).await)
             }
