@@ -67,7 +67,7 @@ export function operatingSteps({ browser, open, logIn, accessible, shot, folder 
       await page.mouse.down();
       await page.mouse.move(corner.x + 220, corner.y + 110, { steps: 4 });
       await page.mouse.up();
-      await page.locator("#offer .notes li").getByText(/beyond the sheet/).waitFor();
+      await page.locator("#offer .notes li").getByText(/the sheet/).waitFor();
       assert.ok(await page.locator(".placing .refused").count() > 0, "nothing is marked as refused");
       assert.ok(await page.locator(".placing .marks:not(.stale) path").count() > 0, "no place is marked");
       assert.equal(await drawThis(page).count(), 0, "what is refused can be drawn");
