@@ -386,10 +386,10 @@ impl Node {
     }
 
     fn policy(&self, tool: &ToolDefinition) -> ReaderPolicy {
+        let names = self.recent_names();
+        let default = names.default_scene();
         let only_default = |arm: &Arc<AttachedArm>| {
             let now = arm.motion.clock().now();
-            let names = self.recent_names();
-            let default = names.default_scene();
             default.is_some_and(|default| arm.permits().is_only_enabled(default, now))
         };
         // The scene of a declared tool, if it has one, follows from the tool's name.

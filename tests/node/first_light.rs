@@ -47,6 +47,26 @@ fn play_in_the_gears_shows_in_the_ink() {
     );
 }
 
+/// Draws the scene `short`, without success, on a simulated arm that is truly as the folder `truth` says. Returns the node's options
+/// and the result.
+fn drawn_in_truth(bench: &Bench) -> ([String; 4], Value) {
+    let node =
+        "[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = \"simulator\"\ntruth = \"truth\"\n";
+    std::fs::write(bench.path("node.toml"), node).unwrap();
+    let (config, state) = (bench.path("node.toml"), bench.path("state"));
+    let options = [
+        "--config".to_owned(),
+        config.display().to_string(),
+        "--state".to_owned(),
+        state.display().to_string(),
+    ];
+    let call = ["call", "--json", "stroke", r#"{"scene": "short"}"#];
+    let output = bench.run(&[&options.each_ref().map(String::as_str)[..], &call].concat());
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{result:#}");
+    (options, result)
+}
+
 /// Draws the scene `short` on a simulated arm whose sheet truly lies elsewhere. Returns the result and the history's line.
 fn drawn_on_a_sheet_at(origin_m: &str) -> (Value, String) {
     let bench = Bench::at_test_rate();
@@ -55,20 +75,8 @@ fn drawn_on_a_sheet_at(origin_m: &str) -> (Value, String) {
     let moved = scene.replace("[0.0708, -0.1731, 0.005]", origin_m);
     assert_ne!(scene, moved);
     std::fs::write(bench.path("truth/short.toml"), moved).unwrap();
-    let node =
-        "[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = \"simulator\"\ntruth = \"truth\"\n";
-    std::fs::write(bench.path("node.toml"), node).unwrap();
-    let (config, state) = (bench.path("node.toml"), bench.path("state"));
-    let options = [
-        "--config",
-        config.to_str().unwrap(),
-        "--state",
-        state.to_str().unwrap(),
-    ];
-    let call = ["call", "--json", "stroke", r#"{"scene": "short"}"#];
-    let output = bench.run(&[&options[..], &call].concat());
-    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{result:#}");
+    let (options, result) = drawn_in_truth(&bench);
+    let options = options.each_ref().map(String::as_str);
     let jobs = bench.run(&[&options[..], &["jobs"]].concat());
     (result, String::from_utf8(jobs.stdout).unwrap())
 }
@@ -109,20 +117,8 @@ fn a_drawing_that_a_joint_did_not_follow_is_no_success() {
     std::fs::write(bench.path("truth/arms/so101.toml"), wrong).unwrap();
     let truth = std::fs::read(bench.path("scenes/short.toml")).unwrap();
     std::fs::write(bench.path("truth/short.toml"), truth).unwrap();
-    let node =
-        "[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = \"simulator\"\ntruth = \"truth\"\n";
-    std::fs::write(bench.path("node.toml"), node).unwrap();
-    let (config, state) = (bench.path("node.toml"), bench.path("state"));
-    let options = [
-        "--config",
-        config.to_str().unwrap(),
-        "--state",
-        state.to_str().unwrap(),
-    ];
-    let call = ["call", "--json", "stroke", r#"{"scene": "short"}"#];
-    let output = bench.run(&[&options[..], &call].concat());
-    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{result:#}");
+    let (options, result) = drawn_in_truth(&bench);
+    let options = options.each_ref().map(String::as_str);
     assert_eq!(result["success"], false, "{result:#}");
     assert_eq!(result["code"], "did_not_follow", "{result:#}");
     assert_eq!(result["job"]["state"], "deviated", "{result:#}");
