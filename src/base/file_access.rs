@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::plain_file;
+
 #[cfg(unix)]
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 
@@ -31,6 +33,30 @@ pub fn unit_folder(variable: &str) -> Option<PathBuf> {
     let folders = std::env::var_os(variable)?;
     let first = std::env::split_paths(&folders).next()?;
     (!first.as_os_str().is_empty()).then_some(first)
+}
+
+/// Returns `HOME` where it is not the home of this user in the system's list of users: a person gives a program a home of its
+/// own to keep it apart. A user who is not in that list has any home.
+#[must_use]
+pub fn redirected_home() -> Option<PathBuf> {
+    let home = xdg_folder("HOME")?;
+    let users = plain_file::read_text("/etc/passwd").ok()?;
+    let listed = home_in(&users, &user())?;
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    (resolved(&home) != resolved(&listed)).then_some(home)
+}
+
+/// Returns the home of a user id in a list of users such as `/etc/passwd`.
+fn home_in(users: &str, user: &str) -> Option<PathBuf> {
+    let homes = users.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        let [_, _, id, _, _, home, ..] = fields.as_slice() else {
+            return None;
+        };
+        (*id == user).then(|| PathBuf::from(home))
+    });
+    let mut absolute = homes.filter(|home| home.is_absolute());
+    absolute.next()
 }
 
 /// Makes a folder with this mode; its parents must exist.
@@ -227,5 +253,20 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     {
         let _ = folder;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_users_home_is_found_by_the_users_id() {
+        let users = "root:x:0:0:root:/root:/bin/bash\n# x\nann:x:1000:1000:,,,:/home/ann:/bin/sh\nbin:x:2:2\n";
+        assert_eq!(home_in(users, "1000"), Some(PathBuf::from("/home/ann")));
+        assert_eq!(home_in(users, "0"), Some(PathBuf::from("/root")));
+        for unknown in ["100", "2", ""] {
+            assert_eq!(home_in(users, unknown), None);
+        }
     }
 }

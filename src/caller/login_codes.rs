@@ -62,6 +62,12 @@ impl LoginCodes {
         self.address.get_or_init(|| address.to_owned());
     }
 
+    /// Returns the address of the page, if the node serves one.
+    #[must_use]
+    pub fn address(&self) -> Option<&str> {
+        self.address.get().map(String::as_str)
+    }
+
     /// Makes a code for `holder`. Returns the address of the page and the code, which is shown once.
     ///
     /// # Errors

@@ -24,11 +24,11 @@ pub(super) enum OperatorDoor {
 }
 
 impl OperatorDoor {
-    /// Opens the addressed node: the named one; the running one of the named node file, or on this machine; or else one of the
-    /// command's own.
+    /// Opens the addressed node: the named one; the running one of the named node file, or the only one on this machine; or else one
+    /// of the command's own.
     ///
     /// # Errors
-    /// Fails if several nodes run here and none is named, or the command's own node cannot be opened.
+    /// Fails if several nodes of the named file run here, or the command's own node cannot be opened.
     pub(super) async fn open(
         options: &NodeOptions,
         at: &AtArgs,
@@ -41,7 +41,7 @@ impl OperatorDoor {
         let is_own = options.port.is_some();
         let running = match is_own {
             true => None,
-            false => which_node::find(options, at).await?,
+            false => which_node::find_unless_several(options, at).await?,
         };
         if let Some(at) = running {
             return Ok(Self::Running(at));

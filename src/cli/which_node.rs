@@ -33,6 +33,28 @@ pub(super) async fn find(options: &NodeOptions, at: &AtArgs) -> anyhow::Result<O
     Ok(Some(AtArgs::at_socket(node.socket.clone())))
 }
 
+/// Like [`find`], for a command that can do its work on a simulated arm of its own: it does so where several nodes run and none is
+/// named.
+///
+/// # Errors
+/// Fails if a folder of sockets belongs to another user.
+pub(super) async fn find_unless_several(
+    options: &NodeOptions,
+    at: &AtArgs,
+) -> anyhow::Result<Option<AtArgs>> {
+    if at.is_named() || names_files(options) {
+        return find(options, at).await;
+    }
+    let running = running_nodes::running_nodes().await?.len();
+    if running < 2 {
+        return find(options, at).await;
+    }
+    terminal_output::note(&format!(
+        "on a simulated arm of this command's own: {running} nodes run here and none is named. `steadyhand status` lists them, `--socket PATH` names one"
+    ));
+    Ok(None)
+}
+
 /// Like [`find`], but fails if no node runs.
 ///
 /// # Errors
@@ -149,9 +171,9 @@ fn pick_node(several: &[RunningNode]) -> anyhow::Result<&RunningNode> {
             running_nodes::list(several)
         );
     }
-    let descriptions: Vec<String> = several.iter().map(RunningNode::words).collect();
+    let descriptions: Vec<String> = several.iter().map(RunningNode::distinct_words).collect();
     let choice = questions::pick("several nodes run here; which one is meant?", &descriptions)?;
-    let picked = several.iter().find(|node| node.words() == choice);
+    let picked = several.iter().find(|node| node.distinct_words() == choice);
     picked.context("no node was picked; nothing was done")
 }
 

@@ -3,6 +3,7 @@
 //! The request and the reply are one line of JSON each. Only this user can open the socket, and the kernel identifies the caller.
 
 use std::collections::VecDeque;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,7 +18,7 @@ use super::client_watch::ClientWatch;
 use super::open::users_temporary;
 use super::operator_verb::{OperatorVerb, VERB_BYTES_MAX, VerbReply};
 use super::verb_dispatch::run_for_operator;
-use base::file_access;
+use base::file_access::{self, redirected_home};
 use base::file_lock::FolderLock;
 use base::lock::MutexExt;
 use base::wording::duration;
@@ -56,15 +57,29 @@ pub fn adopt(listener: AdoptedSocket) -> anyhow::Result<ControlListener> {
     })
 }
 
-/// Returns the folder for sockets: the unit's runtime directory, the user's, or a private folder of this user.
+/// Returns the folder for sockets: the unit's runtime directory, the user's, or a private folder of this user, in which a `HOME` of
+/// its own has one of its own.
 pub fn folder() -> PathBuf {
     let own = file_access::unit_folder("RUNTIME_DIRECTORY");
-    let users = || Some(file_access::xdg_folder("XDG_RUNTIME_DIR")?.join("steadyhand"));
-    own.or_else(users).unwrap_or_else(users_temporary)
+    let named = || file_access::xdg_folder("XDG_RUNTIME_DIR");
+    match (own, redirected_home(), named()) {
+        (Some(own), ..) => own,
+        // The runtime folder of the session belongs to the user's own home.
+        (_, Some(home), None) => folder_of_home(&home),
+        (_, Some(home), Some(named)) if is_sessions(&named) => folder_of_home(&home),
+        (_, _, Some(named)) => named.join("steadyhand"),
+        (_, None, None) => users_temporary(),
+    }
+}
+
+/// Returns the private folder for the sockets of a home. Its path is short, as the paths of sockets must be.
+fn folder_of_home(home: &Path) -> PathBuf {
+    let hash = blake3::hash(home.as_os_str().as_bytes()).to_hex();
+    users_temporary().join(format!("home-{}", &hash.as_str()[..16]))
 }
 
 /// Returns the folders in which nodes of this user may have their sockets, whatever the environment was that they were started in:
-/// clients start nodes without `XDG_RUNTIME_DIR`. One that is set to a folder of its own is meant alone.
+/// clients start nodes without `XDG_RUNTIME_DIR`. A `HOME` or `XDG_RUNTIME_DIR` that is set to a folder of its own is meant alone.
 pub(super) fn folders() -> Vec<PathBuf> {
     if has_own_folder() {
         return vec![folder()];
@@ -82,10 +97,16 @@ pub(super) fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Returns whether the environment names a folder for sockets that is none of the system's: `su` keeps that of another user.
+/// Returns whether the environment keeps this process apart from the user's other nodes: it names a folder for sockets that is none
+/// of the system's (`su` keeps that of another user), or a home that is not the user's.
 pub(super) fn has_own_folder() -> bool {
     let named = file_access::xdg_folder("XDG_RUNTIME_DIR");
-    named.is_some_and(|named| named.parent() != Some(Path::new("/run/user")))
+    named.is_some_and(|named| !is_sessions(&named)) || redirected_home().is_some()
+}
+
+/// Returns whether a runtime folder is that of a user's session.
+fn is_sessions(folder: &Path) -> bool {
+    folder.parent() == Some(Path::new("/run/user"))
 }
 
 /// Opens the socket of a node: the one at this path, or one of its own in the user's folder.
@@ -164,6 +185,10 @@ fn make_folder(folder: &Path) -> anyhow::Result<()> {
 /// Checks that the folder belongs to this user: another user who created it could answer in the node's name. In a temporary
 /// directory, where every user can create one, it must not be a link either.
 pub(super) fn check_owner(folder: &Path) -> anyhow::Result<()> {
+    let users = users_temporary();
+    if folder.parent() == Some(&*users) {
+        disk::check_private(&users)?;
+    }
     let temporary = [std::env::temp_dir(), PathBuf::from("/tmp")];
     if temporary.iter().any(|outer| folder.parent() == Some(outer)) {
         return Ok(disk::check_private(folder)?);

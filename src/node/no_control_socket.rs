@@ -32,6 +32,16 @@ pub fn folder() -> PathBuf {
     users_temporary()
 }
 
+/// Returns the folders in which sockets would be.
+pub(super) fn folders() -> Vec<PathBuf> {
+    vec![folder()]
+}
+
+/// Returns whether the environment names a folder for sockets.
+pub(super) const fn has_own_folder() -> bool {
+    false
+}
+
 /// Refuses.
 pub fn open(_path: Option<&Path>, _node: &str) -> anyhow::Result<ControlListener> {
     bail!(REFUSAL)

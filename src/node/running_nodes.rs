@@ -1,15 +1,19 @@
 //! The nodes that run on this machine, and which of them belongs to a node file.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use base::wording::count;
+use base::plain_file;
+use base::units::ClockInstant;
+use base::wording::{count, seconds};
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 
 use super::control_socket::{self, SERVICE_FOLDER, check_owner};
 use super::operator_verb::OperatorVerb;
-use tools::Node;
+use motion::{MotionState, Snapshot};
+use tools::{AttachedArm, Node};
 
 /// Time for a node to describe itself; a node that takes longer is listed by its socket alone.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(2);
@@ -27,6 +31,92 @@ pub struct NodeDescription {
     pub config: Option<PathBuf>,
     /// The folder of its own scenes, if it has one.
     pub scenes: Option<PathBuf>,
+    /// Its process; `None` from a node of an older version.
+    #[serde(default)]
+    pub process: Option<ProcessDescription>,
+}
+
+/// The process of a running node: what tells two nodes of one person apart.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct ProcessDescription {
+    /// Its process id.
+    pub id: u32,
+    /// The program that started it.
+    pub starter: Option<String>,
+    /// The address of its HTTP endpoint; `None` if it serves standard input and output alone.
+    pub address: Option<String>,
+    /// Time since it was opened.
+    pub age_s: f64,
+    /// The state of each of its arms.
+    pub doing: String,
+}
+
+impl ProcessDescription {
+    fn of(node: &Node) -> Self {
+        let age = node.clock.now().since(ClockInstant::ZERO);
+        Self {
+            id: std::process::id(),
+            starter: STARTER.get().cloned().flatten(),
+            address: node.login_codes.address().map(str::to_owned),
+            age_s: age.as_secs_f64(),
+            doing: node_activity(node),
+        }
+    }
+
+    /// Describes the process for a person: process, starter, age, address and what its arms do.
+    fn words(&self) -> String {
+        let starter = self.starter.as_deref().unwrap_or("another program");
+        let address = self.address.as_deref().unwrap_or("standard input");
+        let (id, age, doing) = (self.id, seconds(self.age_s), &self.doing);
+        format!("process {id}, started by {starter} {age} ago, serves {address}; {doing}")
+    }
+}
+
+/// The program that started this process; it may have ended later.
+static STARTER: OnceLock<Option<String>> = OnceLock::new();
+
+/// Remembers which program started this process, while that program still runs.
+pub(super) fn remember_starter() {
+    STARTER.get_or_init(parent_program);
+}
+
+/// Returns the name of this process's parent.
+fn parent_program() -> Option<String> {
+    #[cfg(unix)]
+    {
+        let parent = std::os::unix::process::parent_id();
+        let name = plain_file::read_text(format!("/proc/{parent}/comm")).ok()?;
+        Some(name.trim().to_owned())
+    }
+    #[cfg(not(unix))]
+    None
+}
+
+/// Describes in a few words what each arm of a node does.
+fn node_activity(node: &Node) -> String {
+    let activity = |arm: &Arc<AttachedArm>| activity(&arm.motion.snapshot());
+    match node.arms.as_slice() {
+        [arm] => format!("the arm {}", activity(arm)),
+        arms => {
+            let arms = arms
+                .iter()
+                .map(|arm| format!("{} {}", arm.name, activity(arm)));
+            arms.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+/// Describes what an arm does, after its name.
+pub(super) fn activity(snapshot: &Snapshot) -> String {
+    match (snapshot.state, &snapshot.fault) {
+        (_, Some(fault)) => format!("has a fault: {fault}"),
+        (MotionState::Moving, _) => "draws or moves".to_owned(),
+        (MotionState::Held, _) => "is held, pen up".to_owned(),
+        (MotionState::Stopping, _) => "comes to a stop".to_owned(),
+        _ if snapshot.is_unsteady => "was not seen to stand still".to_owned(),
+        _ if snapshot.energised => "holds still".to_owned(),
+        _ => "is at rest, torque off".to_owned(),
+    }
 }
 
 /// An arm of a running node.
@@ -53,6 +143,16 @@ impl NodeDescription {
             state: absolute(&node.state),
             config: node.file.source.path().map(absolute),
             scenes: node.scenes.folder().map(absolute),
+            process: Some(ProcessDescription::of(node)),
+        }
+    }
+
+    /// Describes the node for a person who chooses among several: as [`Self::words`], and its process.
+    #[must_use]
+    pub fn distinct_words(&self) -> String {
+        match &self.process {
+            Some(process) => format!("{}; {}", self.words(), process.words()),
+            None => self.words(),
         }
     }
 
@@ -91,13 +191,21 @@ impl RunningNode {
     /// Describes the node for a person, in one line.
     #[must_use]
     pub fn words(&self) -> String {
-        match &self.description {
-            Some(description) => description.words(),
-            None => {
-                let socket = self.socket.display();
-                format!("a node at {socket} that does not say who it is")
-            }
-        }
+        self.worded(NodeDescription::words)
+    }
+
+    /// Describes the node for a person who chooses among several, in one line.
+    #[must_use]
+    pub fn distinct_words(&self) -> String {
+        self.worded(NodeDescription::distinct_words)
+    }
+
+    fn worded(&self, words: fn(&NodeDescription) -> String) -> String {
+        let silent = || {
+            let socket = self.socket.display();
+            format!("a node at {socket} that does not say who it is")
+        };
+        self.description.as_ref().map_or_else(silent, words)
     }
 
     /// Returns whether it was opened from this node file and keeps its state in this folder. A path that is not given matches any.
@@ -122,8 +230,13 @@ fn is_same(first: &Path, second: &Path) -> bool {
 /// Lists nodes for a person, each with its socket.
 #[must_use]
 pub fn list(nodes: &[RunningNode]) -> String {
-    let line =
-        |node: &RunningNode| format!("  {}\n    --socket {}", node.words(), node.socket.display());
+    let line = |node: &RunningNode| {
+        format!(
+            "  {}\n    --socket {}",
+            node.distinct_words(),
+            node.socket.display()
+        )
+    };
     let lines: Vec<String> = nodes.iter().map(line).collect();
     let count = count(nodes.len(), "node");
     format!("{count} run on this machine:\n{}", lines.join("\n"))

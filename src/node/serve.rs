@@ -18,7 +18,7 @@ use super::open::{self, SimulationRate};
 use super::systemd::ActivatedSockets;
 use super::{
     ExitStatus, NodeOptions, control_socket, fleet_engine, http_auth, local_network, notices,
-    page_services, parking, systemd, tls_identity,
+    page_services, parking, running_nodes, systemd, tls_identity,
 };
 use base::clock::{self, CALENDAR_OFFSET, SIMULATION_RATE, calendar_offset_ms, simulation_rate};
 use job::NodeIdentity;
@@ -109,6 +109,7 @@ async fn serve_until_stopped(
     serve: ServeOptions,
     mut sockets: ActivatedSockets,
 ) -> anyhow::Result<ExitStatus> {
+    running_nodes::remember_starter();
     let node = open::node(args, SimulationRate::Real)?;
     // Before anything is enabled or recorded: otherwise a signal in between would end the node without parking its arms.
     let signals = StopSignals::listen(serve.end_with_input);

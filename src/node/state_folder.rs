@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 
 use super::NodeOptions;
-use base::file_access;
+use base::{disk, file_access, plain_file};
 use config::NodeFile;
 
 /// File and state folder of the node that systemd's units start. Operator verbs find both by the same rule as the
@@ -18,14 +18,60 @@ const SERVICE_STATE: &str = "/var/lib/steadyhand";
 /// write to is refused.
 ///
 /// It is the first of: `--state`, the node file's `state`, systemd's `STATE_DIRECTORY`, the service's folder if the node file is
-/// the service's, and `XDG_STATE_HOME/steadyhand/NAME` (or `~/.local/state/…`). A node with only embedded simulated arms and
+/// the service's, and `XDG_STATE_HOME/steadyhand/NAME` (or `~/.local/state/…`), where `NAME` is marked if another file has a node of
+/// that name there. A node with only embedded simulated arms and
 /// neither a node file nor `--state` is for practice: its state is in a temporary folder of this process.
 pub fn folder(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
     let folder = place(args, file)?;
     file_access::make_folders(&folder, 0o700)
         .with_context(|| format!("cannot make the state folder {}", folder.display()))?;
     check_unshared(&folder)?;
+    if let Some(config) = &args.config {
+        claim(&folder, config)?;
+    }
     Ok(folder)
+}
+
+/// File in a state folder that names the node file whose state it is.
+const OWNER: &str = "node-file";
+
+/// Writes down whose state a folder holds.
+fn claim(folder: &Path, config: &Path) -> anyhow::Result<()> {
+    let config = resolved(config);
+    if owner(folder).as_ref() != Some(&config) {
+        let path = folder.join(OWNER);
+        disk::put(&path, &config.display().to_string())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Returns the node file whose state a folder holds, as far as that is written down.
+fn owner(folder: &Path) -> Option<PathBuf> {
+    let path = plain_file::read_text(folder.join(OWNER)).ok()?;
+    Some(PathBuf::from(path))
+}
+
+fn resolved(path: &Path) -> PathBuf {
+    let absolute = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.canonicalize().unwrap_or_else(|_| absolute())
+}
+
+/// Returns the default folder of a node file: that of its node's name or, where another file that still exists has that, one whose
+/// name is marked by the file's path. A file that is moved keeps its state.
+fn of_file(config: &Path, name: &str) -> anyhow::Result<PathBuf> {
+    let named = usual(name)?;
+    if unit_state().is_some() {
+        return Ok(named);
+    }
+    let config = resolved(config);
+    let mark = blake3::hash(config.as_os_str().as_encoded_bytes()).to_hex();
+    let marked = named.with_file_name(format!("{name}-{}", &mark.as_str()[..8]));
+    let is_anothers = owner(&named).is_some_and(|owner| owner != config && owner.exists());
+    Ok(match is_anothers || marked.exists() {
+        true => marked,
+        false => named,
+    })
 }
 
 /// Refuses a state folder in which another user may make, replace or remove files.
@@ -64,7 +110,10 @@ pub fn place(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
         None if is_service(args, SERVICE_FILE) && unit_state().is_none() => {
             Ok(PathBuf::from(SERVICE_STATE))
         }
-        None => usual(&file.name),
+        None => match &args.config {
+            Some(config) => of_file(config, &file.name),
+            None => usual(&file.name),
+        },
     }
 }
 

@@ -12,8 +12,8 @@ use anyhow::bail;
 use listenfd::ListenFd;
 
 use super::control_socket::AdoptedSocket;
+use super::running_nodes::activity;
 use base::clock::NodeClock;
-use motion::{MotionState, Snapshot};
 use permit::StopLatch;
 use tools::{AttachedArm, Node};
 
@@ -99,18 +99,6 @@ fn arm_text(node: &Node, seat: &AttachedArm) -> String {
     let holder = holder.map_or_else(String::new, |by| format!(", {by} has it"));
     let (name, title, activity) = (&seat.name, seat.title(), activity(&snapshot));
     format!("{name} ({title}) {activity}{latched}, {enabled}{holder}")
-}
-
-fn activity(snapshot: &Snapshot) -> String {
-    match (snapshot.state, &snapshot.fault) {
-        (_, Some(fault)) => format!("has a fault: {fault}"),
-        (MotionState::Moving, _) => "draws or moves".to_owned(),
-        (MotionState::Held, _) => "is held, pen up".to_owned(),
-        (MotionState::Stopping, _) => "comes to a stop".to_owned(),
-        _ if snapshot.is_unsteady => "was not seen to stand still".to_owned(),
-        _ if snapshot.energised => "holds still".to_owned(),
-        _ => "is at rest, torque off".to_owned(),
-    }
 }
 
 /// Sends a state such as `READY=1`. Does nothing without a notify socket.

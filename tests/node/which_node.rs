@@ -456,3 +456,97 @@ fn a_node_that_has_died_is_no_candidate() {
     assert!(printed.contains("on node left"), "{printed}");
     drop(left);
 }
+
+/// A chat client's node and a terminal's of one name could not be told apart, and a drawing on paper nobody owns asked which.
+#[test]
+fn nodes_of_one_name_are_told_apart_by_their_processes() {
+    let bench = Bench::at_test_rate();
+    let [one, two] = ["one", "two"]
+        .map(|state| bench.serve(&["--state", &bench.path(state).display().to_string()]));
+    let (code, _, printed) = run_with(&bench, &["status"]);
+    assert_eq!(code, 1, "{printed}");
+    for served in [&one, &two] {
+        let process = format!("process {}, started by ", served.child.0.id());
+        let line = printed.lines().find(|line| line.contains(&process));
+        let line = line.unwrap_or_else(|| panic!("{process}: {printed}"));
+        for told in [
+            &format!("serves http://{}", served.host()),
+            " ago",
+            "the arm ",
+        ] {
+            assert!(line.contains(told), "{told}: {line}");
+        }
+    }
+    let (code, out, printed) = run_with(&bench, &["draw", "--text", "a", "--dry-run"]);
+    assert_eq!(code, 0, "{out}{printed}");
+    assert!(
+        printed.contains("a simulated arm of this command's own"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn another_home_or_runtime_folder_keeps_nodes_apart() {
+    let bench = Bench::at_test_rate();
+    let temporary = bench.path("tmp");
+    std::fs::create_dir_all(&temporary).unwrap();
+    let state = bench.path("one").display().to_string();
+    let home = |name: &str| bench.path(name);
+    let mut node = bench.serving(&["--state", &state]);
+    node.env("TMPDIR", &temporary)
+        .env_remove("XDG_RUNTIME_DIR")
+        .env("HOME", home("first"));
+    let _served = support::served(node);
+    let is_found = |home_name: &str, runtime: Option<&str>| {
+        let mut command = bench.command(&["status"]);
+        command
+            .env("TMPDIR", &temporary)
+            .env("HOME", home(home_name));
+        match runtime {
+            Some(folder) => command.env("XDG_RUNTIME_DIR", folder),
+            None => command.env_remove("XDG_RUNTIME_DIR"),
+        };
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success() || told.contains("no node runs here"),
+            "{told}"
+        );
+        output.status.success()
+    };
+    let user = rustix::process::geteuid().as_raw();
+    let sessions = format!("/run/user/{user}");
+    assert!(is_found("first", None));
+    assert!(is_found("first", Some(&sessions)));
+    assert!(!is_found("second", None));
+    assert!(!is_found("second", Some(&sessions)));
+    assert!(!is_found(
+        "first",
+        Some(bench.path("run").to_str().unwrap())
+    ));
+}
+
+/// A second file with a node of the same name read the first one's stops, jobs and touches as its own.
+#[test]
+fn two_node_files_of_one_name_have_two_states() {
+    let bench = Bench::at_test_rate();
+    let config = |folder: &str| bench.path(folder).join("node.toml").display().to_string();
+    for folder in ["one", "two"] {
+        std::fs::create_dir_all(bench.path(folder)).unwrap();
+        std::fs::write(config(folder), "name = \"bench\"\n").unwrap();
+    }
+    let jobs = |folder: &str| run_with(&bench, &["--config", &config(folder), "jobs"]).1;
+    let draw = ["draw", "--text", "a", "--json"];
+    for folder in ["one", "two"] {
+        assert!(!jobs(folder).contains("job-1"), "{}", jobs(folder));
+        let (code, out, printed) = run_with(
+            &bench,
+            &[&["--config", &config(folder)], &draw[..]].concat(),
+        );
+        assert_eq!(code, 0, "{out}{printed}");
+        assert!(jobs(folder).contains("job-1"), "{}", jobs(folder));
+    }
+    // A file that is moved keeps its state.
+    std::fs::rename(bench.path("one"), bench.path("three")).unwrap();
+    assert!(jobs("three").contains("job-1"), "{}", jobs("three"));
+}
