@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::operator_door::OperatorDoor;
 use super::pen_prompt::PenPrompt;
+use super::progress_bar::WatchArgs;
 use super::stop_keys::StopKeyListener;
 use super::{ExitStatus, NodeOptions, given_options, own_node, progress_bar, terminal_output};
 use mcp::client::{self, ClientError, McpClient};
@@ -43,6 +44,8 @@ pub(super) struct CallArgs {
     /// Scenes to enable first, if the arm is not the embedded simulator
     #[arg(long, value_name = "SCENE", num_args = 1..)]
     enable: Vec<String>,
+    #[command(flatten)]
+    watch: WatchArgs,
 }
 
 /// Interval at which a call to the command's own node checks whether a pen is awaited.
@@ -63,7 +66,7 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
     let own = match &args.node {
         Some(_) => None,
         None => {
-            let node = open::node(node, progress_bar::simulation_rate(args.json))?;
+            let node = open::node(node, args.watch.simulation_rate())?;
             open::enable(&node, &args.enable)?;
             node.note_start();
             ConfigWatcher::since_last(&node, options);

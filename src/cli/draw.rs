@@ -12,10 +12,11 @@ use super::follow_job::{self, FollowedJob};
 use super::given_options::{self, quoted_for_shell};
 use super::operator_door::OperatorDoor;
 use super::placement_args::PlacementArgs;
+use super::progress_bar::WatchArgs;
 use super::questions::{self, SHORT_YES};
 use super::{
-    AtArgs, ExitStatus, NodeOptions, files, own_node, progress_bar, retyped_command,
-    terminal_output, watch, which_node,
+    AtArgs, ExitStatus, NodeOptions, files, own_node, retyped_command, terminal_output, watch,
+    which_node,
 };
 use node::open;
 use node::operator_verb::{OperatorVerb, VerbReply};
@@ -57,6 +58,8 @@ pub(super) struct DrawArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    watch: WatchArgs,
+    #[command(flatten)]
     at: AtArgs,
 }
 
@@ -69,7 +72,7 @@ pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Resul
         })?,
         false => args.at.clone(),
     };
-    let simulation = progress_bar::simulation_rate(args.json);
+    let simulation = args.watch.simulation_rate();
     let door = OperatorDoor::open(options, &at, simulation).await?;
     let command = DrawCommand {
         options,

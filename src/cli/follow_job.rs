@@ -36,7 +36,9 @@ pub(super) async fn own_job(
     title: &str,
     json: bool,
 ) -> anyhow::Result<FollowedJob> {
-    let bar = progress_bar::begin(&format!("{title} (space, q or Ctrl-C stops)"), json);
+    // The terminal shows the title already.
+    let bar = progress_bar::begin("drawing (space, q or Ctrl-C stops)", json);
+    let title = format!("{title}: ");
     let mut terminate = SignalListener::listen(SignalKind::Terminate)?;
     let mut hang_up = SignalListener::listen(SignalKind::HangUp)?;
     let mut interrupt = SignalListener::listen(SignalKind::Interrupt)?;
@@ -48,7 +50,7 @@ pub(super) async fn own_job(
         tokio::select! {
             progress = questions.next() => {
                 let progress = progress?;
-                show(&bar, &progress);
+                show(&bar, &progress, &title);
                 if progress.is_over {
                     break progress;
                 }
@@ -94,7 +96,7 @@ pub(super) async fn watched_job(
     let mut questions = JobQuestions::new(door, job);
     let outcome = loop {
         let progress = questions.next().await?;
-        show(&bar, &progress);
+        show(&bar, &progress, "");
         if progress.is_over {
             break progress;
         }
@@ -103,11 +105,13 @@ pub(super) async fn watched_job(
     Ok(outcome)
 }
 
-fn show(bar: &indicatif::ProgressBar, progress: &JobProgress) {
+/// Shows progress in words without the title at their start.
+fn show(bar: &indicatif::ProgressBar, progress: &JobProgress, title: &str) {
+    let words = progress.words.strip_prefix(title);
     let call_progress = CallProgress {
         done: progress.done,
         total: (progress.of > 0.0).then_some(progress.of),
-        message: progress.words.clone(),
+        message: words.unwrap_or(&progress.words).to_owned(),
     };
     progress_bar::show(bar, &call_progress);
 }

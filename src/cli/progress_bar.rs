@@ -14,12 +14,22 @@ pub(super) fn is_shown(json: bool) -> bool {
     !json && std::io::stderr().is_terminal()
 }
 
-/// Returns how fast simulated time passes in the command's own node: in real time if a person watches.
-pub(super) fn simulation_rate(json: bool) -> SimulationRate {
-    if is_shown(json) {
-        SimulationRate::Watched
-    } else {
-        SimulationRate::Fast
+/// Option of commands that draw on a simulated arm of their own.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct WatchArgs {
+    /// Play a simulated drawing ten times as fast as an arm draws, instead of as fast as possible
+    #[arg(long)]
+    watch: bool,
+}
+
+impl WatchArgs {
+    /// Returns how fast simulated time passes in the command's own node.
+    pub(super) const fn simulation_rate(self) -> SimulationRate {
+        if self.watch {
+            SimulationRate::Watched
+        } else {
+            SimulationRate::Fast
+        }
     }
 }
 

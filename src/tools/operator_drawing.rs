@@ -24,7 +24,7 @@ use permit::{ActorRank, OrderVerb, PermitError};
 use scene::{DesignReplacement, DrawingTrim, Scene, SceneError};
 
 /// Caller name of an operator's drawing in its journal.
-const CALLER: &str = "operator";
+pub(super) const CALLER: &str = "operator";
 
 /// Time that a drawing stays enabled beyond twice what it is planned to take: for holds, and for `reset` after a stop.
 const ENABLED_BEYOND: Duration = Duration::from_secs(15 * 60);

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::AttachedArm;
 use super::dispatch::ToolContext;
 use super::motion_job::{tip_m, tip_mm};
 use super::reply::Reply;
 use super::stop_cause::StopCause;
 use super::stroke::rounded;
+use super::{AttachedArm, Node, operator_drawing};
 use base::wording::{millimetres, seconds};
 use motion::StopReport;
-use permit::StopLatch;
+use permit::{ActorRank, StopLatch};
 
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Reply {
     // All arms of the node are told to stop before any is waited for.
@@ -33,12 +33,13 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Reply {
     for (arm, ticket) in tickets {
         reports.push((arm, arm.motion.stopped(ticket).await));
     }
-    let mut reply = reply(&reports);
+    let next = next_call(ctx.node, ctx.request.who);
+    let mut reply = reply(&reports, &next);
     reply.set_some("selftest", ctx.node.selftest());
     reply
 }
 
-fn reply(reports: &[(&Arc<AttachedArm>, Option<StopReport>)]) -> Reply {
+fn reply(reports: &[(&Arc<AttachedArm>, Option<StopReport>)], next: &str) -> Reply {
     let verified = reports
         .iter()
         .all(|(_, report)| report.as_ref().is_some_and(|report| report.verified));
@@ -46,23 +47,74 @@ fn reply(reports: &[(&Arc<AttachedArm>, Option<StopReport>)]) -> Reply {
     let lines: Vec<String> = stops()
         .map(|(arm, report)| stop_text(arm, report))
         .collect();
+    let figures = lines.join("; ");
     let slowest = stops()
         .filter_map(|(_, report)| report?.standstill_ms)
         .fold(0.0, f64::max);
     let arms: Vec<_> = stops().map(|(arm, report)| card(arm, report)).collect();
     let names: Vec<String> = stops().map(|(arm, _)| arm.title()).collect();
     let (mut reply, state) = if verified {
-        (Reply::done(lines.join("; ")), "stopped")
+        let stand = stand_text(stops().filter_map(|(_, report)| report));
+        let text = format!("{stand} Next: {next}. {figures}");
+        (Reply::done(text), "stopped")
     } else {
-        (Reply::failed(lines.join("; ")), "unverified")
+        (Reply::failed(figures), "unverified")
     };
     reply.set("arm", names.join(", "));
     reply.set("state", state);
     reply.set("arms", arms);
     reply.set_some("stopped_after_ms", verified.then(|| rounded(slowest)));
-    let is_emergency =
-        |arm: &AttachedArm| matches!(arm.permits().latched(), Some(StopLatch::Emergency(_)));
-    reply.hint(next_step(stops().any(|(arm, _)| is_emergency(arm))))
+    reply.hint(next)
+}
+
+/// Says how arms stand that were seen to stand.
+fn stand_text<'a>(reports: impl Iterator<Item = &'a StopReport>) -> String {
+    let reports: Vec<&StopReport> = reports.collect();
+    let (who, verb) = match reports.as_slice() {
+        [_] => ("The arm", "stands"),
+        _ => ("All arms", "stand"),
+    };
+    let all = |is: fn(&StopReport) -> bool| reports.iter().all(|report| is(report));
+    let how = if all(|report| report.lifted || report.was_held) {
+        ", pen up"
+    } else if all(|report| report.first_frame_ms.is_none()) {
+        " (nothing was moving)"
+    } else {
+        ""
+    };
+    format!("{who} {verb} still{how}.")
+}
+
+/// Returns what a caller does next on a node whose arms were stopped: the reset, and the call that draws what is left.
+fn next_call(node: &Node, who: ActorRank) -> String {
+    let is_latched = |is: fn(&StopLatch) -> bool| {
+        let latches = node.arms.iter().filter_map(|arm| arm.permits().latched());
+        latches.into_iter().any(|latch| is(&latch))
+    };
+    let reset = if is_latched(|latch| matches!(latch, StopLatch::Emergency(_))) {
+        "an operator's `steadyhand clear`, then reset"
+    } else if who != ActorRank::Operator
+        && is_latched(|latch| matches!(latch, StopLatch::Stopped(ActorRank::Operator)))
+    {
+        "an operator's `steadyhand reset`"
+    } else {
+        "reset"
+    };
+    let rests = node.board_jobs().filter_map(|(arm, job)| {
+        let card = job.card();
+        let has_drawn = match card.state {
+            "moving" | "held" | "waiting_for_pen" => true,
+            "stopped" | "faulted" => job.has_moved(),
+            _ => false,
+        };
+        let has_rest = card.tool == "stroke" && has_drawn && card.done < card.of;
+        has_rest.then(|| match card.caller == operator_drawing::CALLER {
+            true => format!("`steadyhand draw --resume{}`", node.arm_option(arm)),
+            false => node.resume_call(&arm.name),
+        })
+    });
+    let calls: Vec<String> = std::iter::once(reset.to_owned()).chain(rests).collect();
+    calls.join(", then ")
 }
 
 /// Describes what motion needs after a stop.
@@ -93,13 +145,13 @@ pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
     let (speed, tip) = (speed.unwrap_or_default(), tip_text(arm));
     if report.was_held {
         return format!(
-            "{name}: was held, pen up, and stands still; the {} {}{speed}{tip}{kept}",
+            "{name}: was held, pen up; the {} {}{speed}{tip}{kept}",
             report.kind,
             ended_text(arm)
         );
     }
     let (Some(first), Some(still)) = (report.first_frame_ms, report.standstill_ms) else {
-        return format!("{name}: was not moving and stands still{speed}{tip}{kept}");
+        return format!("{name}: was not moving{speed}{tip}{kept}");
     };
     let lift = match (report.lifted, report.lift_ms) {
         (true, Some(ms)) => format!(", of which the lift of the pen took {}", seconds(ms / 1e3)),
@@ -173,7 +225,7 @@ fn card(arm: &AttachedArm, report: Option<&StopReport>) -> serde_json::Value {
 mod tests {
     use super::super::job_board::JobKey;
     use super::super::motion_job::{MotionJobRequest, start_job};
-    use super::super::{AttachedArm, Node, NodeStorage, RemoteCallWatch, ToolRequest};
+    use super::super::{NodeStorage, RemoteCallWatch, ToolRequest};
     use super::*;
     use args::ReceivedArguments;
     use base::clock::NodeClock;
@@ -183,7 +235,7 @@ mod tests {
     use link::memory::MemoryLink;
     use link::{ByteLink, LinkError};
     use motion::{MotionHandle, PortOpener};
-    use permit::{ActorRank, PermitRegistry};
+    use permit::PermitRegistry;
     use scene::SceneLibrary;
     use sim::ArmSimulator;
 

@@ -72,6 +72,11 @@ fn a_stop_from_another_connection_ends_the_stroke_and_both_are_told() {
             );
             assert_eq!(stopped["arms"][0]["report"]["verified"], true);
             assert_eq!(stopped["arms"][0]["report"]["lifted"], true);
+            let next = r#"reset, then stroke {"resume":true}"#;
+            let told = format!("The arm stands still, pen up. Next: {next}. arm: stopped");
+            let message = stopped["message"].as_str().unwrap();
+            assert!(message.starts_with(&told), "{message}");
+            assert_eq!(stopped["usage_hints"][0], next, "{stopped:#}");
             trace(&bench).was_stopped(mark);
             trace(&bench).stays();
             let (code, stroke) = stroke.join().unwrap();
@@ -120,6 +125,9 @@ fn any_arguments_and_every_name_stop() {
             (0, &Value::from(true)),
             "{arguments:.20}: {result:#}"
         );
+        let told = "The arm stands still (nothing was moving). Next: reset. ";
+        let message = result["message"].as_str().unwrap();
+        assert!(message.starts_with(told), "{message}");
     }
     for name in [
         "robot_stop",
@@ -142,6 +150,9 @@ fn an_operators_stop_is_an_operators_to_reset_and_an_emergency_stop_is_latched()
     let node = served.url.as_str();
     let verb = |word: &str| bench.run(&[word]).status.code();
     assert_eq!(verb("stop"), Some(0));
+    let (_, again) = call(&bench, node, &["stop"]);
+    let next = "an operator's `steadyhand reset`";
+    assert_eq!(again["usage_hints"][0], next, "{again:#}");
     let (_, refused) = call(&bench, node, &["reset"]);
     assert_eq!(refused["code"], "needs_reset", "{refused:#}");
     assert_eq!(verb("reset"), Some(0));
