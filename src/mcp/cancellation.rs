@@ -111,14 +111,17 @@ impl RequestIds {
 
     /// As [`RequestIds::end`], by the answer.
     pub(super) fn end_answered(&self, answer: &ServerJsonRpcMessage) {
-        let id = match answer {
-            ServerJsonRpcMessage::Response(answer) => Some(&answer.id),
-            ServerJsonRpcMessage::Error(answer) => answer.id.as_ref(),
-            ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => None,
-        };
-        if let Some(Ok(id)) = id.map(serde_json::to_value) {
+        if let Some(id) = answered_id(answer) {
             self.end(&id);
         }
+    }
+
+    /// Returns whether the request of an answer was given up before it.
+    pub(super) fn is_given_up(&self, answer: &ServerJsonRpcMessage) -> bool {
+        let id = answered_id(answer);
+        let all = self.lock();
+        let latest = id.and_then(|id| all.iter().rev().find(|known| is_same(&known.id, &id)));
+        latest.is_some_and(|known| !known.is_open())
     }
 
     /// Gives up what a cancellation means, and gives its id the type that the request's had: `"117"` for 117, and 117 for `"117"`.
@@ -155,6 +158,16 @@ impl KnownRequest {
     fn is_open(&self) -> bool {
         !self.over.is_cancelled()
     }
+}
+
+/// Returns the id of the request that a message answers.
+fn answered_id(answer: &ServerJsonRpcMessage) -> Option<Value> {
+    let id = match answer {
+        ServerJsonRpcMessage::Response(answer) => &answer.id,
+        ServerJsonRpcMessage::Error(answer) => answer.id.as_ref()?,
+        ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => return None,
+    };
+    serde_json::to_value(id).ok()
 }
 
 /// Returns whether two ids are the same, however a whole number is written.

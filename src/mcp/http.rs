@@ -59,6 +59,9 @@ const ACCEPT_BOTH: &str = "application/json, text/event-stream";
 /// The header that repeats the name of the tool that is called.
 const NAME: &str = "mcp-name";
 
+/// Longest silence of a stream. Proxies and clients take one of 60 s for broken.
+const KEEP_ALIVE_PERIOD: Duration = Duration::from_secs(15);
+
 /// Time within which a request's body must arrive after its head.
 pub const BODY_MAX: Duration = Duration::from_secs(15);
 
@@ -470,6 +473,7 @@ fn server_config(
         // An empty first event would invite clients to hang up and reconnect for the answer, but here hanging up stops the arm.
         // Simple clients also take an empty event for broken JSON.
         .with_sse_retry(None)
+        .with_sse_keep_alive(Some(KEEP_ALIVE_PERIOD))
         .with_cancellation_token(quit.clone())
 }
 
@@ -591,7 +595,15 @@ async fn answer_other_method<H: ServerHandler + Clone>(
     let response = match foreign {
         Some(refused) => refused,
         // Opens a standing stream, or ends a session.
-        None => routes.answer(ResponseMode::Session, request).await,
+        None => {
+            let ends = request.method() == Method::DELETE;
+            let mut response = routes.answer(ResponseMode::Session, request).await;
+            if ends && response.status() == StatusCode::ACCEPTED {
+                // Clients take an end that is only accepted for a failed one.
+                *response.status_mut() = StatusCode::NO_CONTENT;
+            }
+            response
+        }
     };
     match is_stopped && !response.status().is_success() {
         true => tell_of_stop(response, None).await,

@@ -199,7 +199,8 @@ pub(super) fn internal_error() -> Value {
 
 type MessageObject = Map<String, Value>;
 
-fn accept(message: MessageObject, length: usize) -> AcceptedMessage {
+fn accept(mut message: MessageObject, length: usize) -> AcceptedMessage {
+    leave_out_task(&mut message);
     let method = message.get("method").and_then(Value::as_str);
     let meta = message.get("params").and_then(|params| params.get("_meta"));
     AcceptedMessage {
@@ -208,6 +209,17 @@ fn accept(message: MessageObject, length: usize) -> AcceptedMessage {
         id: message.get("id").cloned(),
         stands_alone: meta.is_some_and(|meta| meta.get(META_VERSION).is_some()),
         message: Value::Object(message),
+    }
+}
+
+/// Leaves out the parameters of a method of tasks but its metadata: one that fits a type of the protocol library is answered with the
+/// bare name of the method, and one that fits none reaches the handler.
+fn leave_out_task(message: &mut MessageObject) {
+    let method = message.get("method").and_then(Value::as_str);
+    if method.is_some_and(|method| method.starts_with("tasks/"))
+        && let Some(Value::Object(params)) = message.get_mut("params")
+    {
+        params.retain(|key, _| key == "_meta");
     }
 }
 

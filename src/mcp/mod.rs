@@ -25,6 +25,7 @@ pub mod tls;
 mod app_view;
 mod auth_queue;
 mod convert;
+mod cut_streams;
 mod forward;
 mod guarded_body;
 mod long_messages;

@@ -60,22 +60,33 @@ impl ProgressSender {
 
 /// Sends the newest progress, at once when it changes and at least every [`PROGRESS_PERIOD_MAX`], until `finish`.
 ///
-/// The last notice is sent before this returns, so that nothing follows the answer.
+/// The last notice is sent before this returns, so that nothing follows the answer. Nothing is sent once `cancelled` is set.
 pub(super) async fn pump(
     mut updates: watch::Receiver<CallProgress>,
     peer: Peer<RoleServer>,
     token: ProgressToken,
-    finish: CancellationToken,
+    (finish, cancelled): (CancellationToken, CancellationToken),
+) {
+    cancelled
+        .run_until_cancelled(send_notices(&mut updates, &peer, &token, &finish))
+        .await;
+}
+
+async fn send_notices(
+    updates: &mut watch::Receiver<CallProgress>,
+    peer: &Peer<RoleServer>,
+    token: &ProgressToken,
+    finish: &CancellationToken,
 ) {
     let mut history = SentProgress::default();
     let mut earliest = Instant::now();
     loop {
-        let finished = wait(&mut updates, earliest, &finish).await;
+        let finished = wait(updates, earliest, finish).await;
         if finished && !updates.borrow().has_changed() {
             return;
         }
         let progress = updates.borrow_and_update().clone();
-        let sent = peer.notify_progress(history.notice(&token, progress)).await;
+        let sent = peer.notify_progress(history.notice(token, progress)).await;
         if finished || sent.is_err() {
             return;
         }

@@ -28,6 +28,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::message_intake::TakenCall;
@@ -136,8 +137,10 @@ impl McpHandler {
             Some(token) => {
                 let (sender, updates) = ProgressSender::pair();
                 let finish = CancellationToken::new();
-                let pump = progress::pump(updates, context.peer.clone(), token, finish.clone());
-                (Some(sender), Some((tokio::spawn(pump.boxed()), finish)))
+                let (peer, ends) = (context.peer.clone(), (finish.clone(), cancelled.clone()));
+                let pump = progress::pump(updates, peer, token, ends);
+                let pump = AbortOnDropHandle::new(tokio::spawn(pump.boxed()));
+                (Some(sender), Some((pump, finish)))
             }
         };
         let call = ToolCall {
@@ -160,6 +163,7 @@ impl McpHandler {
         cancel_guard.disarm();
         if let Some((pump, finish)) = notices {
             finish.cancel();
+            // A notice that is still not sent then is given up: none may follow the answer.
             let _ = tokio::time::timeout(LAST_NOTICE_WAIT, pump).await;
         }
         answer.unwrap_or_else(|_| panic_answer())
@@ -245,7 +249,16 @@ pub fn unsupported_request(request: &CustomRequest) -> ErrorData {
         let reason = format!("the parameters of {method} do not fit");
         return ErrorData::invalid_params(reason, None);
     }
-    let reason = format!("unknown method `{method}`: a tool is called by `tools/call`");
+    unknown_method(method)
+}
+
+/// Returns the error for a method that a node does not have.
+fn unknown_method(method: &str) -> ErrorData {
+    let advice = match method.starts_with("tasks/") {
+        true => "a long call answers with its job, and `sense` says how far that is",
+        false => "a tool is called by `tools/call`",
+    };
+    let reason = format!("unknown method `{method}`: {advice}");
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, reason, None)
 }
 
@@ -310,7 +323,7 @@ fn require_offer<M: ConstString>(is_offered: bool) -> Result<(), ErrorData> {
     if is_offered {
         Ok(())
     } else {
-        Err(ErrorData::method_not_found::<M>())
+        Err(unknown_method(M::VALUE))
     }
 }
 

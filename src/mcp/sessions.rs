@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::cancellation::RequestIds;
+use super::cut_streams::{self, CutStreams};
 use super::http::SessionEndCallback;
 use super::origin_guard::SESSION;
 use super::server::OpenRequest;
@@ -74,6 +75,8 @@ struct McpSession {
     work: TaskTracker,
     /// Its requests, as its client names them.
     requests: Arc<RequestIds>,
+    /// Its calls whose streams can be come back to.
+    cut: CutStreams,
 }
 
 impl McpSession {
@@ -263,6 +266,7 @@ impl SessionManager for McpSessions {
             ended: CancellationToken::new(),
             work: TaskTracker::new(),
             requests: Arc::default(),
+            cut: CutStreams::default(),
         };
         self.all.lock().push_back(Arc::new(session));
         Ok((id, transport))
@@ -295,10 +299,13 @@ impl SessionManager for McpSessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
         let open = OpenSessionCall::new(&self.all, id);
         let stream = self.library.create_stream(id, message).await?;
-        Ok(stream.map(move |message| {
+        // Whoever reads it: the stream is read to its end.
+        Ok(stream.inspect(move |event| {
             // The call is open for as long as its stream is.
-            let _ = &open;
-            message
+            if let Some(OpenSessionCall { session, .. }) = &open {
+                let is_cut = |answer: &_| session.requests.is_given_up(answer);
+                session.cut.observe(event, is_cut);
+            }
         }))
     }
 
@@ -324,7 +331,16 @@ impl SessionManager for McpSessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        self.all.touch(id);
-        Ok(self.library.resume(id, last_event_id).await?)
+        let session = self.all.touch(id);
+        let resumed = self.library.resume(id, last_event_id.clone()).await;
+        // The library forgets a stream with its answer, read or not.
+        let error = match resumed {
+            Ok(stream) => return Ok(stream.left_stream()),
+            Err(error) => error,
+        };
+        let answer = session.and_then(|session| session.cut.answer(&last_event_id));
+        let answer = answer.ok_or(error)?;
+        let answer = futures::stream::once(cut_streams::answered(answer));
+        Ok(answer.filter_map(std::future::ready).right_stream())
     }
 }

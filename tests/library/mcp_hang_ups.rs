@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use http::Method;
+use http_body_util::BodyExt as _;
 use steadyhand::mcp::ServiceCapabilities;
 use steadyhand::mcp::http::HttpConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -104,6 +105,56 @@ async fn session(server: &Server) -> String {
         .await;
     let id = opened.headers()["mcp-session-id"].to_str();
     id.unwrap().to_owned()
+}
+
+/// The stream was empty, and the client never learned whether its arm stood.
+#[tokio::test]
+async fn a_client_whose_stream_was_cut_comes_back_and_reads_the_answer() {
+    let server = Server::start().await;
+    let id = session(&server).await;
+    for (call, is_waited_for) in [("slow", true), ("lingering", false)] {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{{"name":"{call}","_meta":{{"progressToken":1}}}}}}"#
+        );
+        let mut stream = TcpStream::connect(server.at).await.unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nMcp-Session-Id: {id}\r\nContent-Length: {}\r\n\r\n{body}",
+            server.at,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let (mut read, mut part) = (String::new(), [0; 1024]);
+        while read.lines().filter(|line| line.starts_with("id:")).count() < 2 {
+            let count = stream.read(&mut part).await.unwrap();
+            read.push_str(&String::from_utf8_lossy(&part[..count]));
+        }
+        let event = read.lines().find_map(|line| line.strip_prefix("id:"));
+        let before = cancelled(&server);
+        drop(stream);
+        until(|| cancelled(&server) == before + 1).await;
+        if is_waited_for {
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        }
+        let back = [
+            ("accept", "text/event-stream"),
+            ("mcp-session-id", &id),
+            ("last-event-id", event.unwrap().trim()),
+        ];
+        let mut body = server.send(Method::GET, &back, "").await.into_body();
+        let mut events = String::new();
+        while let Some(Ok(frame)) = body.frame().await {
+            events += &String::from_utf8_lossy(frame.data_ref().unwrap());
+        }
+        let answers: Vec<&str> = events
+            .lines()
+            .filter(|line| line.contains("\"result\""))
+            .collect();
+        assert_eq!(answers.len(), 1, "{call}: {events}");
+        assert!(
+            answers[0].contains("\"id\":5") && answers[0].contains("stopped"),
+            "{events}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -18,6 +18,9 @@ use tokio::sync::broadcast;
 pub(crate) const STEPS: u32 = 30;
 const STEP: Duration = Duration::from_millis(100);
 
+/// Time that the tool which comes to its end late takes after it was given up.
+const LINGERING: Duration = Duration::from_millis(1_500);
+
 /// The calls so far, and how they ended.
 #[derive(Debug, Default)]
 pub(crate) struct CallCounts {
@@ -87,6 +90,12 @@ impl McpService for EchoService {
             match call.tool.as_str() {
                 "echo" => echo(&call),
                 "slow" => slow(&counts, watch).await,
+                "lingering" => {
+                    let stopped = slow(&counts, watch).await;
+                    tokio::time::sleep(LINGERING).await;
+                    counts.finished.fetch_add(1, Ordering::SeqCst);
+                    stopped
+                }
                 "break" => panic!("the tool broke"),
                 other => answer(
                     &format!("there is no tool {other:?}; there are echo and slow"),
