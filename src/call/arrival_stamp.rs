@@ -10,6 +10,8 @@ pub struct StopCounts {
     pub stops: u64,
     /// Emergency stops among them that were latched.
     pub emergencies: u64,
+    /// Orders that an operator has given.
+    pub orders: u64,
 }
 
 /// The stops that a node had received when a message arrived, counted before anything else is done with the message. However

@@ -573,7 +573,7 @@ fn an_expired_permit_no_longer_allows_a_motion_and_resumes_nothing() {
     let permits = PermitRegistry::none();
     let lasts = std::time::Duration::from_secs(600);
     permits
-        .enable(scene, ClockInstant::ZERO, Some(lasts))
+        .enable(scene, ClockInstant::ZERO, Some(lasts), 0)
         .unwrap();
     let permit = || permits.ask(scene, ClockInstant::ZERO).unwrap();
     let mut execution = begin(scene, trajectory);

@@ -17,7 +17,7 @@ mod log_end;
 mod past_records;
 
 pub(super) use log_end::can_be_continued;
-pub use past_records::{is_audit_lost, visit_audit};
+pub use past_records::{visit_audit, was_node_here};
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -26,7 +26,7 @@ mod state_check;
 mod tests;
 
 pub use audit_log::{
-    AuditError, AuditLog, UnrecordedError, VerifiedAudit, is_audit_lost, verify, visit_audit,
+    AuditError, AuditLog, UnrecordedError, VerifiedAudit, verify, visit_audit, was_node_here,
 };
 pub use ink_table::{InkProgress, InkTable, remaining_strokes};
 pub use job_journal::{

@@ -400,7 +400,7 @@ async fn an_expired_permit_holds_at_the_strokes_end() {
     let (permits, clock) = (bench.motion.permits(), bench.motion.clock());
     let lasts = Duration::from_secs(40);
     permits
-        .enable(&bench.scene, clock.now(), Some(lasts))
+        .enable(&bench.scene, clock.now(), Some(lasts), 0)
         .unwrap();
     let mut outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
     bench.until(draws).await;
@@ -411,7 +411,12 @@ async fn an_expired_permit_holds_at_the_strokes_end() {
     assert!(permits.ask(&bench.scene, clock.now()).is_err());
     // Readings from before the jump are old now; resuming reads first.
     permits
-        .enable(&bench.scene, clock.now(), Some(Duration::from_millis(400)))
+        .enable(
+            &bench.scene,
+            clock.now(),
+            Some(Duration::from_millis(400)),
+            0,
+        )
         .unwrap();
     let permit = bench.permit();
     bench.motion.resume(permit).await.unwrap().unwrap();
@@ -427,7 +432,9 @@ async fn an_expired_permit_holds_at_the_strokes_end() {
         "{held:?}"
     );
     assert!(bench.height_mm() > bench.scene.heights.lift_mm - 1.0);
-    permits.enable(&bench.scene, clock.now(), None).unwrap();
+    permits
+        .enable(&bench.scene, clock.now(), None, permits.orders_given())
+        .unwrap();
     bench.motion.resume(bench.permit()).await.unwrap().unwrap();
     let ended = (&mut outcome).await.unwrap();
     assert!(matches!(ended, MotionOutcome::Reached { .. }), "{ended:?}");

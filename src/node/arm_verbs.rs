@@ -224,6 +224,10 @@ pub(crate) async fn hold(node: &Node, now: bool, caller: &str) -> VerbReply {
     for seat in &node.arms {
         let result = seat.motion.hold(when).await;
         let is_idle = matches!(result, Ok(Err(MotionError::NothingToHold)));
+        let beginning = seat.live_job().filter(|job| is_idle && !job.is_over);
+        if beginning.is_some() {
+            seat.permits().hold_before_motion(caller);
+        }
         if matches!(result, Ok(Ok(()) | Err(MotionError::HeldAlready))) {
             seat.permits().give_order(OrderVerb::Hold, caller);
         }
@@ -232,6 +236,10 @@ pub(crate) async fn hold(node: &Node, now: bool, caller: &str) -> VerbReply {
             Ok(Ok(())) => Ok(format!("holds at the stroke's end; {HELD_ADVICE}")),
             // It is in the requested state.
             Ok(Err(MotionError::HeldAlready)) => Ok(format!("held already, pen up; {HELD_ADVICE}")),
+            Ok(Err(MotionError::NothingToHold)) if let Some(job) = &beginning => Ok(format!(
+                "{} has not begun to move and does not begin; `steadyhand resume` ends the hold",
+                job.id
+            )),
             Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(refusal!("its thread has ended")),
         };
@@ -239,7 +247,7 @@ pub(crate) async fn hold(node: &Node, now: bool, caller: &str) -> VerbReply {
             Ok(line) => Ok(line + &kept_text(seat).await),
             failed => failed,
         };
-        lines.push((with_name(node, seat, line), is_idle));
+        lines.push((with_name(node, seat, line), is_idle && beginning.is_none()));
     }
     VerbReply::from_some(lines)
 }
@@ -262,24 +270,25 @@ async fn wait_until_held(seat: &AttachedArm) -> ArmLine {
     }
 }
 
-pub(crate) async fn resume(node: &Node) -> VerbReply {
+pub(crate) async fn resume(node: &Node, arrived: &ArrivalStamp) -> VerbReply {
     let mut lines = Vec::new();
     for seat in &node.arms {
         let is_idle = seat.motion.snapshot().state != MotionState::Held;
-        let line = end_hold(node, seat).await;
+        let seen = node.stops_before(arrived, seat).orders;
+        let line = end_hold(node, seat, seen).await;
         lines.push((with_name(node, seat, line), is_idle));
     }
     VerbReply::from_some(lines)
 }
 
 /// Ends the hold of an arm: its motion goes on, if there still is one.
-async fn end_hold(node: &Node, seat: &AttachedArm) -> ArmLine {
+async fn end_hold(node: &Node, seat: &AttachedArm, orders_seen: u64) -> ArmLine {
     let is_under_way = seat.motion.snapshot().state.is_under_way();
-    if !is_under_way && seat.permits().end_order(OrderVerb::Hold) {
+    if !is_under_way && seat.permits().end_hold(orders_seen) {
         return Ok("the hold is over, and no motion was left to go on".to_owned());
     }
     resume_arm(node, seat).await?;
-    seat.permits().end_order(OrderVerb::Hold);
+    seat.permits().end_hold(orders_seen);
     Ok("goes on".to_owned())
 }
 
@@ -316,7 +325,8 @@ async fn release_arm(seat: &Arc<AttachedArm>, caller: &str) -> ArmLine {
     }
     let released = seat.motion.release().await;
     if seat.permits().latched() == Some(StopLatch::Stopped(ActorRank::Operator)) {
-        seat.permits().give_order(OrderVerb::Stop, caller);
+        let caller = format!("{caller}, by torque-off");
+        seat.permits().give_order(OrderVerb::Stop, &caller);
     }
     let released = released.map_err(|_| refusal!("its thread has ended"))??;
     if released.failed.is_empty() {

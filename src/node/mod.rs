@@ -30,6 +30,7 @@ mod options;
 mod page_services;
 pub mod parking;
 pub mod peers;
+mod port_orders;
 mod qualification;
 pub mod remote_tools;
 mod renamed_arms;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use nalgebra::Point3;
 
+use super::port_orders::PortOrders;
 use super::qualification::QualificationPolicy;
 use super::remote_tools::RemoteServers;
 use super::{NodeOptions, peers, renamed_arms, selftest, state_folder};
@@ -333,7 +334,11 @@ fn keep_orders(node: &Node, entry: &ArmEntry, seat: &AttachedArm) -> anyhow::Res
     let permits = seat.permits();
     let (name, is_on_port) = (seat.name.clone(), !entry.is_simulated());
     let audit = Arc::downgrade(&node.audit);
+    let at_port = is_on_port.then(|| PortOrders::of(&entry.port, &node.state, &part));
+    let at_port = at_port.map(Arc::new);
+    let noted = at_port.clone();
     let log: OrderLog = Box::new(move |change| {
+        noted.iter().for_each(|port| port.note(change));
         let entry = tools::order_entry(&name, is_on_port, change);
         if let Some(audit) = audit.upgrade() {
             // A log that cannot be written is told there; the files have the orders.
@@ -347,6 +352,7 @@ fn keep_orders(node: &Node, entry: &ArmEntry, seat: &AttachedArm) -> anyhow::Res
             permits.keep_orders_in(files, recorded, log)
         })
         .map_err(|error| anyhow::anyhow!("{}: {error}", seat.name))?;
+    at_port.iter().for_each(|port| port.take_over(permits));
     if let Some(notice) = orders_on_port(node, entry) {
         tracing::warn!(arm = seat.name, "{notice}");
     }
@@ -495,7 +501,7 @@ pub fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
     }
     for name in scenes {
         let scene = node.scenes.scene(name, None)?;
-        let enabled = node.enable(&scene, None, None);
+        let enabled = node.enable(&scene, None, None, &node.stamp_arrival());
         enabled.map_err(anyhow::Error::msg)?;
     }
     Ok(())

@@ -9,7 +9,7 @@ use tools::Node;
 /// Beginnings of the names of the files that keep orders.
 const PREFIXES: [&str; 2] = ["standing-orders-", "emergency-stop-"];
 
-/// Takes over the orders of arms that are called otherwise now, and removes their files once the orders are kept. Must be called on
+/// Takes over the orders of arms that are called otherwise now, and writes that none stands for the old names once these are kept. Must be called on
 /// a runtime.
 pub(super) fn take_over_orders(node: &Node) {
     for (is_on_port, place) in [(true, ".port"), (false, ".simulator")] {
@@ -40,7 +40,8 @@ fn renamed(node: &Node, place: &str) -> BTreeSet<String> {
 }
 
 fn take_over(node: &Node, part: &str, is_on_port: bool) {
-    let orders = OrderFiles::of_arm(&node.state, part, is_on_port).kept();
+    let files = OrderFiles::of_arm(&node.state, part, is_on_port);
+    let orders = files.kept();
     let is_of_place = |entry: &ArmEntry| entry.is_simulated() != is_on_port;
     let arms = node.file.arms.iter().zip(&node.arms);
     let arms = arms.filter(|(entry, _)| is_of_place(entry));
@@ -57,17 +58,13 @@ fn take_over(node: &Node, part: &str, is_on_port: bool) {
             permits.give_order(order.verb, &format!("{}, to arm {part}", order.by));
         }
     }
-    let place = if is_on_port { "port" } else { "simulator" };
-    let files = PREFIXES.map(|prefix| node.state.join(format!("{prefix}{part}.{place}")));
     base::task::spawn(async move {
         for permits in permits {
             if permits.orders_are_kept().await.is_err() {
                 return;
             }
         }
-        for file in files {
-            // The next start takes over what could not be removed.
-            let _ = std::fs::remove_file(file);
-        }
+        // The next start takes over what could not be handed over.
+        let _ = files.hand_over();
     });
 }

@@ -86,7 +86,13 @@ async fn carry_out(
             meta,
             for_s,
             arm,
-        } => enable(node, &scene, meta.as_deref(), for_s, arm.as_deref()),
+        } => enable(
+            node,
+            (&scene, meta.as_deref()),
+            for_s,
+            arm.as_deref(),
+            arrived,
+        ),
         OperatorVerb::Disable => arm_verbs::disable(node, caller).await,
         OperatorVerb::Stop => {
             arm_verbs::stop(node, (caller, arrived), ReceivedArguments::Absent).await
@@ -97,7 +103,7 @@ async fn carry_out(
         }
         OperatorVerb::Clear => arm_verbs::clear(node, arrived),
         OperatorVerb::Hold { now } => arm_verbs::hold(node, now, caller).await,
-        OperatorVerb::Resume => arm_verbs::resume(node).await,
+        OperatorVerb::Resume => arm_verbs::resume(node, arrived).await,
         OperatorVerb::TorqueOff => arm_verbs::torque_off(node, caller).await,
         OperatorVerb::Selftest { scene, rounds } => {
             selftest::run(node, arrived, scene.as_deref(), rounds).await
@@ -270,17 +276,17 @@ async fn pending_reply(node: &Arc<Node>, job: Option<&str>) -> VerbReply {
 
 fn enable(
     node: &Node,
-    scene_name: &str,
-    overlay: Option<&str>,
+    (scene_name, overlay): (&str, Option<&str>),
     for_s: Option<u64>,
     arm: Option<&str>,
+    arrived: &ArrivalStamp,
 ) -> VerbReply {
     let scene = match node.scenes.scene(scene_name, overlay) {
         Ok(scene) => scene,
         Err(error) => return VerbReply::failed(node.listing_own_scenes(error).to_string()),
     };
     let (title, period) = (scene.title(), for_s.map(Duration::from_secs));
-    match node.enable(&scene, arm, period) {
+    match node.enable(&scene, arm, period, arrived) {
         Err(reason) => VerbReply::failed(reason),
         Ok(seats) => {
             let period = match period {

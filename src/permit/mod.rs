@@ -43,6 +43,8 @@ pub struct PermitRegistry {
     withdrawn: AtomicU64,
     /// [`PermitState::emergencies`], for readers that must not wait.
     emergencies: AtomicU64,
+    /// Number of orders that an operator has given. Changed under the lock of the state.
+    orders_given: AtomicU64,
     /// The writer that makes an operator's orders outlive this process.
     order_writer: OnceLock<OrderWriter>,
     /// The interlock with the node's other arms.
@@ -167,6 +169,11 @@ pub enum PermitError {
     /// A person changes the pen; the text says which pen is awaited, and how it is confirmed.
     #[error("a person changes the pen, so nothing may move: {0}")]
     PenChange(String),
+    /// An operator has said something since the word to enable arrived.
+    #[error(
+        "an operator gave another order meanwhile, which stands: say it again if it is still meant"
+    )]
+    OrderedMeanwhile,
     /// Another arm of the node can be touched, and is in the way; the text names it.
     #[error("{0}")]
     OtherArm(String),
@@ -257,15 +264,17 @@ impl PermitRegistry {
         }
     }
 
-    /// Enables a scene as it is now, in place of an earlier grant for the same scene.
+    /// Enables a scene as it is now, in place of an earlier grant for the same scene. `orders_seen` is the number of orders that
+    /// had been given when the word to enable arrived: it ends no later one.
     ///
     /// # Errors
-    /// [`PermitError::OtherArm`] names the arm of the same node that is in the way.
+    /// [`PermitError::OtherArm`] names the arm of the same node that is in the way; [`PermitError::OrderedMeanwhile`].
     pub fn enable(
         &self,
         scene: &Scene,
         now: ClockInstant,
         duration: Option<Duration>,
+        orders_seen: u64,
     ) -> Result<(), PermitError> {
         // Held until the grant is there, so that no other arm of the node is enabled meanwhile.
         let interlock = self.interlock.get();
@@ -279,10 +288,14 @@ impl PermitRegistry {
             until: duration.map(|duration| now.after(duration)),
         };
         let mut state = self.state();
+        if self.orders_given() != orders_seen {
+            return Err(PermitError::OrderedMeanwhile);
+        }
         state.grants.retain(|old| !old.is_for_same(&grant));
         state.grants.push(grant);
+        state.end_order(OrderVerb::Disable);
         drop(state);
-        self.end_order(OrderVerb::Disable);
+        self.wake_order_writer();
         Ok(())
     }
 
@@ -308,18 +321,30 @@ impl PermitRegistry {
         let mut state = self.state();
         state.orders.orders.give(order);
         state.orders.number += 1;
+        self.orders_given.fetch_add(1, Ordering::SeqCst);
         drop(state);
         self.wake_order_writer();
     }
 
-    /// Ends an operator's order of this kind, on an operator's word; returns whether there was one.
-    pub fn end_order(&self, verb: OrderVerb) -> bool {
+    /// Holds the arm although nothing moves yet: what was about to move does not begin.
+    pub fn hold_before_motion(&self, by: &str) {
+        self.withdraw(&mut self.state());
+        self.give_order(OrderVerb::Hold, by);
+    }
+
+    /// Ends a hold, on an operator's word; returns whether there was one. `orders_seen` is as in [`Self::enable`].
+    pub fn end_hold(&self, orders_seen: u64) -> bool {
         let mut state = self.state();
-        let is_ended = state.orders.orders.end(verb);
-        state.orders.number += u64::from(is_ended);
+        let is_ended = self.orders_given() == orders_seen && state.end_order(OrderVerb::Hold);
         drop(state);
         self.wake_order_writer();
         is_ended
+    }
+
+    /// Returns how many orders an operator has given. Waits for no lock.
+    #[must_use]
+    pub fn orders_given(&self) -> u64 {
+        self.orders_given.load(Ordering::SeqCst)
     }
 
     /// Returns the operator's orders that stand.
@@ -499,6 +524,7 @@ impl PermitRegistry {
                 state.orders.orders.give(order);
             }
             state.orders.number += 1;
+            self.orders_given.fetch_add(1, Ordering::SeqCst);
         }
         let is_replaceable = |old: &StopLatch| old.severity() <= new.severity();
         if state.latch.as_ref().is_none_or(is_replaceable) {
@@ -531,8 +557,7 @@ impl PermitRegistry {
             && !matches!(state.latch, Some(StopLatch::Emergency(_)));
         if is_latest {
             state.latch = None;
-            let is_ended = state.orders.orders.end(OrderVerb::Stop);
-            state.orders.number += u64::from(is_ended);
+            state.end_order(OrderVerb::Stop);
         }
         drop(state);
         self.wake_order_writer();
@@ -546,6 +571,13 @@ impl PermitRegistry {
 }
 
 impl PermitState {
+    /// Ends an order of this kind; returns whether there was one.
+    fn end_order(&mut self, verb: OrderVerb) -> bool {
+        let is_ended = self.orders.orders.end(verb);
+        self.orders.number += u64::from(is_ended);
+        is_ended
+    }
+
     /// Returns permission if nothing is latched.
     fn permit(&self, scene: &Scene, now: ClockInstant) -> Result<MotionPermit, PermitError> {
         self.check_no_latch()?;

@@ -34,6 +34,17 @@ pub(super) enum KeptOrders {
     Unreadable(String),
 }
 
+impl KeptOrders {
+    /// Returns the newest record, if any, and what is wrong with the file.
+    pub(super) fn into_parts(self) -> (Option<NumberedOrders>, Option<String>) {
+        match self {
+            Self::Missing => (None, None),
+            Self::Read(change, damage) => (Some(change), damage),
+            Self::Unreadable(reason) => (None, Some(reason)),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct OrderFile(PathBuf);
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::estop_file::EstopFile;
-use super::order_file::{KeptOrders, NumberedOrders, OrderFile};
+use super::order_file::{NumberedOrders, OrderFile};
 use super::standing_orders::{OrderVerb, StandingOrder, StandingOrders};
 use super::{ActorRank, PermitRegistry, StopLatch};
 use base::clock::calendar_ms;
@@ -55,15 +55,16 @@ pub enum OrderKeepingError {
     StoppedMeanwhile,
 }
 
-/// What the audit log says of the orders of an arm.
+/// What the audit log says of the orders of an arm. Each process records them at its start, so that log and file are witnesses of
+/// each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RecordedOrders {
-    /// No earlier process has recorded any.
+    /// No earlier process has recorded any for this arm.
     #[default]
     None,
     /// The last record.
     Last(NumberedOrders),
-    /// The log of earlier processes is away.
+    /// A node was here, and its log has no orders: it was removed, cut or overwritten.
     Lost,
 }
 
@@ -98,26 +99,47 @@ impl OrderFiles {
     /// Returns the orders that stand by these files alone.
     #[must_use]
     pub fn kept(&self) -> StandingOrders {
-        self.load(RecordedOrders::None).0.orders
+        let (file, damage) = self.orders.read().into_parts();
+        self.standing(file.unwrap_or_default(), damage).orders
     }
 
-    /// Returns the orders that stand, and whether the file of orders says the same. The newer of file and audit log counts. What
-    /// cannot be read, or was removed, disables the arm.
-    fn load(&self, recorded: RecordedOrders) -> (NumberedOrders, bool) {
-        let (file, damage) = match self.orders.read() {
-            KeptOrders::Read(change, None) => (Some(change), None),
-            KeptOrders::Read(change, Some(reason)) => (Some(change), Some(reason)),
-            KeptOrders::Unreadable(reason) => (None, Some(reason)),
-            KeptOrders::Missing if recorded == RecordedOrders::None => (None, None),
-            KeptOrders::Missing => (None, Some("it was removed".to_owned())),
+    /// Writes that no order stands for this arm, because the orders stand for others now.
+    ///
+    /// # Errors
+    /// A file cannot be written or removed; the orders then stand for this arm as well.
+    pub fn hand_over(&self) -> Result<(), OrderKeepingError> {
+        let (file, _) = self.orders.read().into_parts();
+        self.write(&NumberedOrders {
+            number: file.unwrap_or_default().number + 1,
+            orders: StandingOrders::default(),
+        })?;
+        let removed = self.estop.remove();
+        removed.map_err(|error| self.estop.failed(&error))
+    }
+
+    /// Returns the orders that stand. The newer of file and audit log counts. Where one of the two is damaged, or away although the
+    /// other is there, the arm is disabled.
+    fn load(&self, recorded: RecordedOrders) -> NumberedOrders {
+        let (file, damage) = self.orders.read().into_parts();
+        let unwitnessed = match (&file, &recorded) {
+            (None, RecordedOrders::None) | (Some(_), RecordedOrders::Last(_)) => None,
+            (None, RecordedOrders::Last(_) | RecordedOrders::Lost) => Some("it was removed"),
+            (Some(_), RecordedOrders::None | RecordedOrders::Lost) => {
+                Some("the audit log has lost its records")
+            }
         };
-        let before = file.clone();
-        let mut last = match (file, recorded) {
-            (Some(file), RecordedOrders::Last(logged)) if file.number < logged.number => logged,
-            (Some(file), _) => file,
-            (None, RecordedOrders::Last(logged)) => logged,
-            (None, RecordedOrders::None | RecordedOrders::Lost) => NumberedOrders::default(),
+        let logged = match recorded {
+            RecordedOrders::Last(logged) => Some(logged),
+            RecordedOrders::None | RecordedOrders::Lost => None,
         };
+        let newest = [logged, file].into_iter().flatten();
+        let newest = newest.max_by_key(|change| change.number);
+        let damage = damage.or_else(|| unwitnessed.map(str::to_owned));
+        self.standing(newest.unwrap_or_default(), damage)
+    }
+
+    /// Adds what the other files say, and that damage disables the arm.
+    fn standing(&self, mut last: NumberedOrders, damage: Option<String>) -> NumberedOrders {
         if let Some(reason) = damage {
             let by = format!("the node, because of {}: {reason}", self.orders.name());
             let order = StandingOrder::new(OrderVerb::Disable, &by, calendar_ms());
@@ -133,8 +155,7 @@ impl OrderFiles {
                     .give(StandingOrder::new(verb, "an operator", calendar_ms()));
             }
         }
-        let is_same = before.as_ref() == Some(&last);
-        (last, is_same)
+        last
     }
 
     /// Writes a change. An emergency stop is kept if either of its files takes it.
@@ -209,13 +230,8 @@ impl PermitRegistry {
         recorded: RecordedOrders,
         log: OrderLog,
     ) -> Result<(), OrderKeepingError> {
-        let last = match &recorded {
-            RecordedOrders::Last(change) => Some(change.clone()),
-            _ => None,
-        };
-        let (loaded, is_same) = files.load(recorded);
-        let is_recorded = last.as_ref() == Some(&loaded);
-        self.take_over(&loaded, is_same && is_recorded);
+        let loaded = files.load(recorded);
+        self.take_over(&loaded);
         let files = Arc::new(Mutex::new(files));
         let (progress_sender, progress) = watch::channel(OrderProgress {
             number: loaded.number,
@@ -236,8 +252,9 @@ impl PermitRegistry {
             .map_err(|_| OrderKeepingError::KeptAlready)
     }
 
-    /// Takes over orders from an earlier process. They are written anew unless that was done.
-    fn take_over(&self, loaded: &NumberedOrders, is_written: bool) {
+    /// Takes over orders from an earlier process. They are written and recorded anew, also if none stands: a later process that finds
+    /// no record knows by that that it was lost.
+    fn take_over(&self, loaded: &NumberedOrders) {
         if !loaded.orders.is_empty() {
             self.disable();
         }
@@ -249,7 +266,7 @@ impl PermitRegistry {
         }
         let mut state = self.state();
         state.orders = loaded.clone();
-        state.orders.number += u64::from(!is_written);
+        state.orders.number += 1;
     }
 
     /// Waits until every order so far is on the disk; returns at once if none is kept in files.

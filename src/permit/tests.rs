@@ -50,7 +50,9 @@ fn an_operator_resets_in_a_scene_that_was_changed_since() {
     let (permits, old) = (PermitRegistry::none(), scene());
     let mut changed = old.as_ref().clone();
     changed.revision = scene::Revision::from_bytes([9; 32]);
-    permits.enable(&changed, ClockInstant::ZERO, None).unwrap();
+    permits
+        .enable(&changed, ClockInstant::ZERO, None, permits.orders_given())
+        .unwrap();
     permits.latch(StopLatch::Stopped(ActorRank::Operator));
     let reset = permits.ask_reset(&old, ActorRank::Operator, ClockInstant::ZERO);
     assert!(permits.unlatch(&reset.unwrap()));
@@ -116,7 +118,20 @@ fn file() -> (tempfile::TempDir, std::path::PathBuf) {
 
 /// Returns the registry of an arm on a port whose emergency stop is kept in this file.
 fn kept_in(file: &std::path::Path) -> Arc<PermitRegistry> {
-    kept_at(file.parent().unwrap(), true, RecordedOrders::None)
+    kept_again(file.parent().unwrap(), true)
+}
+
+/// Returns the registry of a process after another, whose audit log knows of the file of orders.
+fn kept_again(state: &std::path::Path, is_on_port: bool) -> Arc<PermitRegistry> {
+    let place = if is_on_port { "port" } else { "simulator" };
+    let recorded = match state
+        .join(format!("standing-orders-arm.{place}"))
+        .symlink_metadata()
+    {
+        Ok(_) => RecordedOrders::Last(NumberedOrders::default()),
+        Err(_) => RecordedOrders::None,
+    };
+    kept_at(state, is_on_port, recorded)
 }
 
 fn kept_at(
@@ -161,7 +176,9 @@ async fn an_emergency_stop_outlives_its_process_until_it_is_cleared() {
     let by_planner = third.ask_reset(&scene(), ActorRank::Planner, ClockInstant::ZERO);
     assert_eq!(by_planner.unwrap_err(), PermitError::OperatorMustReset);
     // Nothing is enabled by itself after an operator's word.
-    third.enable(&scene(), ClockInstant::ZERO, None).unwrap();
+    third
+        .enable(&scene(), ClockInstant::ZERO, None, third.orders_given())
+        .unwrap();
     let reset = third.ask_reset(&scene(), ActorRank::Operator, ClockInstant::ZERO);
     assert!(third.unlatch(&reset.unwrap()));
     third.orders_are_kept().await.unwrap();
@@ -220,10 +237,12 @@ fn standing(permits: &PermitRegistry) -> Vec<(OrderVerb, String)> {
 async fn each_order_outlives_its_process_until_an_operator_ends_it() {
     use OrderVerb::{Disable, EmergencyStop, Hold, Stop};
     let end = |permits: &PermitRegistry, verb| {
-        permits.enable(&scene(), ClockInstant::ZERO, None).unwrap();
+        permits
+            .enable(&scene(), ClockInstant::ZERO, None, permits.orders_given())
+            .unwrap();
         match verb {
             EmergencyStop => permits.clear_emergency(permits.emergencies()).unwrap(),
-            Hold => assert!(permits.end_order(Hold)),
+            Hold => assert!(permits.end_hold(permits.orders_given())),
             Stop | Disable => {}
         }
         if matches!(verb, Stop | EmergencyStop) {
@@ -316,7 +335,9 @@ async fn a_file_of_orders_that_cannot_be_read_disables() {
         );
         assert!(!second.any_enabled(ClockInstant::ZERO), "{name}");
         // It is ended as any other, and then the file is whole again.
-        second.enable(&scene(), ClockInstant::ZERO, None).unwrap();
+        second
+            .enable(&scene(), ClockInstant::ZERO, None, second.orders_given())
+            .unwrap();
         if name != "a folder" {
             second.orders_are_kept().await.unwrap();
             drop(second);
@@ -355,6 +376,38 @@ async fn the_newer_of_file_and_audit_log_counts_and_a_removed_file_disables() {
     std::fs::remove_file(&file).unwrap();
     let lost = kept_at(state, true, RecordedOrders::Lost);
     assert!(lost.orders().get(OrderVerb::Disable).is_some());
+}
+
+#[tokio::test]
+async fn orders_that_the_audit_log_does_not_witness_disable() {
+    for recorded in [RecordedOrders::None, RecordedOrders::Lost] {
+        let (folder, file) = file();
+        kept_in(&file).orders_are_kept().await.unwrap();
+        let second = kept_at(folder.path(), true, recorded);
+        assert!(second.orders().get(OrderVerb::Disable).is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_word_to_enable_ends_no_order_that_came_after_it() {
+    for verb in [
+        OrderVerb::Disable,
+        OrderVerb::Stop,
+        OrderVerb::EmergencyStop,
+    ] {
+        let permits = PermitRegistry::none();
+        let seen = permits.orders_given();
+        permits.give_order(verb, "user 1");
+        let enabled = permits.enable(&scene(), ClockInstant::ZERO, None, seen);
+        assert_eq!(enabled, Err(PermitError::OrderedMeanwhile));
+        assert!(!permits.any_enabled(ClockInstant::ZERO));
+        assert!(permits.orders().get(verb).is_some());
+    }
+    let permits = PermitRegistry::everything();
+    let seen = permits.orders_given();
+    permits.give_order(OrderVerb::Hold, "user 1");
+    assert!(!permits.end_hold(seen));
+    assert!(permits.end_hold(permits.orders_given()));
 }
 
 #[tokio::test]
@@ -452,7 +505,9 @@ fn a_drawing_is_enabled_beside_its_scene_and_gives_no_leave_for_it() {
     };
     let (permits, now) = (PermitRegistry::none(), ClockInstant::ZERO);
     let (own, cat, dog) = (scene(), drawn("cat.json"), drawn("dog.json"));
-    permits.enable(&cat, now, None).unwrap();
+    permits
+        .enable(&cat, now, None, permits.orders_given())
+        .unwrap();
     assert!(permits.ask(&cat, now).is_ok());
     // A garbled request must not be taken for the scene's own design.
     assert!(!permits.is_only_enabled("default", now));
@@ -463,8 +518,12 @@ fn a_drawing_is_enabled_beside_its_scene_and_gives_no_leave_for_it() {
     let text = permits.ask(&dog, now).unwrap_err().to_string();
     assert!(text.contains("`steadyhand draw`"), "{text}");
     // The scene's own grant stays when a drawing is enabled.
-    permits.enable(&own, now, None).unwrap();
-    permits.enable(&dog, now, None).unwrap();
+    permits
+        .enable(&own, now, None, permits.orders_given())
+        .unwrap();
+    permits
+        .enable(&dog, now, None, permits.orders_given())
+        .unwrap();
     assert!(permits.ask(&own, now).is_ok() && permits.ask(&dog, now).is_ok());
 }
 
@@ -472,7 +531,11 @@ fn a_drawing_is_enabled_beside_its_scene_and_gives_no_leave_for_it() {
 fn while_a_person_changes_the_pen_nothing_may_move_and_only_the_word_ends_it() {
     let (permits, scene) = (PermitRegistry::none(), scene());
     let minute = std::time::Duration::from_secs(60);
-    let enable = |now| permits.enable(&scene, now, Some(minute)).unwrap();
+    let enable = |now| {
+        permits
+            .enable(&scene, now, Some(minute), permits.orders_given())
+            .unwrap()
+    };
     enable(ClockInstant::ZERO);
     let permit = permits.ask(&scene, ClockInstant::ZERO).unwrap();
     permits.begin_pen_change("job-1 waits for pen 2");
@@ -515,7 +578,9 @@ fn a_scene_that_is_enabled_as_it_was_lets_an_arm_out_of_a_drawing_in_it_and_go_o
     let denied = permits.ask_resume(&drawn, now).unwrap_err().to_string();
     let command = "`steadyhand enable --scene default --for 30m`";
     assert!(denied.contains(command), "{denied}");
-    permits.enable(&own, now, None).unwrap();
+    permits
+        .enable(&own, now, None, permits.orders_given())
+        .unwrap();
     for by in [ActorRank::Planner, ActorRank::Operator] {
         assert!(permits.ask_reset(&drawn, by, now).is_ok());
     }
@@ -543,7 +608,7 @@ fn the_command_that_enables_a_scene_names_its_overlay() {
 #[tokio::test]
 async fn an_emergency_stop_is_of_the_arm_on_its_port_or_of_the_simulated_one() {
     let folder = tempfile::tempdir().unwrap();
-    let kept = |is_on_port| kept_at(folder.path(), is_on_port, RecordedOrders::None);
+    let kept = |is_on_port| kept_again(folder.path(), is_on_port);
     let latched = kept(true);
     latched.latch(StopLatch::Emergency(ActorRank::Operator));
     latched.orders_are_kept().await.unwrap();
@@ -568,7 +633,7 @@ async fn an_older_nodes_emergency_stop_and_owed_reset_are_of_both_arms() {
         std::fs::write(folder.path().join(name), "").unwrap();
         split_unmarked_estop(folder.path(), "arm").unwrap();
         for is_on_port in [true, false] {
-            let permits = kept_at(folder.path(), is_on_port, RecordedOrders::None);
+            let permits = kept_again(folder.path(), is_on_port);
             assert_eq!(permits.latched(), Some(latch.clone()));
         }
         assert!(!folder.path().join(name).exists(), "it is split once");

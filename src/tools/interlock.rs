@@ -10,7 +10,7 @@ use super::calibration_check::check_same_zeros;
 use super::node::AT_REST_RAD;
 use super::{AttachedArm, Node};
 use base::units::JointVector;
-use call::{Refusal, refusal};
+use call::{ArrivalStamp, Refusal, refusal};
 use config::{ArmEntry, NodeFile};
 use permit::{ArmInterlock, ObstructionCheck};
 use scene::{Scene, SceneLibrary};
@@ -247,7 +247,8 @@ fn obstruction_reason(arm: &AttachedArm, rests: &[JointVector]) -> Option<String
 }
 
 impl Node {
-    /// Enables a scene on every arm that it is for, or on the named one; returns these arms.
+    /// Enables a scene on every arm that it is for, or on the named one; returns these arms. An order of an operator that came after
+    /// the word to enable had arrived stands.
     ///
     /// # Errors
     /// The reason why not every arm was enabled.
@@ -256,6 +257,7 @@ impl Node {
         scene: &Scene,
         arm_name: Option<&str>,
         duration: Option<Duration>,
+        arrived: &ArrivalStamp,
     ) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
         let arms = self.arms(scene, arm_name)?;
         let excludes = |pair: &&ArmSeparation| pair.is_one_at_a_time() && pair.is_between(&arms);
@@ -271,7 +273,8 @@ impl Node {
         let mut done: Vec<&str> = Vec::new();
         for arm in &arms {
             let now = arm.motion.clock().now();
-            let enabled = arm.permits().enable(scene, now, duration);
+            let seen = self.stops_before(arrived, arm).orders;
+            let enabled = arm.permits().enable(scene, now, duration, seen);
             enabled.map_err(|denied| match done.as_slice() {
                 [] => refusal!("{denied}; nothing was enabled"),
                 done => refusal!("{denied}; enabled: {}", done.join(", ")),

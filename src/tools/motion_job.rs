@@ -833,6 +833,7 @@ fn denied_reply(denied: &PermitError) -> Reply {
         PermitError::Fault(_) => "fault",
         PermitError::PenChange(_) => "pen_change",
         PermitError::OtherArm(_) => "other_arm",
+        PermitError::OrderedMeanwhile => "needs_enabling",
     };
     *refused(code, denied)
 }

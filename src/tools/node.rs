@@ -382,6 +382,7 @@ impl Node {
         let counts = self.arms.iter().map(|arm| StopCounts {
             stops: arm.motion.stops_requested(),
             emergencies: arm.permits().emergencies(),
+            orders: arm.permits().orders_given(),
         });
         ArrivalStamp::new(counts.collect(), self.stops_heard.load(Ordering::SeqCst))
     }

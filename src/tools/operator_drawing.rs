@@ -20,7 +20,7 @@ use super::{
 use call::{ArrivalStamp, Refusal, refusal};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
 use motion::MotionState;
-use permit::{ActorRank, OrderVerb, PermitError};
+use permit::{ActorRank, PermitError};
 use scene::{DesignReplacement, DrawingTrim, Scene, SceneError};
 
 /// Caller name of an operator's drawing in its journal.
@@ -208,7 +208,7 @@ impl Node {
             return Err(Refusal::new(reason));
         }
         sheet_check::check(self, &arm, &scene).await?;
-        self.enable_drawing(&arm, &scene, assent.duration_s)?;
+        self.enable_drawing(&arm, &scene, assent.duration_s, arrived)?;
         let scope = DrawingScope {
             plan: Some(stroke::normalized_hash(&assent.plan)),
             ..drawing.scope
@@ -421,6 +421,7 @@ impl Node {
         arm: &AttachedArm,
         scene: &Scene,
         duration_s: f64,
+        arrived: &ArrivalStamp,
     ) -> Result<(), Refusal> {
         let now = arm.motion.clock().now();
         if arm.workcell.is_some() && arm.permits().ask(scene, now).is_ok() {
@@ -434,8 +435,9 @@ impl Node {
             .saturating_add(CHANGE_WITHIN.saturating_mul(changes))
             .saturating_add(ENABLED_BEYOND)
             .min(ENABLED_MAX);
-        self.enable(scene, Some(&arm.name), Some(duration))?;
-        arm.permits().end_order(OrderVerb::Hold);
+        self.enable(scene, Some(&arm.name), Some(duration), arrived)?;
+        arm.permits()
+            .end_hold(self.stops_before(arrived, arm).orders);
         Ok(())
     }
 

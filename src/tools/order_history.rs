@@ -15,7 +15,7 @@ pub(super) const KIND: &str = "orders";
 #[derive(Debug, Default)]
 pub struct OrderHistory {
     last: HashMap<(String, bool), NumberedOrders>,
-    /// `true` if a node was here, and its audit log is away.
+    /// `true` if a node was here, and its audit log has no orders.
     is_lost: bool,
 }
 
@@ -30,8 +30,8 @@ impl OrderHistory {
             }
         });
         Self {
+            is_lost: last.is_empty() && job::was_node_here(state),
             last,
-            is_lost: job::is_audit_lost(state),
         }
     }
 

@@ -488,7 +488,7 @@ proptest! {
         let (scene, trajectory) = default_plan();
         prop_assume!(Duration::from_millis(lasts_ms) < trajectory.duration());
         let permits = PermitRegistry::none();
-        permits.enable(scene, ClockInstant::ZERO, Some(Duration::from_millis(lasts_ms))).unwrap();
+        permits.enable(scene, ClockInstant::ZERO, Some(Duration::from_millis(lasts_ms)), 0).unwrap();
         let permit = permits.ask(scene, ClockInstant::ZERO).unwrap();
         let now = ClockInstant::ZERO.after(Duration::from_millis(late_ms));
         let verdict = gate::check(scene, permit, &seen(scene.rest_rad, now), now, trajectory.clone());
@@ -715,7 +715,7 @@ fn a_proof_does_not_begin_elsewhere_or_late() {
     let lasts = trajectory.duration() + Duration::from_secs(1);
     let permits = PermitRegistry::none();
     permits
-        .enable(scene, ClockInstant::ZERO, Some(lasts))
+        .enable(scene, ClockInstant::ZERO, Some(lasts), 0)
         .unwrap();
     let permit = permits.ask(scene, ClockInstant::ZERO).unwrap();
     let start = seen(scene.rest_rad, ClockInstant::ZERO);

@@ -73,11 +73,7 @@ impl TestNode {
 
     /// Enables the scene as it is now, for as long as the node runs.
     fn enable(&self) {
-        let now = self.motion().clock().now();
-        self.motion()
-            .permits()
-            .enable(&self.scene(), now, None)
-            .unwrap();
+        enable(self.motion(), &self.scene());
     }
 
     /// Calls a tool as a model.
@@ -187,15 +183,17 @@ async fn an_approval_is_for_one_plan_and_not_for_what_was_swapped_in() {
     assert!(test_node.sim.true_joints().distance_max(&before) < 0.05);
 }
 
+/// Enables a scene for as long as the node runs.
+fn enable(motion: &MotionHandle, scene: &Scene) {
+    let (permits, now) = (motion.permits(), motion.clock().now());
+    let enabled = permits.enable(scene, now, None, permits.orders_given());
+    enabled.unwrap();
+}
+
 /// Enables the shipped canvas on the arm of a house.
 fn enable_canvas(test_node: &TestNode) {
     let canvas = library(&test_node.bench).scene("canvas", None).unwrap();
-    let now = test_node.motion().clock().now();
-    test_node
-        .motion()
-        .permits()
-        .enable(&canvas, now, None)
-        .unwrap();
+    enable(test_node.motion(), &canvas);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -362,9 +360,7 @@ async fn stopped_before_ink(test_node: &TestNode, scene: &str) {
 fn adds_scene(test_node: &TestNode, name: &str, lines: &str) {
     test_node.bench.scene(name, &support::scene(name, lines));
     let scene = library(&test_node.bench).scene(name, None).unwrap();
-    let motion = test_node.motion();
-    let now = motion.clock().now();
-    motion.permits().enable(&scene, now, None).unwrap();
+    enable(test_node.motion(), &scene);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -485,23 +481,13 @@ async fn what_a_resumed_call_says_it_understood_is_what_is_drawn() {
     let crosses = library(&test_node.bench)
         .scene("short", Some("crosses"))
         .unwrap();
-    let now = test_node.motion().clock().now();
-    test_node
-        .motion()
-        .permits()
-        .enable(&crosses, now, None)
-        .unwrap();
+    enable(test_node.motion(), &crosses);
     let with_crosses = json!({"scene": "short", "meta": "crosses"});
     let stopped = test_node.call("stroke", with_crosses);
     let (stopped, ()) = tokio::join!(stopped, test_node.stop_while_it_draws());
     assert_eq!(stopped["code"], "stopped", "{stopped:#?}");
     assert_eq!(test_node.call("reset", json!({})).await["success"], true);
-    let now = test_node.motion().clock().now();
-    test_node
-        .motion()
-        .permits()
-        .enable(&crosses, now, None)
-        .unwrap();
+    enable(test_node.motion(), &crosses);
     let drawn = test_node.call("stroke", json!({"resume": true})).await;
     assert_eq!(drawn["success"], true, "{drawn:#?}");
     for (key, value) in [("scene", "short"), ("meta", "crosses"), ("arm", "arm")] {
@@ -683,4 +669,39 @@ fn leave_that_ends_during_a_job_holds_it_at_a_strokes_end() {
         let drawn = drawn.join().unwrap();
         assert_eq!(drawn["job"]["state"], "reached", "{drawn:#}");
     });
+}
+
+/// A word that comes before the arm moves is heeded as one that comes after.
+#[test]
+fn a_hold_before_a_planned_job_moves_keeps_it_from_beginning() {
+    let bench = Bench::new();
+    let points = |row: usize| -> Vec<String> {
+        let y = row as f64 / 10.0;
+        (0..200)
+            .map(|x| format!("[{}, {y}]", f64::from(x) / 4.0))
+            .collect()
+    };
+    let lines: Vec<String> = (0..300)
+        .map(|row| format!("[{}]", points(row).join(",")))
+        .collect();
+    bench.scene(
+        "long",
+        &support::scene("long", &format!("[{}]", lines.join(","))),
+    );
+    let served = bench.serve(&[]);
+    let node = served.url.as_str();
+    std::thread::scope(|scope| {
+        let drawn = scope.spawn(|| call(&bench, node, &["stroke", r#"{"scene":"long"}"#]));
+        let began = Instant::now();
+        while call(&bench, node, &["sense"])["job"]["state"] != "planning" {
+            assert!(began.elapsed() < PATIENCE, "it is never planned");
+        }
+        let held = bench.run(&["hold"]);
+        assert!(held.status.success(), "{held:?}");
+        let drawn = drawn.join().unwrap();
+        assert_eq!(drawn["success"], false, "{drawn:#}");
+    });
+    let sensed = call(&bench, node, &["sense"]);
+    assert_eq!(sensed["orders"][0]["order"], "hold", "{sensed:#}");
+    assert!(bench.run(&["resume"]).status.success());
 }

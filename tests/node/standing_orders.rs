@@ -98,7 +98,10 @@ impl Life {
     /// Says a word to a node, ends it, and returns the state folder that it leaves.
     fn told(&self, word: Option<&str>, end: End) -> PathBuf {
         let state = self.bench.path("state");
-        let _ = std::fs::remove_dir_all(&state);
+        // Each life begins in a home of its own, where no port is known.
+        for earlier in [&state, &self.bench.path("state-home")] {
+            let _ = std::fs::remove_dir_all(earlier);
+        }
         let mut node = self.serve(&state, matches!(self.place, Place::Port));
         let drawing = (word == Some("hold")).then(|| begin_to_draw(&self.bench, &node.url));
         if matches!(end, End::FullDisk) {
@@ -245,30 +248,85 @@ fn each_word_is_ended_by_its_own_word_of_an_operator() {
     }
 }
 
-#[test]
-fn no_file_that_is_removed_makes_a_node_forget_an_emergency_stop() {
-    let life = Life::new(Place::NodeFile);
-    let left = life.told(Some("estop"), End::Kill);
-    let remove = |name: &str| {
-        for entry in std::fs::read_dir(&left).unwrap().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(name) {
-                std::fs::remove_file(entry.path()).unwrap();
-            }
+/// What happens to a file.
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    Removed,
+    Emptied,
+    Zeroed,
+    /// So many hundredths of it are left.
+    Cut(usize),
+    /// As it was before the word.
+    Old,
+}
+
+/// Damages the files whose names begin so.
+fn damage(left: &Path, before: &Path, name: &str, damage: Damage) {
+    for entry in std::fs::read_dir(left).unwrap().flatten() {
+        let file = entry.file_name().to_string_lossy().into_owned();
+        if !file.starts_with(name) {
+            continue;
         }
-    };
-    for (removed, code) in [
-        ("emergency-stop-", "emergency_stop"),
-        ("standing-orders-", "emergency_stop"),
-        // Nothing says which word it was, but that something is away.
-        ("audit.log", "needs_enabling"),
-    ] {
-        remove(removed);
-        let (sensed, stroke) = life.next(&left, true);
-        assert_eq!(
-            stroke["code"], code,
-            "without {removed}: {stroke:#}\n{sensed:#}"
-        );
-        assert_eq!(sensed["enabled"], "nothing", "{sensed:#}");
+        let path = entry.path();
+        if path.is_dir() {
+            std::fs::remove_dir_all(path).unwrap();
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        match damage {
+            Damage::Removed => std::fs::remove_file(path).unwrap(),
+            Damage::Emptied => std::fs::write(path, "").unwrap(),
+            Damage::Zeroed => std::fs::write(path, vec![0; bytes.len()]).unwrap(),
+            Damage::Cut(share) => {
+                std::fs::write(path, &bytes[..bytes.len() * share / 100]).unwrap()
+            }
+            Damage::Old => drop(std::fs::copy(before.join(file), path).unwrap()),
+        }
+    }
+}
+
+/// File and audit log witness each other: no damage to one of them, nor to both in the same way, enables the arm.
+#[test]
+fn no_damage_to_its_files_makes_a_node_forget_a_word() {
+    use Damage::{Cut, Emptied, Old, Removed, Zeroed};
+    const ORDERS: &str = "standing-orders-";
+    let cases: [&[(&str, Damage)]; 13] = [
+        &[(ORDERS, Removed)],
+        &[(ORDERS, Emptied)],
+        &[(ORDERS, Old)],
+        &[("audit.log", Removed)],
+        &[(ORDERS, Removed), ("audit.log", Removed)],
+        &[(ORDERS, Removed), ("audit.log", Emptied)],
+        &[(ORDERS, Removed), ("audit.log", Zeroed)],
+        &[(ORDERS, Removed), ("audit.log", Cut(2))],
+        &[(ORDERS, Removed), ("audit.log", Cut(30))],
+        &[(ORDERS, Removed), ("audit.log", Removed), ("jobs", Removed)],
+        &[(ORDERS, Old), ("audit.log", Removed)],
+        &[(ORDERS, Old), ("audit.log", Emptied)],
+        &[(ORDERS, Old), ("audit.log", Zeroed)],
+    ];
+    let life = Life::new(Place::NodeFile);
+    for (word, kind) in [("stop", "stop"), ("estop", "emergency_stop")] {
+        let before = life.told(None, End::Kill);
+        let kept = life.bench.path("before");
+        let _ = std::fs::remove_dir_all(&kept);
+        copy(&before, &kept);
+        let whole = life.told(Some(word), End::Kill);
+        for case in cases {
+            let left = life.bench.path("damaged");
+            let _ = std::fs::remove_dir_all(&left);
+            copy(&whole, &left);
+            case.iter()
+                .for_each(|(name, what)| damage(&left, &kept, name, *what));
+            let (sensed, stroke) = life.next(&left, true);
+            assert_eq!(sensed["enabled"], "nothing", "{word} {case:?}: {sensed:#}");
+            assert_ne!(stroke["success"], true, "{word} {case:?}: {stroke:#}");
+            // An emergency stop has a file of its own as well.
+            assert!(
+                word == "stop" || orders(&sensed).contains(&kind),
+                "{case:?}: {sensed:#}"
+            );
+        }
     }
 }
 
@@ -283,6 +341,27 @@ fn an_arm_that_is_called_otherwise_keeps_its_orders() {
         let (sensed, stroke) = life.next(&left, true);
         assert_eq!(stroke["code"], "emergency_stop", "{stroke:#}\n{sensed:#}");
         copy(&life.bench.path("next"), &left);
+    }
+}
+
+/// A node of another name, with a state folder of its own, has the same arm if it has the same port.
+#[test]
+fn a_word_stands_for_the_port_whichever_node_has_it() {
+    let life = Life::new(Place::Port);
+    for (word, kind) in [
+        ("stop", "stop"),
+        ("disable", "disable"),
+        ("estop", "emergency_stop"),
+    ] {
+        let state = life.told(Some(word), End::Kill);
+        assert!(state.is_dir());
+        let other = life.bench.path(&format!("other-{word}"));
+        let node = life.serve(&other, true);
+        let (_, sensed) = call(&life.bench, &node.url, &["sense"]);
+        assert_eq!(sensed["enabled"], "nothing", "{word}: {sensed:#}");
+        assert!(orders(&sensed).contains(&kind), "{word}: {sensed:#}");
+        drop(node);
+        std::fs::remove_dir_all(other).unwrap();
     }
 }
 

@@ -114,10 +114,15 @@ impl Bench {
         self.command(args).output().unwrap()
     }
 
-    /// Holds a drawing that has begun or is about to begin. Tries again, because a busy machine may report it late.
+    /// Holds a drawing once it moves: one that is only planned would not begin.
     pub(crate) fn hold(&self) {
         let began = Instant::now();
         loop {
+            let status = self.run(&["status"]);
+            if !String::from_utf8_lossy(&status.stdout).contains("moving") {
+                assert!(began.elapsed() < PATIENCE, "it never moves");
+                continue;
+            }
             let held = self.run(&["hold", "--now"]);
             if held.status.success() {
                 return;

@@ -27,12 +27,13 @@ pub fn visit_audit(state: &Path, kind: &str, mut visit: impl FnMut(&str)) {
     }
 }
 
-/// Returns whether a node was here before, and its audit log is away.
+/// Returns whether a node was here before this process.
 #[must_use]
-pub fn is_audit_lost(state: &Path) -> bool {
+pub fn was_node_here(state: &Path) -> bool {
     // A node key alone is no node: tokens and certificates are made before the first start.
-    let is_there = |name: &str| state.join(name).symlink_metadata().is_ok();
-    !is_there(FILE) && is_there(JOBS)
+    let left = [FILE, JOBS, "configuration.json"];
+    left.iter()
+        .any(|name| state.join(name).symlink_metadata().is_ok())
 }
 
 /// Reads what a log can hold of a file, if it is a plain file and no link to one.

@@ -224,7 +224,10 @@ impl Shared {
             }
             Op::Enable(ticks) => {
                 let duration = ticks.map(|ticks| plan::PERIOD * u32::from(ticks));
-                self.permits.enable(&self.scene, now, duration).unwrap();
+                let seen = self.permits.orders_given();
+                self.permits
+                    .enable(&self.scene, now, duration, seen)
+                    .unwrap();
             }
             Op::Disable => self.permits.disable(),
             Op::Silence(true) => self.sim.break_it(SimulatedFault::Silence(2)),
@@ -381,7 +384,12 @@ impl Bench {
         bench
             .shared
             .permits
-            .enable(scene, ClockInstant::ZERO, Some(Duration::from_secs(3600)))
+            .enable(
+                scene,
+                ClockInstant::ZERO,
+                Some(Duration::from_secs(3600)),
+                0,
+            )
             .unwrap();
         bench.old = bench.proof(|permits, scene| permits.ask(scene, ClockInstant::ZERO).ok());
         bench

@@ -85,7 +85,9 @@ fn table(arms: Vec<ArmEntry>) -> Table {
 
 impl Table {
     fn enable(&self, name: &str) -> Result<(), Refusal> {
-        self.node.enable(&self.scene, Some(name), None).map(drop)
+        self.node
+            .enable(&self.scene, Some(name), None, &self.node.stamp_arrival())
+            .map(drop)
     }
 
     fn arm(&self, name: &str) -> &Arc<AttachedArm> {
@@ -127,7 +129,10 @@ fn assert_refused(enabled: Result<(), Refusal>, texts: &[&str]) {
 #[test]
 fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
     let table = table(vec![entry("left"), entry("right")]);
-    let both = table.node.enable(&table.scene, None, None).map(drop);
+    let both = table
+        .node
+        .enable(&table.scene, None, None, &table.node.stamp_arrival())
+        .map(drop);
     assert_refused(
         both,
         &[
@@ -156,7 +161,7 @@ fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
         arm.permits().ask(&table.scene, now),
         Err(PermitError::NeedsEnabling { .. })
     ));
-    let denied = arm.permits().enable(&table.scene, now, None);
+    let denied = arm.permits().enable(&table.scene, now, None, 0);
     assert!(
         matches!(denied, Err(PermitError::OtherArm(_))),
         "{denied:?}"
@@ -202,7 +207,11 @@ async fn a_person_s_word_keeps_two_arms_apart_and_is_quoted_in_results() {
     };
     let table = table(vec![entry("left"), word]);
     assert_eq!(
-        table.node.enable(&table.scene, None, None).unwrap().len(),
+        table
+            .node
+            .enable(&table.scene, None, None, &table.node.stamp_arrival())
+            .unwrap()
+            .len(),
         2
     );
     let request = ToolRequest {
@@ -239,7 +248,9 @@ fn simulated_arms_stay_apart_unless_they_are_given_places_within_reach() {
     ]);
     assert!(free.is_enabled("left") && free.is_enabled("right"));
     assert!(free.node.separations.is_empty());
-    free.node.enable(&free.scene, None, None).unwrap();
+    free.node
+        .enable(&free.scene, None, None, &free.node.stamp_arrival())
+        .unwrap();
     let near = [
         entry_at("left", [0.0; 3]),
         entry_at("right", [0.0, 0.4, 0.0]),
@@ -265,7 +276,11 @@ fn refuses_a_scene_whose_pen_reaches_farther_than_the_arms_stand_apart_by() {
         entry_at("right", [3.0, 0.0, 0.0]),
     ]);
     assert_eq!(
-        table.node.enable(&table.scene, None, None).unwrap().len(),
+        table
+            .node
+            .enable(&table.scene, None, None, &table.node.stamp_arrival())
+            .unwrap()
+            .len(),
         2
     );
     let mut longer = table.scene.as_ref().clone();
@@ -273,7 +288,7 @@ fn refuses_a_scene_whose_pen_reaches_farther_than_the_arms_stand_apart_by() {
     let now = ClockInstant::ZERO;
     let permits = table.arm("left").permits();
     for denied in [
-        permits.enable(&longer, now, None).unwrap_err(),
+        permits.enable(&longer, now, None, 0).unwrap_err(),
         permits.ask(&longer, now).unwrap_err(),
     ] {
         assert!(
@@ -294,7 +309,10 @@ fn an_arm_that_overlaps_with_one_of_three_excludes_only_that_one() {
     table.enable("left").unwrap();
     assert_refused(table.enable("right"), &["because of `left`"]);
     // If the request covers both arms that exclude each other, neither is enabled.
-    let all = table.node.enable(&table.scene, None, None).map(drop);
+    let all = table
+        .node
+        .enable(&table.scene, None, None, &table.node.stamp_arrival())
+        .map(drop);
     assert_refused(all, &["`left` or `right`"]);
 }
 
@@ -412,7 +430,12 @@ fn no_order_of_enabling_leaves_two_arms_enabled_that_can_touch() {
                 Operation::Enable(arm, lasts) => {
                     let lasts = lasts.map(Duration::from_secs);
                     let before = NAMES.map(|name| table.is_enabled(name));
-                    let enabled = table.node.enable(&table.scene, Some(NAMES[arm]), lasts);
+                    let enabled = table.node.enable(
+                        &table.scene,
+                        Some(NAMES[arm]),
+                        lasts,
+                        &table.node.stamp_arrival(),
+                    );
                     let is_neighbour_enabled = if arm == 1 {
                         before[0] || before[2]
                     } else {
