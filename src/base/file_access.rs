@@ -262,8 +262,8 @@ mod tests {
 
     #[test]
     fn a_users_home_is_found_by_the_users_id() {
-        let users = "root:x:0:0:root:/root:/bin/bash\n# x\nann:x:1000:1000:,,,:/home/ann:/bin/sh\nbin:x:2:2\n";
-        assert_eq!(home_in(users, "1000"), Some(PathBuf::from("/home/ann")));
+        let users = "root:x:0:0:root:/root:/bin/bash\n# x\nann:x:1000:1000:,,,:/srv/ann:/bin/sh\nbin:x:2:2\n";
+        assert_eq!(home_in(users, "1000"), Some(PathBuf::from("/srv/ann")));
         assert_eq!(home_in(users, "0"), Some(PathBuf::from("/root")));
         for unknown in ["100", "2", ""] {
             assert_eq!(home_in(users, unknown), None);

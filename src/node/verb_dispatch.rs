@@ -88,10 +88,9 @@ async fn carry_out(
             arm,
         } => enable(
             node,
-            (&scene, meta.as_deref()),
-            for_s,
-            arm.as_deref(),
             arrived,
+            (&scene, meta.as_deref()),
+            (for_s, arm.as_deref()),
         ),
         OperatorVerb::Disable => arm_verbs::disable(node, caller).await,
         OperatorVerb::Stop => {
@@ -276,10 +275,9 @@ async fn pending_reply(node: &Arc<Node>, job: Option<&str>) -> VerbReply {
 
 fn enable(
     node: &Node,
-    (scene_name, overlay): (&str, Option<&str>),
-    for_s: Option<u64>,
-    arm: Option<&str>,
     arrived: &ArrivalStamp,
+    (scene_name, overlay): (&str, Option<&str>),
+    (for_s, arm): (Option<u64>, Option<&str>),
 ) -> VerbReply {
     let scene = match node.scenes.scene(scene_name, overlay) {
         Ok(scene) => scene,
