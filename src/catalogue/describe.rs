@@ -1,4 +1,4 @@
-//! Descriptions for models, in a fixed order: how a tool is called, then, for people as well, what it does and when to use it.
+//! Descriptions for models, in a fixed order: what a tool does with its minimal call, how it is called, and when to use it.
 
 use super::{KnownNames, ToolDefinition, ToolParameter};
 
@@ -14,18 +14,56 @@ pub fn summary(tool: &ToolDefinition) -> String {
     format!("{}.", tool.does)
 }
 
-/// Returns the whole description: four lines on how the tool is called, then what it does and when.
+/// Returns the whole description: a line on what the tool does, four on how it is called, then when.
 #[must_use]
 pub fn description(tool: &ToolDefinition, known: &KnownNames) -> String {
     let mut lines = vec![
+        opening(tool),
         format!("Call schema: {}", call_schema(tool, known)),
         format!("Minimal valid call: {}", tool.minimal(known)),
         format!("Examples: {}", examples(tool, known).join(" ")),
         NOTES.to_owned(),
-        summary(tool),
     ];
     lines.extend(tool.when.iter().cloned());
-    lines.join("\n")
+    let text = lines.join("\n");
+    // It yields to the words of a node file, which have no other place.
+    let with_canvas = canvas_line(tool, known).map(|line| format!("{text}\n{line}"));
+    let with_canvas = with_canvas.filter(|all| all.chars().count() <= DESCRIPTION_CHARS_MAX);
+    with_canvas.unwrap_or(text)
+}
+
+/// End of the first line of a tool whose minimal call is empty.
+const DEFAULT_CALL: &str = "; default {}";
+
+/// Returns the first line: the tool's name, what it does, and its minimal call where that is empty.
+fn opening(tool: &ToolDefinition) -> String {
+    let needs_none = tool.required().next().is_none();
+    let call = if needs_none { DEFAULT_CALL } else { "." };
+    format!("{}: {}{call}", tool.name, tool.does)
+}
+
+/// Returns what a tool does out of the first line of its description; the whole line, if a catalogue did not write it.
+#[must_use]
+pub fn purpose_in<'d>(line: &'d str, name: &str) -> &'d str {
+    let does = line
+        .strip_prefix(name)
+        .and_then(|rest| rest.strip_prefix(": "));
+    let does = does.unwrap_or(line);
+    let does = does.strip_suffix(DEFAULT_CALL).unwrap_or(does);
+    does.trim_end_matches('.')
+}
+
+/// Beginning of the line on designs of a caller's own.
+pub const CANVAS_LINE: &str = "text or svg draws your own";
+
+/// Returns how a caller draws something of its own, for a tool that does so on this node.
+fn canvas_line(tool: &ToolDefinition, known: &KnownNames) -> Option<String> {
+    let takes_designs = !tool.canvas_parameters.is_empty() && !known.canvases.is_empty();
+    let sheet = known
+        .canvas_mm
+        .map(|[width, height]| format!(" on {width}x{height} mm"));
+    let sheet = sheet.unwrap_or_default();
+    takes_designs.then(|| format!("{CANVAS_LINE}{sheet}, y down."))
 }
 
 /// Line in every description about the keys that frameworks add.
@@ -33,7 +71,13 @@ pub(super) const NOTES: &str = "Notes: do not send ctx; the server supplies it";
 
 /// Returns the example calls, the minimal one first.
 pub(super) fn examples(tool: &ToolDefinition, known: &KnownNames) -> Vec<String> {
-    let more = tool.examples.iter();
+    // One of a caller's own design is worth more than one of a scene; both are too long.
+    let draws_own = !known.canvases.is_empty() && !tool.canvas_examples.is_empty();
+    let more = if draws_own {
+        tool.canvas_examples.iter()
+    } else {
+        tool.examples.iter()
+    };
     let more = more.map(|example| example.replace("$scene", known.example_scene()));
     std::iter::once(tool.minimal(known)).chain(more).collect()
 }
@@ -54,14 +98,22 @@ fn call_schema(tool: &ToolDefinition, known: &KnownNames) -> String {
 /// Returns the workflow, for clients that pass it on to models.
 #[must_use]
 pub fn instructions(known: &KnownNames) -> String {
-    let mut order = vec!["sense", "align", "stroke", "sense"];
-    order.retain(|name| known.find(name).is_some());
+    let mut order = vec!["sense", "stroke with dry_run", "stroke"];
+    order.retain(|step| {
+        step.split(' ')
+            .next()
+            .is_some_and(|name| known.find(name).is_some())
+    });
+    let align = match known.find("align") {
+        Some(_) => " After a pen change or knock: align (draws a cross).",
+        None => "",
+    };
     format!(
-        "A robot arm draws a scene's design. {} Order: {}. \
-         A long drawing answers with a job: look with sense until it is done. \
+        "A robot arm draws a scene's design. {} Order: {}.{align} \
+         A long drawing becomes a job: sense until done. \
          Call stop whenever in doubt, then reset. \
-         If a result says needs_enabling, ask the person. \
-         If a result says success false, send the corrected call that it shows, if you mean it.{}",
+         On needs_enabling ask the person. \
+         If success is false, send the corrected call it shows, if you mean it.{}",
         calling_advice(known),
         order.join(", "),
         declared_names(known)
@@ -96,12 +148,13 @@ fn declared_names(known: &KnownNames) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::{TOOLS, test_names};
-    use super::{DESCRIPTION_CHARS_MAX, KnownNames, description, instructions};
+    use super::{DESCRIPTION_CHARS_MAX, KnownNames, description, instructions, purpose_in};
 
     #[test]
     fn a_description_has_its_lines_in_a_fixed_order() {
         let with_canvas = KnownNames {
             canvases: vec!["canvas".to_owned()],
+            canvas_mm: Some([100.0, 150.0]),
             ..test_names()
         };
         let all = [test_names(), with_canvas];
@@ -114,10 +167,21 @@ mod tests {
                 .lines()
                 .map(|line| line.split(':').next().unwrap_or_default())
                 .collect();
-            let order = ["Call schema", "Minimal valid call", "Examples", "Notes"];
-            assert_eq!(starts.get(..4), Some(order.as_slice()), "{text}");
-            let sentence = format!("{}.", tool.does);
-            assert_eq!(text.lines().nth(4), Some(sentence.as_str()), "{text}");
+            let order = [
+                &tool.name,
+                "Call schema",
+                "Minimal valid call",
+                "Examples",
+                "Notes",
+            ];
+            assert_eq!(starts.get(..5), Some(order.as_slice()), "{text}");
+            let first = text.lines().next().unwrap_or_default();
+            assert!(first.ends_with("; default {}"), "{text}");
+            assert_eq!(purpose_in(first, &tool.name), tool.does, "{text}");
+            let draws_own = tool.name == "stroke" && !known.canvases.is_empty();
+            let own = "text or svg draws your own on 100x150 mm, y down.";
+            assert_eq!(text.contains(own), draws_own, "{text}");
+            assert_eq!(text.contains(r#"{"text":"Hi"}"#), draws_own, "{text}");
             assert!(
                 text.lines().any(|line| line.starts_with("Examples: {}")),
                 "{text}"
@@ -136,7 +200,7 @@ mod tests {
         let schema = |name: &str| {
             let text = known.find(name).map(|tool| description(tool, &known));
             let text = text.unwrap_or_default();
-            text.lines().next().unwrap_or_default().to_owned()
+            text.lines().nth(1).unwrap_or_default().to_owned()
         };
         assert_eq!(
             schema("sense"),

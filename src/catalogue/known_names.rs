@@ -19,6 +19,8 @@ pub struct KnownNames {
     pub scenes: Vec<String>,
     /// Scenes whose design comes with the call; they are among `scenes`.
     pub canvases: Vec<String>,
+    /// Width and height of the first canvas's sheet in millimetres.
+    pub canvas_mm: Option<[f64; 2]>,
     /// Overlays.
     pub overlays: Vec<String>,
     /// Arms.

@@ -14,7 +14,9 @@ mod stop_words;
 mod tool_definition;
 mod tools;
 
-pub use describe::{DESCRIPTION_CHARS_MAX, description, instructions, summary};
+pub use describe::{
+    CANVAS_LINE, DESCRIPTION_CHARS_MAX, description, instructions, purpose_in, summary,
+};
 pub use exam_tools::EXAM_TOOLS;
 pub use help_page::{help, page, table, usage};
 pub use known_names::{ENUM_MAX, EVERYWHERE, KnownNames, ListedNames};

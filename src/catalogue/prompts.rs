@@ -23,6 +23,10 @@ pub struct CataloguePrompt {
 
 const SCENE: (&str, &str) = ("scene", "The scene; default if left out.");
 const META: (&str, &str) = ("meta", "An overlay on the scene; none if left out.");
+const WHAT: (&str, &str) = (
+    "what",
+    "What to draw, in your words; the scene's own design if left out.",
+);
 const NODE: (&str, &str) = ("node", "The node that does it; this one if left out.");
 
 /// The prompts.
@@ -30,17 +34,17 @@ pub static PROMPTS: [CataloguePrompt; 3] = [
     CataloguePrompt {
         name: "calibrate",
         title: "Check the arm",
-        description: "Check the arm and measure how well it tracks in a scene.",
+        description: "Check the arm and measure how well it tracks in a scene. It draws a cross.",
         takes: &[SCENE, META, NODE],
-        text: "Call sense. If nothing is wrong, call align with {call}. \
+        text: "Call sense. If nothing is wrong, tell me that align draws a cross where the drawing is not, and when I agree, call align with {call}. \
                Tell me the largest tracking error and every point above 1 mm.",
     },
     CataloguePrompt {
         name: "draw",
-        title: "Draw a design",
-        description: "Draw a scene's design and show the result.",
-        takes: &[SCENE, META, NODE],
-        text: "Call stroke with {plan} and describe the plan. \
+        title: "Draw something",
+        description: "Draw something of your own or a scene's design, and show the result.",
+        takes: &[WHAT, SCENE, META, NODE],
+        text: "{what}Call stroke with {plan} and describe the plan. \
                When I agree, call stroke with {call}. While its job runs, look with sense. \
                At the end show me the picture and the largest deviation.",
     },
@@ -65,17 +69,36 @@ impl CataloguePrompt {
     #[must_use]
     pub fn fill(&self, chosen: &BTreeMap<String, String>, known: &KnownNames) -> String {
         let mut call = Map::new();
-        for (name, _) in self.takes {
-            let value = chosen.get(*name).filter(|value| !value.trim().is_empty());
-            let default = known.default_scene().filter(|_| *name == "scene");
+        let given = |name: &str| chosen.get(name).filter(|value| !value.trim().is_empty());
+        let what = given("what").filter(|_| self.takes.contains(&WHAT));
+        for (name, _) in self.takes.iter().filter(|one| **one != WHAT) {
+            let value = given(name);
+            // What a person words comes with the call; a scene has a design of its own.
+            let default = known
+                .default_scene()
+                .filter(|_| *name == "scene" && what.is_none());
             let value = value.map(String::as_str).or(default);
             call.extend(value.map(|value| ((*name).to_owned(), value.into())));
         }
         let mut plan = call.clone();
         plan.insert("dry_run".to_owned(), Value::from(true));
+        let what = what.map(|what| own_design(what, known)).unwrap_or_default();
         self.text
+            .replace("{what}", &what)
             .replace("{plan}", &Value::Object(plan).to_string())
             .replace("{call}", &Value::Object(call).to_string())
+    }
+}
+
+/// Asks a model for a design of a person's wording, as far as this node draws any.
+fn own_design(what: &str, known: &KnownNames) -> String {
+    match known.canvases.is_empty() {
+        true => format!(
+            "I want: {what}. This node draws its scenes alone: choose the scene that is nearest to it and tell me. "
+        ),
+        false => format!(
+            "I want: {what}. Write it as `text` or draw it as `svg` (y down), and add that to each call. "
+        ),
     }
 }
 
@@ -125,6 +148,9 @@ mod tests {
             text.contains(r#"call stroke with {"scene":"default"}."#),
             "{text}"
         );
+        let text = fill("draw", &[("what", "a cat")]).unwrap_or_default();
+        assert!(text.starts_with("I want: a cat. "), "{text}");
+        assert!(text.contains(r#"stroke with {"dry_run":true}"#), "{text}");
         let text = fill("recover", &[]).unwrap_or_default();
         assert!(text.contains("call reset with {} and"), "{text}");
     }

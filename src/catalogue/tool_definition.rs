@@ -30,6 +30,8 @@ pub struct ToolDefinition {
     pub unlisted: Vec<ToolParameter>,
     /// Further parameters that it has only on a node with a canvas.
     pub canvas_parameters: Vec<ToolParameter>,
+    /// Examples on such a node, in place of the others.
+    pub canvas_examples: Vec<String>,
     /// Calls besides the minimal one, each as the text of a JSON object; `$scene` stands for a scene of this node.
     pub examples: Vec<String>,
     /// Advice on when to use it, what must come before and what to call next: at most four lines.
@@ -72,6 +74,7 @@ impl ToolDefinition {
             parameters,
             unlisted: Vec::new(),
             canvas_parameters: Vec::new(),
+            canvas_examples: Vec::new(),
             examples: Vec::new(),
             when: Vec::new(),
             fields: Vec::new(),

@@ -86,10 +86,10 @@ fn design() -> Vec<ToolParameter> {
     };
     let point = ParameterKind::Point { unit };
     vec![
-        optional("text", verbatim(TEXT_BYTES_MAX), "words for a canvas"),
-        optional("svg", verbatim(SVG_BYTES_MAX), "SVG for a canvas"),
-        optional("size_mm", length, "its longer side"),
-        optional("at_mm", point, "[x, y] of its lower left corner"),
+        optional("text", verbatim(TEXT_BYTES_MAX), "words"),
+        optional("svg", verbatim(SVG_BYTES_MAX), r#"<path d="M0 0L9 9"/>"#),
+        optional("size_mm", length, "longer side"),
+        optional("at_mm", point, "lower left"),
     ]
 }
 
@@ -122,11 +122,11 @@ fn align() -> ToolDefinition {
     ];
     ToolDefinition {
         aliases: texts(&["robot_align"]),
-        default_action: "visits points of the default scene and draws its cross".to_owned(),
+        default_action:
+            "visits points of the default scene and draws a cross where its design is not"
+                .to_owned(),
         examples: texts(&[r#"{"scene":"$scene"}"#]),
-        when: texts(&[
-            "Use first, or after a pen change. Before: a person enables motion. After: stroke.",
-        ]),
+        when: texts(&["Use after a pen change or a knock."]),
         fields: vec![
             ARM_STATE,
             STROKE_COUNT,
@@ -151,7 +151,7 @@ fn align() -> ToolDefinition {
             ToolEffect::Moves,
             "align",
             "Align the pen",
-            "Run the calibration strokes and measure the pen's tracking error",
+            "Draw a cross, the calibration strokes, and measure the pen's tracking error",
             parameters,
         )
     }
@@ -218,10 +218,9 @@ fn stroke() -> ToolDefinition {
         aliases: texts(&["robot_stroke"]),
         default_action: "draws the default scene".to_owned(),
         canvas_parameters: design(),
-        examples: texts(&[r#"{"scene":"$scene"}"#, r#"{"dry_run":true}"#]),
-        when: texts(&[
-            "Before: align; a person enables motion. Long drawings become jobs: see sense.",
-        ]),
+        canvas_examples: texts(&[r#"{"text":"Hi"}"#]),
+        examples: texts(&[r#"{"scene":"$scene"}"#]),
+        when: texts(&["After sense and dry_run."]),
         fields: vec![
             ARM_STATE,
             STROKE_COUNT,

@@ -108,11 +108,13 @@ impl ExamToolCard {
 
     /// Returns its purpose: the first line of its description, ignoring the lines that the catalogue adds to every tool.
     pub(crate) fn purpose(&self) -> &str {
-        let line = self.authored_lines().next().unwrap_or_default();
-        line.split(" Minimal call:")
-            .next()
-            .unwrap_or(line)
-            .trim_end_matches('.')
+        let line = self.first_line();
+        let line = line.split(" Minimal call:").next().unwrap_or(line);
+        catalogue::purpose_in(line, &self.own_name)
+    }
+
+    fn first_line(&self) -> &str {
+        self.authored_lines().next().unwrap_or_default()
     }
 
     /// Returns the lines of its description that its author wrote.
@@ -131,9 +133,14 @@ impl ExamToolCard {
 
     /// Returns the length in characters that its description would have with this text as the author's.
     pub(crate) fn chars_with(&self, text: &str) -> usize {
-        let own = self.authored_lines().map(|line| line.chars().count() + 1);
+        let all = self.description.lines();
+        // That of a canvas yields to an author's.
+        let yielding = all.filter(|line| line.starts_with(catalogue::CANVAS_LINE));
+        let own = self.authored_lines().chain(yielding);
+        let own = own.map(|line| line.chars().count() + 1);
         let rest = self.description.chars().count().saturating_sub(own.sum());
-        rest + text.chars().count() + 1
+        let around_purpose = self.first_line().chars().count() - self.purpose().chars().count();
+        rest + around_purpose + text.chars().count() + 1
     }
 
     /// Returns the tool as chat completions define it.
@@ -182,11 +189,12 @@ impl ExamToolCard {
 }
 
 /// Prefixes of the lines that the catalogue adds.
-const ADDED_LINES: [&str; 4] = [
+const ADDED_LINES: [&str; 5] = [
     "Call schema: ",
     "Minimal valid call: ",
     "Examples: ",
     "Notes: ",
+    catalogue::CANVAS_LINE,
 ];
 
 /// The parameter that only shows a motion.

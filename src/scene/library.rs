@@ -44,7 +44,8 @@ type FileStamp = Option<(SystemTime, u64)>;
 struct SceneHead {
     /// The arm that it is for.
     arm: Option<String>,
-    is_canvas: bool,
+    /// Sides of the sheet of a canvas; `None` for any other scene.
+    canvas_mm: Option<[f64; 2]>,
 }
 
 /// A file larger than this is not read.
@@ -227,7 +228,7 @@ impl SceneLibrary {
         // A file that cannot be read is for no arm.
         scenes.retain(|name| {
             let head = self.head_of(name);
-            head.arm.is_some() && !head.is_canvas
+            head.arm.is_some() && head.canvas_mm.is_none()
         });
         let usual = scenes.iter().find(|name| *name == DEFAULT_SCENE);
         usual.or(scenes.first()).cloned()
@@ -237,7 +238,14 @@ impl SceneLibrary {
     #[must_use]
     pub fn canvases_for(&self, arms: &[&str]) -> Vec<String> {
         let scenes = self.scenes_for(arms).into_iter();
-        scenes.filter(|name| self.head_of(name).is_canvas).collect()
+        let is_canvas = |name: &String| self.head_of(name).canvas_mm.is_some();
+        scenes.filter(is_canvas).collect()
+    }
+
+    /// Returns the sides of the sheet of a canvas.
+    #[must_use]
+    pub fn canvas_mm(&self, canvas: &str) -> Option<[f64; 2]> {
+        self.head_of(canvas).canvas_mm
     }
 
     /// Returns the head of a scene file. A file that has not changed is not read again.
@@ -264,16 +272,25 @@ impl SceneLibrary {
         if let Some(arm) = quick_arm(&text).filter(|_| !may_be_canvas) {
             return Some(SceneHead {
                 arm: Some(arm.to_owned()),
-                is_canvas: false,
+                canvas_mm: None,
             });
         }
         let table: toml::Table = toml::from_str(&text).ok()?;
         let arm = table.get("arm").and_then(toml::Value::as_str);
         let design = table.get("design");
         let kinds = design.and_then(|design| design.get("from_caller")?.as_array());
+        let is_canvas = kinds.is_some_and(|kinds| !kinds.is_empty());
+        let sheet = table.get("sheet");
+        let sides = sheet.and_then(|sheet| sheet.get("size_mm")?.as_array());
+        let side = |index: usize| {
+            let side = sides?.get(index)?;
+            side.as_float()
+                .or_else(|| side.as_integer().map(|mm| mm as f64))
+        };
+        let [width, height] = [side(0), side(1)].map(Option::unwrap_or_default);
         Some(SceneHead {
             arm: arm.map(str::to_owned),
-            is_canvas: kinds.is_some_and(|kinds| !kinds.is_empty()),
+            canvas_mm: is_canvas.then_some([width, height]),
         })
     }
 
@@ -429,7 +446,8 @@ impl SceneLibrary {
         })?;
         match (canvas, &self.replacement) {
             (None, Some(_)) if self.is_of_caller => {
-                let overlay = scene_and_overlay.filter(|(name, _)| self.head_of(name).is_canvas);
+                let overlay =
+                    scene_and_overlay.filter(|(name, _)| self.head_of(name).canvas_mm.is_some());
                 let what = match overlay {
                     Some((_, overlay)) => format!(
                         "overlay `{overlay}` has a design of its own, which takes the place of the caller's: leave the overlay out"

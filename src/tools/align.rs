@@ -1,7 +1,8 @@
-//! `align`: visits known points, reads back where the tip is, and draws a cross; or feels the sheet; or draws a pattern and
+//! `align`: visits known points, reads back where the tip is, and draws a cross where the drawing is not; or feels the sheet; or draws a pattern and
 //! reads its ink; or takes a person's reading of the cross. The answer has three parts: what was measured, what that is
 //! worth, and what to do next. It saves no calibration.
 
+mod cross;
 mod ink;
 mod reading;
 mod rests;
@@ -10,6 +11,9 @@ mod touch;
 use std::sync::Arc;
 
 use nalgebra::Point3;
+
+use cross::DrawnCross;
+pub use cross::cross_place_mm;
 
 use super::calibration_check;
 use super::dispatch::ToolContext;
@@ -23,22 +27,14 @@ use calib::{
     AlignedPoint, AlignmentResult, CalibrationChange, CalibrationKind, CalibrationSession,
     ResolutionClass,
 };
-use call::refusal;
 use motion::VisitReading;
 use plan::{self, VisitPoint, VisitTarget};
-use scene::{DrawingTrim, Order as DrawingOrder, Scene, SheetStroke};
+use scene::Scene;
 use serde_json::{Value, json};
 
 /// Distance from the sheet's edges to the visited corners, and what it is at most of a small sheet's side.
 const INSET_MM: f64 = 8.0;
 const INSET_SHARE: f64 = 0.25;
-
-/// Half the length of the registration cross's lines, and what it is at most of a small sheet's side.
-const CROSS_MM: f64 = 6.0;
-const CROSS_SHARE: f64 = 0.4;
-
-/// Lines of the registration cross.
-const CROSS_LINES: usize = 2;
 
 /// Dwell time of the tip at a corner before the joints are read.
 const DWELL_S: f64 = 0.4;
@@ -92,13 +88,13 @@ async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
         })
         .await?;
     ctx.job.update(|card| {
-        (card.done, card.of) = (0, visits.len() + CROSS_LINES);
+        (card.done, card.of) = (0, visits.len() + cross::LINES);
         card.has_later_motions = true;
     });
     let done = ctx.run(&scene, permit, &plan).await?;
     let points = measure(&scene, &visits, &done.visits);
     ctx.job.update(|card| card.done_before = visits.len());
-    let strokes = draw_cross(&ctx, &scene).await?;
+    let cross = DrawnCross::draw(&ctx, &scene).await?;
     let result = AlignmentResult::visited(
         &scene,
         points,
@@ -107,14 +103,17 @@ async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     let errors = result.points.iter().map(|point| point.tracking_error_mm);
     let worst_mm = errors.fold(0.0, f64::max);
     let message = format!(
-        "{} visited, largest tracking error {}; registration cross drawn{}",
+        "{} visited, largest tracking error {}; {}",
         count(result.points.len(), "point"),
         millimetres(worst_mm, 2),
-        pressure_text(&DrawingTrim::of_first_ink(&scene))
+        cross.words(&scene)
     );
-    let reply = Reply::done(message)
-        .with("stroke_count", strokes)
-        .with("tracking_error_mm_max", worst_mm);
+    let mut reply = Reply::done(message)
+        .with("stroke_count", cross.strokes)
+        .with("tracking_error_mm_max", worst_mm)
+        .with("sheet_mm", scene.surface.size_mm());
+    reply.set_some("cross_mm", cross.at_mm);
+    reply.set_some("cross_inked", cross.is_inked);
     Ok(report(&ctx, &scene, &result, reply, &result.describe()))
 }
 
@@ -185,56 +184,6 @@ fn measure(scene: &Scene, points: &[VisitPoint], visited: &[VisitReading]) -> Ve
             })
         })
         .collect()
-}
-
-/// Describes how much less the cross is pressed than a drawing.
-fn pressure_text(trim: &DrawingTrim) -> String {
-    match trim.is_none() {
-        true => String::new(),
-        false => format!(
-            ", pressed {} less than a drawing",
-            millimetres(trim.raise_mm.get(), 1)
-        ),
-    }
-}
-
-/// Returns the lines of the registration cross in the middle of a sheet, within it.
-fn cross(size_mm: [f64; 2]) -> [SheetStroke; CROSS_LINES] {
-    let [x, y] = size_mm.map(|side| side / 2.0);
-    let [across, upwards] = size_mm.map(|side| CROSS_MM.min(side * CROSS_SHARE));
-    let line = |source: &str, a, b| SheetStroke {
-        points_mm: vec![a, b],
-        pen: 0,
-        source: source.to_owned(),
-        pause: None,
-    };
-    [
-        line(
-            "registration cross, across",
-            [x - across, y],
-            [x + across, y],
-        ),
-        line(
-            "registration cross, upwards",
-            [x, y - upwards],
-            [x, y + upwards],
-        ),
-    ]
-}
-
-async fn draw_cross(ctx: &JobContext, scene: &Arc<Scene>) -> Result<usize, JobError> {
-    let permit = ctx.ask(scene)?;
-    let cross = cross(scene.surface.size_mm());
-    let lighter = scene.trimmed(&DrawingTrim::of_first_ink(scene));
-    let lighter = Arc::new(lighter.map_err(|error| refusal!("{error}"))?);
-    let plan = ctx
-        .plan(&lighter, move |scene, start, watch| {
-            plan::draw_strokes(scene, start, &cross, DrawingOrder::AsDrawn, watch)
-        })
-        .await?;
-    ctx.job.update(|card| card.has_later_motions = false);
-    ctx.run(&lighter, permit, &plan).await?;
-    Ok(plan.report.stroke_count)
 }
 
 /// Keeps a session as the proposal, and answers with the message, the proposal's size and assessment, and `then`, the step
@@ -320,22 +269,4 @@ fn add_findings(result: &AlignmentResult, reply: Reply) -> Reply {
         .with("reasons", &result.finding.reasons)
         .with("next", &result.next)
         .hint(&result.next)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn draws_its_cross_within_the_smallest_sheet_and_no_longer_on_a_large_one() {
-        for size_mm in [[6.0, 100.0], [10.0, 10.0], [2.0, 3.0], [100.0, 100.0]] {
-            let lines = cross(size_mm);
-            for [x, y] in lines.iter().flat_map(|line| &line.points_mm) {
-                assert!((0.0..=size_mm[0]).contains(x), "{size_mm:?}: {x}");
-                assert!((0.0..=size_mm[1]).contains(y), "{size_mm:?}: {y}");
-            }
-        }
-        let [across, _] = cross([100.0, 100.0]);
-        assert_eq!(across.points_mm, [[44.0, 50.0], [56.0, 50.0]]);
-    }
 }

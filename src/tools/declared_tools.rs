@@ -147,19 +147,46 @@ impl DeclaredTools {
     }
 }
 
-/// Returns the tools of the requested optional toolsets, with their actions.
-fn toolsets(file: &NodeFile) -> (Vec<ToolDefinition>, Vec<DeclaredAction>) {
-    let sets: [(OptionalToolset, &[ToolDefinition], DeclaredAction); 2] = [
-        (OptionalToolset::Exam, &EXAM_TOOLS, DeclaredAction::Helps),
+/// Returns the optional toolsets: the word for each in a node file, its tools and their action.
+fn all_toolsets() -> [(
+    OptionalToolset,
+    &'static str,
+    &'static [ToolDefinition],
+    DeclaredAction,
+); 2] {
+    [
+        (
+            OptionalToolset::Exam,
+            "exam",
+            &EXAM_TOOLS,
+            DeclaredAction::Helps,
+        ),
         (
             OptionalToolset::Recording,
+            "recording",
             &RECORDING_TOOLS,
             DeclaredAction::Recordings,
         ),
-    ];
+    ]
+}
+
+/// Returns the optional toolset that has a tool of this name and that a node file does not ask for.
+pub(super) fn unlisted_toolset(file: &NodeFile, tool: &str) -> Option<&'static str> {
+    let has_tool = |tools: &[ToolDefinition]| {
+        let mut names = tools.iter().flat_map(ToolDefinition::names);
+        names.any(|name| name == tool)
+    };
+    let mut sets = all_toolsets().into_iter();
+    let found = sets.find(|(set, _, tools, _)| !file.toolsets.contains(set) && has_tool(tools));
+    found.map(|(_, word, ..)| word)
+}
+
+/// Returns the tools of the requested optional toolsets, with their actions.
+fn toolsets(file: &NodeFile) -> (Vec<ToolDefinition>, Vec<DeclaredAction>) {
+    let sets = all_toolsets();
     let requested = sets.iter().filter(|(set, ..)| file.toolsets.contains(set));
     requested
-        .flat_map(|(_, tools, action)| tools.iter().map(|tool| (tool.clone(), action.clone())))
+        .flat_map(|(_, _, tools, action)| tools.iter().map(|tool| (tool.clone(), action.clone())))
         .unzip()
 }
 
@@ -466,6 +493,7 @@ fn definition(
         parameters,
         unlisted,
         canvas_parameters: Vec::new(),
+        canvas_examples: Vec::new(),
         examples: Vec::new(),
         when,
         fields: action.fields(),

@@ -16,7 +16,8 @@ use super::route::CallRoute;
 use super::tool_shape::shape;
 use super::{
     AttachedArm, Node, RemoteCallWatch, access, align, audit, journal_entries, list_nodes,
-    repair_log, reset, result_pictures, sense, sequence, stop, stroke, tool_filter,
+    own_design_hint, repair_log, reset, result_pictures, sense, sequence, stop, stroke,
+    tool_filter,
 };
 use args::name::NameResolution;
 use args::{
@@ -225,6 +226,8 @@ impl Node {
             Some(arm) => self.with_arm_name(arm, reply),
             None => reply,
         };
+        let names = self.names_for(tool);
+        let reply = own_design_hint::add(tool, &reading, &names, reply);
         let reply = reply::with_understood(reply, &reading);
         if self.is_lenient_on_hardware() {
             reply.hint(LENIENT)
@@ -558,9 +561,12 @@ pub fn known_names(file: &NodeFile, library: &SceneLibrary, tools: &DeclaredTool
         .and_then(|first| library.default_scene(first));
     let default = of_first.or_else(|| library.default_scene(&models));
     scenes.sort_by_key(|name| Some(name) != default.as_ref());
+    let canvases = library.canvases_for(&models);
+    let first_canvas = canvases.first();
     KnownNames {
         scenes,
-        canvases: library.canvases_for(&models),
+        canvas_mm: first_canvas.and_then(|canvas| library.canvas_mm(canvas)),
+        canvases,
         overlays: library.overlays(),
         ..names_without_scenes(file, tools)
     }
@@ -647,6 +653,12 @@ pub(super) fn refused_arguments(
     }
     parts.extend(corrected.iter().map(|call| corrected_call_text(tool, call)));
     parts.extend(Some(refusal.guidance.clone()).filter(|words| !words.is_empty()));
+    let is_own_picture = refusal
+        .complaints
+        .iter()
+        .any(|one| matches!(one.code, "only_unknown" | "physical_key"));
+    let own = own_design_hint::advice(tool, names).filter(|_| is_own_picture);
+    parts.extend(own.map(str::to_owned));
     let repairs = refusal.repairs.iter();
     let needless = repairs.filter(|repair| repair.why.contains("do not send "));
     parts.extend(needless.map(|repair| format!("do not send {}", repair.field)));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::dispatch::ToolContext;
 use super::motion_job::refresh_card;
 use super::reply::Reply;
-use super::sense::{latch_text, state_text};
+use super::sense::{latch_text, state_name, state_text};
 use super::stroke::rounded;
 use super::{AttachedArm, Node};
 use base::clock::calendar_ms;
@@ -99,7 +99,7 @@ pub(super) fn arm_json(node: &Node, arm: &AttachedArm) -> Value {
         "name": arm.name,
         "arm": arm.title(),
         "simulated": arm.workcell.is_some(),
-        "state": snapshot.state,
+        "state": state_name(&snapshot),
         "energised": snapshot.energised,
         "latched": arm.permits().latched().map(|latch| latch_text(&latch)),
         "motion_enabled": node.may_move(arm),

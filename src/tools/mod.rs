@@ -36,6 +36,7 @@ mod offered_sheet;
 mod operator_drawing;
 mod order_history;
 mod overtaken_calls;
+mod own_design_hint;
 mod panic_guard;
 mod passed_on_motion;
 mod pen_change;
@@ -72,6 +73,7 @@ mod unknown_tool;
 mod way_to_rest;
 mod which_arm;
 
+pub use align::cross_place_mm;
 pub use calibration_check::{check_same_zeros, check_zeros_after_wait, known_arms, origin};
 pub use call::Refusal;
 pub use cameras::RenderExposure;

@@ -41,9 +41,10 @@ impl DrawnExtent {
         [[self.x[0], self.y[0]], [self.x[1], self.y[1]]]
     }
 
-    fn words(self) -> String {
+    fn words(self, sheet_mm: [f64; 2]) -> String {
+        let [width, height] = sheet_mm.map(tenth);
         let [x, y] = [self.x, self.y].map(|[from, to]| format!("{} to {}", tenth(from), tenth(to)));
-        format!("on the sheet x {x} mm, y {y} mm")
+        format!("on the sheet x {x} mm, y {y} mm, of {width} by {height} mm")
     }
 }
 
@@ -75,7 +76,8 @@ impl DrawingPreview {
 fn plan_parts(scene: &Scene, plan: &Plan) -> Vec<String> {
     let report = &plan.report;
     let mut parts = vec![sum_up(report)];
-    parts.extend(DrawnExtent::of(&plan.strokes).map(DrawnExtent::words));
+    parts
+        .extend(DrawnExtent::of(&plan.strokes).map(|extent| extent.words(scene.surface.size_mm())));
     parts.push(pens_text(scene, plan));
     parts.extend(pauses_text(plan));
     parts.push(format!(

@@ -112,16 +112,20 @@ mod tests {
                 properties.keys().cloned().collect::<Vec<_>>()
             };
             assert_eq!(keys(old), keys(new));
-            // The lines on how to call it come first, whatever the file's text.
-            let called = |tool: &ListedTool| tool.description.lines().take(4).collect::<String>();
+            // The lines on how to call it follow the first, whatever the file's text.
+            let called = |tool: &ListedTool| {
+                let lines = tool.description.lines();
+                lines.skip(1).take(4).collect::<String>()
+            };
             assert_eq!(called(old), called(new));
         }
         let stroke = worded.iter().find(|tool| tool.name == "stroke").unwrap();
+        let text = &stroke.description;
         assert!(
-            stroke
-                .description
-                .ends_with("Draw what the scene says.\nCall it once.")
+            text.starts_with("stroke: Draw what the scene says; default {}\n"),
+            "{text}"
         );
+        assert!(text.contains("\nCall it once.\n"), "{text}");
         let scene = serde_json::Value::Object(stroke.input_schema.clone());
         let scene = scene.pointer("/properties/scene/description").cloned();
         assert_eq!(scene, Some("the drawing".into()));

@@ -15,7 +15,7 @@ use super::sim_photo_cache;
 use super::stroke::rounded;
 use base::units::{ArmMeasurement, ServoState};
 use gate::READING_AGE_MAX;
-use motion::{DurationHistogram, Snapshot};
+use motion::{DurationHistogram, MotionState, Snapshot};
 use permit::{ActorRank, StandingOrder, StandingOrders, StopLatch};
 use scene::Scene;
 
@@ -35,7 +35,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     message += &pen_clause(ctx.node, arm);
     let mut reply = Reply::done(message)
         .with("arm", arm.title())
-        .with("state", snapshot.state)
+        .with("state", state_name(&snapshot))
         .with("enabled", ctx.node.enabled_text(arm))
         .with("energised", snapshot.energised);
     let latch = arm.permits().latched();
@@ -146,16 +146,30 @@ fn message(arm: &AttachedArm, snapshot: &Snapshot) -> String {
 
 /// Describes what an arm does, from its snapshot.
 pub(super) fn activity_text(snapshot: &Snapshot) -> String {
-    let state = serde_json::to_value(snapshot.state).unwrap_or_default();
+    let state = state_name(snapshot);
     let state = state.as_str().unwrap_or_default();
     state_text(state, !snapshot.energised, snapshot.is_unsteady)
 }
+
+/// Returns the state of an arm as data; an arm that stands without torque is `limp`, as in words.
+pub(super) fn state_name(snapshot: &Snapshot) -> Value {
+    match (snapshot.state, snapshot.energised) {
+        (MotionState::Holding, false) => LIMP.into(),
+        (state, _) => serde_json::to_value(state).unwrap_or_default(),
+    }
+}
+
+/// State of an arm that stands without torque.
+const LIMP: &str = "limp";
+const LIMP_WORDS: &str = "is limp: its torque is off";
 
 /// Describes what an arm does, as the rest of a sentence that begins with its name. An arm that stands without torque is limp:
 /// it holds nothing.
 pub(super) fn state_text(state: &str, is_limp: bool, is_unsteady: bool) -> String {
     let words = match state {
-        "holding" if is_limp => return "is limp: its torque is off".to_owned(),
+        LIMP => return LIMP_WORDS.to_owned(),
+        // As nodes of older versions say it.
+        "holding" if is_limp => return LIMP_WORDS.to_owned(),
         "holding" if is_unsteady => "holds its pose, but was not seen to stand still",
         "stopped" if is_unsteady => "is stopped, but was not seen to stand still",
         "holding" => "stands and holds its pose",

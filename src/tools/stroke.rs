@@ -293,6 +293,7 @@ async fn preview_reply(
         reply.set("arm_time_s", rounded(plan.report.duration_s));
     }
     reply.show(picture);
+    reply.set("sheet_mm", scene.surface.size_mm());
     reply.set_some("design_notes", &scene.notes);
     Ok(reply.with("arm", arm.title()).with("files", files))
 }
@@ -385,6 +386,7 @@ fn drawn_reply(
     let files = pictures::write(&ctx.node, &ctx.job.card().id, &pictures);
     let words = message(plan, done, deviation.as_ref());
     let mut reply = outcome(done, deviation.as_ref(), words);
+    add_design_notes(&mut reply, scene);
     add_facts(&mut reply, plan);
     add_stretch(&mut reply, scene, plan);
     if let Some(deviation) = &deviation {
@@ -401,6 +403,17 @@ fn drawn_reply(
     reply.set("files", files);
     reply.show(planned.into_iter().chain(inked));
     reply.hint("sense shows the drawing; reset parks the arm")
+}
+
+/// Adds what was left out of a design that came with the call, or was read in another way than it is written.
+fn add_design_notes(reply: &mut Reply, scene: &Scene) {
+    if scene.canvas.is_none() && scene.drawing.is_none() {
+        return;
+    }
+    for note in &scene.notes {
+        reply.text = format!("{}\nnote: {note}", reply.text);
+    }
+    reply.set_some("design_notes", &scene.notes);
 }
 
 /// Returns the deviation of a drawing that a joint did not follow.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Node;
+use super::declared_tools::unlisted_toolset;
 use super::dispatch::{ToolRequest, corrected_call_text, with_corrected_call};
 use super::preempt::stop_tool;
 use super::reply::{Reply, refused};
@@ -30,6 +31,14 @@ impl Node {
     /// Answers a call of a tool that this node does not have.
     pub(super) fn no_such_tool(&self, request: &ToolRequest) -> Reply {
         let name = &request.tool;
+        if let Some(set) = unlisted_toolset(&self.file, name) {
+            return *refused(
+                "not_offered",
+                format!(
+                    "`{name}` is a tool of the toolset `{set}`, which this node does not list. Next: an operator writes toolsets = [\"{set}\"] into its node file"
+                ),
+            );
+        }
         let intended = match says_stop(name) {
             true => stop_tool(),
             false => tool_by_words(name),

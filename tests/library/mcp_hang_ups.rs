@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::mcp_desk::{CallCounts, EchoService};
-use crate::mcp_wire::{INITIALIZE, JSON, STREAMS, Server, until};
+use crate::mcp_wire::{INITIALIZE, JSON, Pipe, STREAMS, Server, until};
 
 const SLOW: &str = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"slow"}}"#;
 
@@ -217,4 +217,50 @@ async fn a_session_that_has_ended_is_told_of_no_changes_any_more() {
     until(|| told() == 1).await;
     server.send(Method::DELETE, &headers[2..], "").await;
     until(|| told() == 0).await;
+}
+
+/// Progress went on until the arm stood: after the request's end, for its client.
+#[tokio::test]
+async fn a_cancelled_call_sends_no_progress_while_it_comes_to_its_end() {
+    let mut pipe = Pipe::opened().await;
+    let call = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"lingering","_meta":{"progressToken":9}}}"#;
+    pipe.send(call).await;
+    while !pipe.receive().await.contains("notifications/progress") {}
+    pipe.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#)
+        .await;
+    let service = pipe.service.clone();
+    until(|| service.counts.cancelled.load(Ordering::SeqCst) == 1).await;
+    let mut until_pong = async |id: u32| {
+        pipe.send(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#))
+            .await;
+        let mut lines = Vec::new();
+        loop {
+            let line = pipe.receive().await;
+            if line.contains(&format!(r#""id":{id}"#)) {
+                return lines;
+            }
+            lines.push(line);
+        }
+    };
+    // Some may have been under way.
+    until_pong(10).await;
+    until(|| service.counts.finished.load(Ordering::SeqCst) == 1).await;
+    let late = until_pong(11).await;
+    assert!(late.is_empty(), "{late:?}");
+}
+
+#[tokio::test]
+async fn methods_of_tasks_are_refused_with_what_to_do_instead() {
+    let mut pipe = Pipe::opened().await;
+    for method in ["tasks/get", "tasks/list", "tasks/result", "tasks/cancel"] {
+        pipe.send(&format!(
+            r#"{{"jsonrpc":"2.0","id":3,"method":"{method}","params":{{"taskId":"x"}}}}"#
+        ))
+        .await;
+        let refused = pipe.receive().await;
+        assert!(
+            refused.contains("-32601") && refused.contains("sense"),
+            "{method}: {refused}"
+        );
+    }
 }

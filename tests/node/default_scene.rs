@@ -50,3 +50,83 @@ fn a_call_without_a_scene_draws_one_of_the_nodes_arm() {
         }
     }
 }
+
+#[test]
+fn align_without_arguments_succeeds_on_every_arm_and_keeps_off_the_design() {
+    let bench = Bench::at_test_rate();
+    for arm in [
+        "so101",
+        "so100",
+        "koch",
+        "openmanipulator-x",
+        "widowx250s",
+        "vx300",
+    ] {
+        let config = node_of(&bench, arm);
+        let result = json(
+            &bench,
+            &["--config", &config, "call", "--json", "align", "{}"],
+        );
+        assert_eq!(result["success"], true, "{arm}: {result:#}");
+        let message = result["message"].as_str().unwrap();
+        let is_drawn = message.contains("cross drawn at") && result["cross_inked"] == true;
+        let has_no_place = message.contains("no cross") && result["stroke_count"] == 0;
+        assert!(is_drawn || has_no_place, "{arm}: {result:#}");
+    }
+}
+
+/// The default scene was drawn without a word in place of what was asked for.
+#[test]
+fn a_picture_that_was_not_understood_is_named_first() {
+    let bench = Bench::at_test_rate();
+    for arguments in [
+        r#"{"prompt":"draw a cat"}"#,
+        r#"{"points":[[1,2],[3,4]]}"#,
+        r#"{"path":"M0 0L9 9"}"#,
+        r#"{"drawing":"cat"}"#,
+    ] {
+        let result = json(&bench, &["call", "--json", "stroke", arguments]);
+        let message = result["message"].as_str().unwrap();
+        assert!(
+            message.contains(r#"{"text":"Hi"}"#),
+            "{arguments}: {message}"
+        );
+        if result["success"] == true {
+            let first = "The default scene `default` was drawn: `";
+            assert!(message.starts_with(first), "{arguments}: {message}");
+        }
+    }
+    let result = json(
+        &bench,
+        &[
+            "call",
+            "--json",
+            "stroke",
+            r#"{"svg":"<circle cx=5 cy=5 r=3 />"}"#,
+        ],
+    );
+    assert_eq!(result["success"], true, "{result:#}");
+    let text = result.to_string();
+    assert!(
+        text.contains("stood alone") && text.contains("without quotes"),
+        "{result:#}"
+    );
+}
+
+#[test]
+fn an_arm_without_torque_is_limp_in_data_too_and_a_toolset_that_is_off_is_named() {
+    let bench = Bench::at_test_rate();
+    let sensed = json(&bench, &["call", "--json", "sense"]);
+    assert_eq!(sensed["state"], "limp", "{sensed:#}");
+    let listed = json(&bench, &["call", "--json", "list_nodes"]);
+    assert_eq!(listed["nodes"][0]["arms"][0]["state"], "limp", "{listed:#}");
+    let refused = json(&bench, &["call", "--json", "validate_case", "{}"]);
+    assert_eq!(refused["code"], "not_offered", "{refused:#}");
+    assert!(
+        refused["message"]
+            .as_str()
+            .unwrap()
+            .contains("toolset `exam`"),
+        "{refused:#}"
+    );
+}

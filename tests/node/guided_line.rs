@@ -99,7 +99,7 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     person.sees("leave is asked for again");
     person.sees(ASKED);
     person.types("yes\n");
-    person.sees("registration cross drawn");
+    person.sees("look whether a cross is there");
     person.sees("press Enter to begin");
     person.types("q\n");
     person.ends_with(1);
@@ -654,7 +654,7 @@ impl WrongArm {
         person.types("\n");
         self.leave(&mut person);
         let watch = DepthWatch::begin(&self.sim, &self.truth);
-        self.moves(&mut person, "registration cross drawn");
+        self.moves(&mut person, "look whether a cross is there");
         self.cross(&mut person);
         // Another sheet: neither the touches nor the cross are of the line.
         open::lay(&self.sim, &self.truth);

@@ -328,7 +328,7 @@ fn names_are_completed_for_prompts_and_templates() {
     }
     let listed = line.request("prompts/list", &json!({}));
     let draw = &listed["result"]["prompts"][1];
-    assert_eq!(draw["arguments"].as_array().unwrap().len(), 3, "{draw}");
+    assert_eq!(draw["arguments"].as_array().unwrap().len(), 4, "{draw}");
     let filled = line.request(
         "prompts/get",
         &json!({"name": "draw", "arguments": {"scene": "short", "meta": "crosses"}}),

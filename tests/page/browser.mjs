@@ -149,7 +149,7 @@ const steps = {
     await draw.waitFor({ state: "hidden" });
     await page.getByRole("button", { name: "Preview" }).click();
     await draw.waitFor();
-    assert.equal((await tool("sense", {})).state, "holding", "a preview moves nothing");
+    assert.equal((await tool("sense", {})).state, "limp", "a preview moves nothing");
     await accessible(page, "offer");
     await page.locator("#offer").scrollIntoViewIfNeeded();
     await page.screenshot({ path: join(folder, "preview.png") });

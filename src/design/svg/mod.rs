@@ -4,6 +4,7 @@
 //! The file is not trusted, so its size with every reference followed and its depth are checked
 //! first. Only a document within the limits is given to usvg, with no way to open files.
 
+mod bare_elements;
 mod cascade;
 mod clip_paths;
 mod css;
@@ -18,6 +19,7 @@ mod normalize_units;
 mod paint;
 mod repair_form;
 mod text_to_paths;
+mod unquoted_values;
 mod unsupported;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -52,12 +54,13 @@ pub(super) fn read(
         setting: SETTING,
     };
     let decoded = text_encoding::decode(bytes, declared)?;
-    let repaired = repair_form::repaired(&decoded.text);
+    let (repaired, notes) = repair_form::repaired(&decoded.text);
     let text = repaired.as_deref().unwrap_or(&decoded.text);
     let mut design = read_text(text, caps, options)?;
     let guessed = decoded
         .is_guessed
         .then(|| text_encoding::GUESSED.to_owned());
+    design.notes.extend(notes);
     design.notes.extend(guessed);
     Ok(design)
 }

@@ -1,8 +1,11 @@
-//! Repairs the form of SVG that programs and browsers write although it is not well-formed XML:
-//! prefixes that nothing binds, HTML's named characters, and an `&` that begins none.
+//! Repairs the form of SVG that programs, browsers and language models write although it is not well-formed XML:
+//! prefixes that nothing binds, HTML's named characters, an `&` that begins none, values without quotes, and elements without
+//! an `<svg>` around them.
 
+use super::bare_elements;
 use super::html_entities;
 use super::normalize_units::{SvgEdit, apply_edits};
+use super::unquoted_values;
 
 /// Namespaces of prefixes that have a meaning here; any other is bound to one of its own.
 const NAMESPACES: [(&str, &str); 4] = [
@@ -18,21 +21,35 @@ const NAMESPACES: [(&str, &str); 4] = [
 /// Characters that XML names.
 const XML_ENTITIES: [&str; 5] = ["amp", "lt", "gt", "quot", "apos"];
 
-/// Returns the file in well-formed XML, or `None` if nothing is repaired. Line numbers stay the same.
-pub(super) fn repaired(text: &str) -> Option<String> {
+/// Returns the file in well-formed XML, or `None` if nothing is repaired, and notes for people on what a program would not write.
+/// Line numbers stay the same.
+pub(super) fn repaired(text: &str) -> (Option<String>, Vec<String>) {
     let mut edits = Vec::new();
+    let mut notes = Vec::new();
     let mut prefixes = PrefixCensus::default();
+    let mut first = None;
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let (piece, is_content) = next_piece(rest);
         if is_content {
             entity_edits(text, piece, at, &mut edits);
             prefixes.add(piece, at);
+            if piece.starts_with('<') {
+                first.get_or_insert((at, piece));
+                edits.extend(unquoted_values::quoting(piece, at));
+            }
         }
         at += piece.len();
     }
+    if edits.iter().any(|(_, added)| added == "\"") {
+        notes.push(unquoted_values::QUOTED.to_owned());
+    }
     edits.extend(prefixes.edit());
-    apply_edits(text, edits)
+    if let Some(wrapping) = bare_elements::wrapping(text, first) {
+        edits.extend(wrapping);
+        notes.push(bare_elements::WRAPPED.to_owned());
+    }
+    (apply_edits(text, edits), notes)
 }
 
 /// Returns the next tag, text, comment or the like, and whether prefixes and entities count there.
@@ -171,7 +188,7 @@ mod tests {
     #[test]
     fn prefixes_that_nothing_binds_are_bound_at_the_first_element() {
         let text = "<?xml version=\"1.0\"?><!-- a:b --><svg\nx=\"q:r\"><g bx:grid='1' xlink:href=\"#a\"/><sketch:type/></svg>";
-        let repaired = repaired(text).unwrap();
+        let repaired = repaired(text).0.unwrap();
         assert!(repaired.contains(
             "<svg xmlns:bx=\"unbound:bx\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" xmlns:sketch=\"unbound:sketch\"\nx="
         ), "{repaired}");
@@ -187,7 +204,7 @@ mod tests {
             ("<t><![CDATA[a & b]]><!-- & --></t>", None),
             ("<svg:svg xmlns:svg='u' xml:space='preserve'/>", None),
         ] {
-            assert_eq!(repaired(text).as_deref(), expected, "{text}");
+            assert_eq!(repaired(text).0.as_deref(), expected, "{text}");
         }
     }
 }

@@ -154,3 +154,57 @@ fn line_ends_and_comments_change_no_stroke() {
         }
     }
 }
+
+/// Language models write an element alone, and values without quotes.
+#[test]
+fn elements_alone_and_values_without_quotes_are_the_whole_drawing_and_noted() {
+    let whole = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20"><circle cx="5" cy="5" r="3" fill="none" stroke="black"/></svg>"#;
+    let read = |text: &str| {
+        let design = load("a.svg", text.as_bytes(), &DesignCaps::default());
+        design.unwrap_or_else(|error| panic!("{text}: {error}"))
+    };
+    let expected = read(whole);
+    for (text, wrapped, quoted) in [
+        (
+            r#"<circle cx="5" cy="5" r="3" fill="none" stroke="black"/>"#,
+            true,
+            false,
+        ),
+        (
+            "<circle cx=5 cy=5 r=3 fill=none stroke=black />",
+            true,
+            true,
+        ),
+        (
+            "<?xml version=\"1.0\"?>\n<g fill='none' stroke='black'><circle cx='5' cy='5' r='3'/></g>",
+            true,
+            false,
+        ),
+        (
+            "<svg viewBox=\"0 0 20 20\"><circle cx=5 cy=5 r=3 fill=none stroke=black/></svg>",
+            false,
+            true,
+        ),
+    ] {
+        let design = read(text);
+        assert_eq!(design.strokes.len(), expected.strokes.len(), "{text}");
+        let [(low, high), (known_low, known_high)] = [&design, &expected].map(|design| {
+            let xs = design.strokes.iter().flat_map(|stroke| &stroke.points_mm);
+            xs.fold((f64::MAX, f64::MIN), |(low, high), at| {
+                (low.min(at[0]), high.max(at[0]))
+            })
+        });
+        assert!(
+            ((high - low) - (known_high - known_low)).abs() < 0.05,
+            "{text}"
+        );
+        let has = |word: &str| design.notes.iter().any(|note| note.contains(word));
+        assert_eq!(
+            (has("stood alone"), has("without quotes")),
+            (wrapped, quoted),
+            "{text}: {:?}",
+            design.notes
+        );
+    }
+    assert!(load("a.svg", b"<html><body/></html>", &DesignCaps::default()).is_err());
+}

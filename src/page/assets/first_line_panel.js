@@ -12,7 +12,7 @@ const arm = () => chosenArm("first-arm");
 const STEPS = [
   ["Enable the scene for 30 minutes", "A hand stays at the emergency stop from here on.",
     () => ({ verb: "enable", scene: scene(), meta: null, for_s: ENABLED_S, arm: arm() })],
-  ["Visit the sheet", "The arm goes to five points of the sheet and draws a cross in its middle.",
+  ["Visit the sheet", "The arm goes to five points of the sheet and draws a cross where the drawing is not.",
     () => ({ verb: "align", scene: scene(), arm: arm(), touch: false })],
   ["Feel the sheet", "It goes down slowly, three times at each of six points, and proposes where the sheet lies. Look at the proposal under Calibrations, and accept it there.",
     () => ({ verb: "align", scene: scene(), arm: arm(), touch: true })],

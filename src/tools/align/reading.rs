@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{add_findings, change_json};
+use super::{add_findings, change_json, cross_place_mm};
 use crate::calibration_check;
 use crate::cameras::CameraCapture;
 use crate::dispatch::ToolContext;
@@ -63,6 +63,15 @@ pub(super) fn propose(
 /// cross before it says nothing of the sheet's new place.
 fn check_cross_drawn(ctx: &ToolContext<'_>, scene: &Scene) -> Result<(), Box<Reply>> {
     let arm = ctx.arm()?;
+    if cross_place_mm(scene).is_none() {
+        return Err(refused(
+            "no_cross",
+            format!(
+                "`align` draws no cross in scene {}: its design leaves no place for one. Next: touch the sheet, `steadyhand calibrate touch sheet`",
+                scene.title()
+            ),
+        ));
+    }
     let revision = scene.revision.hex();
     let has_cross = |past: &PastJob| {
         past.scene == scene.name && past.revision == revision && drew_cross(&past.understood)

@@ -27,7 +27,9 @@ impl Guide<'_> {
             );
         }
         let (_, scene) = self.folders().await?;
-        let planned_mm = scene.surface.size_mm().map(|side| side / 2.0);
+        let Some(planned_mm) = tools::cross_place_mm(&scene) else {
+            return not_needed("  not possible: the design leaves no place for a cross");
+        };
         let Some(read_mm) = self.read_cross(planned_mm).await else {
             return Ok(StepEnd::Left);
         };

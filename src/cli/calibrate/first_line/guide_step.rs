@@ -98,7 +98,7 @@ pub(super) const STEPS: [GuideStepWords; 12] = [
     GuideStepWords {
         step: GuideStep::Align,
         title: "align",
-        reason: "the arm visits the sheet's corners and draws a cross in its middle: the first ink, small, and pressed up to 0.3 mm less than the scene says",
+        reason: "the arm visits the sheet's corners and draws a cross where the drawing is not: the first ink, small, and pressed up to 0.3 mm less than the scene says",
         duration: "a minute",
         result: "how well the servos come to their goals",
     },
