@@ -109,10 +109,7 @@ async fn carry_out(
         }
         OperatorVerb::Reset { scene, arm } => reset(node, arrived, scene, arm).await,
         OperatorVerb::Align(request) => align(node, arrived, &request).await,
-        OperatorVerb::FirstInk { scene, arm } => {
-            let reply = node.draw_first_ink(&scene, arm.as_deref(), arrived).await;
-            reply.map_or_else(VerbReply::failed, |reply| VerbReply::of_tool(&reply))
-        }
+        OperatorVerb::FirstInk { scene, arm } => first_ink(node, arrived, &scene, arm).await,
         OperatorVerb::Status => status_reply(node, arrived).await,
         OperatorVerb::Jobs { id, json } => {
             job_list::jobs_reply(&node.state, Some(&node.job_store), id.as_deref(), json)
@@ -188,6 +185,17 @@ async fn align(node: &Arc<Node>, arrived: &ArrivalStamp, request: &AlignRequest)
 fn describe(node: &Node) -> VerbReply {
     let description = NodeDescription::of(node);
     VerbReply::with_data(description.words(), &description)
+}
+
+/// Draws a scene's own design as the first ink on its sheet.
+async fn first_ink(
+    node: &Arc<Node>,
+    arrived: &ArrivalStamp,
+    scene: &str,
+    arm: Option<String>,
+) -> VerbReply {
+    let reply = node.draw_first_ink(scene, arm.as_deref(), arrived).await;
+    reply.map_or_else(VerbReply::failed, |reply| VerbReply::of_tool(&reply))
 }
 
 /// Shows a drawing as data, or begins the one that a person agreed to.
