@@ -1,15 +1,12 @@
 //! Play and sag of the joints as a calibration measured them, for plans that compensate for them.
 
-use std::f64::consts::PI;
 use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::gravity_load::GravityLoad;
 use super::{ArmFault, ArmFile};
 use base::units::{Finite, JointVector, OutOfRange};
-use kin::KinematicChain;
 
 /// Measured play and sag, an entry for each joint.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -17,34 +14,30 @@ use kin::KinematicChain;
 pub struct CompensationFile {
     /// Play that the joint crosses when it reverses, from one side to the other, 0 to 2. 0 where gravity keeps it on one side.
     pub play_deg: Vec<Finite>,
-    /// Yielding of the joint for each newton metre that the arm's masses load it with, 0 to 5. In a file without masses the
-    /// load is that of capsules filled with water.
+    /// Yielding of the joint for each newton metre that the arm's masses load it with, in addition to its servos' figures,
+    /// -5 to 5. In a file without masses the load is that of capsules filled with water.
     pub sag_deg_per_n_m: Vec<Finite>,
 }
 
 /// Largest play that a calibration accepts.
 const PLAY_DEG: RangeInclusive<f64> = 0.0..=2.0;
 
-const SAG_DEG_PER_N_M: RangeInclusive<f64> = 0.0..=5.0;
-
-/// A joint that yields by more needs repair, not compensation.
-const SAG_RAD_MAX: f64 = PI / 180.0;
+const SAG_DEG_PER_N_M: RangeInclusive<f64> = -5.0..=5.0;
 
 /// Play and sag of an arm's joints.
 #[derive(Clone, Debug)]
 pub struct JointCompensation {
     /// Play of each joint, from one side to the other.
     pub play_rad: JointVector,
-    sag_rad_per_n_m: JointVector,
-    load: GravityLoad,
+    /// Angle by which each joint yields to a newton metre, in addition to its servos' own figures.
+    pub yield_rad_per_n_m: JointVector,
 }
 
 impl JointCompensation {
-    pub(super) fn new(file: &CompensationFile, load: GravityLoad) -> Self {
+    pub(super) fn new(file: &CompensationFile) -> Self {
         Self {
             play_rad: radians(&file.play_deg),
-            sag_rad_per_n_m: radians(&file.sag_deg_per_n_m),
-            load,
+            yield_rad_per_n_m: radians(&file.sag_deg_per_n_m),
         }
     }
 
@@ -55,15 +48,6 @@ impl JointCompensation {
             compensation: self,
             settled_rad: None,
         }
-    }
-
-    /// Returns the angle by which each joint deviates from its goal under the arm's weight, 1 degree at most.
-    #[must_use]
-    pub fn sag_rad(&self, chain: &KinematicChain, joints_rad: &JointVector) -> JointVector {
-        let load_n_m = self.load.torque_n_m(chain, joints_rad);
-        load_n_m.zip(&self.sag_rad_per_n_m, |load, sag| {
-            (load * sag).clamp(-SAG_RAD_MAX, SAG_RAD_MAX)
-        })
     }
 }
 
@@ -106,9 +90,8 @@ pub struct GearModel<'a> {
 impl GearModel<'_> {
     /// Returns where the joints settle at a goal, after the goals before it: each follows as soon as its play is crossed. At
     /// the first goal they lie in the middle of their play.
-    pub fn follow(&mut self, chain: &KinematicChain, goal_rad: &JointVector) -> JointVector {
-        let sag = self.compensation.sag_rad(chain, goal_rad);
-        let centre = goal_rad.zip(&sag, |goal, sag| goal + sag);
+    pub fn follow(&mut self, goal_rad: &JointVector) -> JointVector {
+        let centre = *goal_rad;
         let half = self.compensation.play_rad.map(|_, play| play / 2.0);
         let lowest = centre.zip(&half, |centre, half| centre - half);
         let highest = centre.zip(&half, |centre, half| centre + half);

@@ -297,6 +297,10 @@ pub const READING_AGE: Duration = Duration::from_millis(30);
 /// for 0.6 s at most.
 pub const STOPPABLE_S: f64 = 0.3;
 
+/// Poses of which the largest load is taken, and numbers whose roots spread them.
+const POSES: u16 = 500;
+const PRIMES: [f64; JOINTS_MAX] = [2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0];
+
 /// Shortest time in which a joint's acceleration rises from zero to its largest.
 pub const RISE_S: f64 = 0.02;
 
@@ -350,7 +354,7 @@ impl ArmModel {
         let capsules: Vec<Capsule> = file.capsules.iter().map(|c| capsule(&file, c)).collect();
         let load = link_mass::load(&file, &capsules);
         let measured = file.compensation.as_ref();
-        let compensation = measured.map(|measured| JointCompensation::new(measured, load.clone()));
+        let compensation = measured.map(|measured| JointCompensation::new(measured));
         Ok(Self {
             chain,
             limits,
@@ -377,6 +381,61 @@ impl ArmModel {
     #[must_use]
     pub fn dof(&self) -> usize {
         self.file.joints.len()
+    }
+
+    /// Returns the angle by which each joint's servos yield to a newton metre, from their figures, the gain P that was read
+    /// of each and their supply; 0 where they are not known.
+    #[must_use]
+    pub fn servo_yield_rad_per_n_m(
+        &self,
+        gain_p: impl Fn(u8) -> Option<u8>,
+        supply_v: Option<f64>,
+    ) -> JointVector {
+        let mut stiffness_n_m_rad = JointVector::zeros(self.dof());
+        let Some(figures) = &self.file.servo else {
+            return stiffness_n_m_rad;
+        };
+        for (joint, servo) in self.servos() {
+            let gain_p = gain_p(servo.id).unwrap_or(0);
+            let stiffness = figures.stiffness_n_m_rad(gain_p, supply_v);
+            stiffness_n_m_rad =
+                stiffness_n_m_rad.map(|of, sum| if of == joint { sum + stiffness } else { sum });
+        }
+        stiffness_n_m_rad.map(|_, stiffness| {
+            if stiffness > 0.0 {
+                1.0 / stiffness
+            } else {
+                0.0
+            }
+        })
+    }
+
+    /// Returns the largest torque that gravity exerts on each joint, of poses all over its range.
+    #[must_use]
+    pub fn largest_load_n_m(&self) -> JointVector {
+        let (lower, upper) = (&self.limits.lower_rad, &self.limits.upper_rad);
+        let range = lower.zip(upper, |lower, upper| upper - lower);
+        let mut largest = JointVector::zeros(self.dof());
+        for look in 0..POSES {
+            let fractions = range.map(|joint, range| {
+                let prime = PRIMES.get(joint).copied().unwrap_or(2.0);
+                range * (f64::from(look) * prime.sqrt()).fract()
+            });
+            let pose = lower.zip(&fractions, |lower, above| lower + above);
+            let load = self.load.torque_n_m(&self.chain, &pose);
+            largest = largest.zip(&load, |most, load| most.max(load.abs()));
+        }
+        largest
+    }
+
+    /// Returns the angle by which each joint yields to a newton metre beyond what its servos' figures say, as calibrated.
+    #[must_use]
+    pub fn calibrated_yield_rad_per_n_m(&self) -> JointVector {
+        let calibrated = self.compensation.as_ref();
+        calibrated.map_or_else(
+            || JointVector::zeros(self.dof()),
+            |found| found.yield_rad_per_n_m,
+        )
     }
 
     /// Returns the largest distance of any point of the body from the base frame's origin over all poses, in metres:

@@ -29,10 +29,18 @@ pub struct ServoFigures {
 }
 
 impl ServoFigures {
-    /// Returns the stiffness with which one servo holds at a gain P, in newton metres for each radian.
+    /// Returns the stiffness with which one servo holds at a gain P, in newton metres for each radian. A supply above the
+    /// one of the figures is that of another variant, and stiffens nothing.
     #[must_use]
-    pub fn stiffness_n_m_rad(&self, gain_p: u8) -> f64 {
-        f64::from(gain_p) * self.error_gain.get() * self.stall_n_m.get()
+    pub fn stiffness_n_m_rad(&self, gain_p: u8, supply_v: Option<f64>) -> f64 {
+        f64::from(gain_p) * self.error_gain.get() * self.strength_n_m(supply_v)
+    }
+
+    /// Returns the torque of one servo with full duty.
+    #[must_use]
+    pub fn strength_n_m(&self, supply_v: Option<f64>) -> f64 {
+        let ratio = supply_v.map_or(1.0, |volts| volts / self.stall_volts.get());
+        self.stall_n_m.get() * ratio.min(1.0)
     }
 }
 

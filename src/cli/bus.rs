@@ -28,7 +28,7 @@ pub(super) enum BusCommand {
     Scan(ScanArgs),
     /// Show positions, speeds, loads, heat, supply, errors and rates; nothing is written
     Monitor(MonitorArgs),
-    /// Set a servo's id, return delay or limits, which outlive its power; its torque goes off
+    /// Set a servo's id, return delay, limits or gain P, which outlive its power; its torque goes off
     Configure(ConfigureArgs),
     /// Restart a Dynamixel servo, which clears an overload or another latched error;
     /// its torque goes off
@@ -83,6 +83,9 @@ pub(super) struct ConfigureArgs {
     /// Least and greatest position, such as 500:3500
     #[arg(long, value_name = "MIN:MAX", value_parser = range)]
     limits_ticks: Option<(i32, i32)>,
+    /// Gain P of its position loop, 8 to 100; 32 as delivered. The lower it is, the more a joint hangs under the arm's weight
+    #[arg(long, value_name = "GAIN")]
+    p: Option<u8>,
     /// Correct settings that keep a node from using it: operating mode, multi-turn counting, drive mode
     #[arg(long)]
     repair: bool,
@@ -381,12 +384,13 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
         id: args.new_id,
         return_delay: args.return_delay_us.map(Duration::from_micros),
         limits_ticks: args.limits_ticks,
+        gain_p: args.p,
         repair: args.repair,
         home: args.home,
     };
     if change == SetupChange::default() {
         bail!(
-            "say what to change: --new-id, --return-delay-us, --limits-ticks, --repair or --home"
+            "say what to change: --new-id, --return-delay-us, --limits-ticks, --p, --repair or --home"
         );
     }
     let clock = NodeClock::real();

@@ -139,6 +139,7 @@ pub fn attached(host: &HostSystem, state: &AttachedState<'_>) -> Vec<DiagnosisFi
         diagnosis.add(DiagnosisCause::Fault, fault, steps);
     }
     add_stranger(&mut diagnosis, &state.arm.file, state.identity);
+    add_low_gains(&mut diagnosis, state.arm, state.identity);
     let protocol = servo_protocol(state.arm.file.family);
     for (servo, protocol) in state
         .servos
@@ -216,10 +217,42 @@ fn judge_setup(diagnosis: &mut BusDiagnosis, arm: &ArmModel, attached: AttachRep
         diagnosis.add(DiagnosisCause::WrongSetup, warning, SETTINGS_FIX);
     }
     add_stranger(diagnosis, &arm.file, &attached.servos);
+    add_low_gains(diagnosis, arm, &attached.servos);
     let present = attached.servos.iter();
     diagnosis.identity = present
         .map(|servo| (servo.servo.id.to_string(), servo.fingerprint()))
         .collect();
+}
+
+/// Adds a finding for servos whose gain P is lower than they are delivered with: their joints yield more to the arm's weight.
+fn add_low_gains(diagnosis: &mut BusDiagnosis, arm: &ArmModel, servos: &[ServoIdentity]) {
+    let Some(figures) = &arm.file.servo else {
+        return;
+    };
+    let heaviest = arm.largest_load_n_m();
+    for (joint, servo) in arm.servos() {
+        let found = servos.iter().find(|found| found.servo.id == servo.id);
+        let Some((found, gain_p)) = found.and_then(|found| Some((found, found.gain_p?))) else {
+            continue;
+        };
+        if gain_p == 0 || gain_p >= figures.gain_p {
+            continue;
+        }
+        let load_n_m = heaviest.get(joint).copied().unwrap_or(0.0).abs();
+        let sag_deg = |gain_p| (load_n_m / figures.stiffness_n_m_rad(gain_p, None)).to_degrees();
+        let what = format!(
+            "{}: gain P is {gain_p}; as delivered it is {}: under the arm's weight its joint hangs by up to {:.1}° instead of {:.1}°",
+            found.servo,
+            figures.gain_p,
+            sag_deg(gain_p),
+            sag_deg(figures.gain_p)
+        );
+        let fix = format!(
+            "`steadyhand bus configure PORT --id {} --p {}`, with the node ended",
+            servo.id, figures.gain_p
+        );
+        diagnosis.add(DiagnosisCause::LowGain, what, fix);
+    }
 }
 
 /// Adds a finding if a servo is not the one that the arm was calibrated with.

@@ -11,12 +11,15 @@ use std::time::Duration;
 use super::check::{StartMismatch, check_at_start};
 use super::clearance::tip_m;
 use super::following_error::{self, FollowingErrorMonitor};
+use super::sag_lead::{LedPlace, ReadingOf, SagLead, TipPush};
 use super::stop_proof::{ProvenLift, SMOOTH_PEAK, ticks_to_brake, touches};
 use super::{CheckedTrajectory, Setpoint};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
+use kin::ToolTip;
+use nalgebra::Vector3;
 use permit::MotionPermit;
 use plan::{SpanKind, TrajectorySpan};
-use scene::Scene;
+use scene::{Scene, ToolKind};
 
 /// Least duration of a lift.
 const LIFT_TICKS_MIN: f64 = 10.0;
@@ -35,6 +38,16 @@ const FOLLOW_SAMPLES_MAX: usize = 100;
 /// Most samples that a stalled arm goes back along its path before it lifts.
 const BACK_SAMPLES_MAX: usize = 100;
 
+/// Height over the sheet from which a tip touches nothing, as far as is known.
+const FREE_MM: f64 = 2.0;
+
+/// Ticks in which an arm sinks whose servos were just energised, and most in which it comes to its end.
+const SINKING_TICKS: u32 = 40;
+const ARRIVING_TICKS: u32 = 60;
+
+/// Distance of every joint from its end within which the arm has come to it: five counts of 4096.
+const ARRIVED_RAD: f64 = 5.0 * std::f64::consts::TAU / 4096.0;
+
 /// A checked trajectory that is being executed. Made by [`CheckedTrajectory::begin`].
 #[derive(Debug)]
 pub struct Execution {
@@ -45,7 +58,12 @@ pub struct Execution {
     rate: f64,
     /// Position on the path, in samples.
     position: f64,
+    /// Where the arm shall be: the goals that are sent lead it against gravity.
     goal_rad: JointVector,
+    sag: SagLead,
+    /// Ticks left in which it stands at its beginning, and at its end, while the lead of its goals is corrected.
+    sinking_ticks: u32,
+    arriving_ticks: u32,
     monitor: FollowingErrorMonitor,
     /// `true` while the motion is paused by its caller.
     is_paused: bool,
@@ -162,21 +180,42 @@ pub enum ExecutionError {
 }
 
 impl CheckedTrajectory {
-    /// Spends the proof and begins the motion.
+    /// Spends the proof and begins the motion of an arm of whose sag nothing is known.
     ///
     /// # Errors
-    /// When the arm is not where the proof begins, or the permit has ended.
+    /// As [`CheckedTrajectory::begin_led`].
     pub fn begin(
         self,
         measured: &ArmMeasurement,
+        now: ClockInstant,
+    ) -> Result<Execution, ExecutionError> {
+        let sag = SagLead::none(&self.scene.arm);
+        self.begin_led(measured, sag, now)
+    }
+
+    /// Spends the proof and begins the motion, with goals that lead against gravity. An arm whose servos were just
+    /// energised may have sunk by what gravity explains.
+    ///
+    /// # Errors
+    /// When the arm is not where the proof begins, or the permit has ended.
+    pub fn begin_led(
+        self,
+        measured: &ArmMeasurement,
+        mut sag: SagLead,
         now: ClockInstant,
     ) -> Result<Execution, ExecutionError> {
         if !self.permit.covers(&self.scene, now) {
             return Err(ExecutionError::Expired);
         }
         let first = self.first_sample();
-        check_at_start(&self.scene, &first, measured, now).map_err(ExecutionError::Moved)?;
+        let raised = sag.raised(&self.scene.arm, &first, measured);
+        check_at_start(&self.scene, &first, &raised, now).map_err(ExecutionError::Moved)?;
+        let has_to_settle = sag.has_to_settle();
+        sag.begin(&self.scene.arm, &first);
         Ok(Execution {
+            sinking_ticks: if has_to_settle { SINKING_TICKS } else { 0 },
+            arriving_ticks: if sag.is_led() { ARRIVING_TICKS } else { 0 },
+            sag,
             monitor: FollowingErrorMonitor::new(&self.scene.arm, self.torque_limit()),
             checked: self,
             phase: ExecutionPhase::Path,
@@ -215,6 +254,7 @@ impl Execution {
         measured: &ArmMeasurement,
         now: ClockInstant,
     ) -> Result<ExecutionStep, ExecutionError> {
+        self.note_reading(measured, now);
         let ahead_rad = self.braked_rad();
         let period = self.checked.trajectory.period;
         if !self.is_stopped {
@@ -235,18 +275,55 @@ impl Execution {
         if self.monitor.is_lost() {
             self.request = MotionGoal::Halt;
         }
+        if !waits && self.settles(measured) {
+            return Ok(self.send(self.goal_rad));
+        }
         Ok(match self.advance(waits) {
             GoalUpdate::To(goal_rad) => self.send(goal_rad),
-            GoalUpdate::Keep => ExecutionStep::Hold,
-            GoalUpdate::Finished => ExecutionStep::Finished,
+            GoalUpdate::Keep => self.keep(ExecutionStep::Hold),
+            GoalUpdate::Finished => self.keep(ExecutionStep::Finished),
         })
+    }
+
+    fn keep(&mut self, step: ExecutionStep) -> ExecutionStep {
+        self.sag.keep();
+        step
+    }
+
+    /// Returns whether the arm stands for a tick at its beginning or its end, for the lead of its goals to be corrected there.
+    fn settles(&mut self, measured: &ArmMeasurement) -> bool {
+        let is_on_path = matches!(
+            (&self.phase, self.request),
+            (ExecutionPhase::Path, MotionGoal::Go)
+        );
+        if !is_on_path || self.is_stopped {
+            return false;
+        }
+        if self.position <= 0.0 && self.sinking_ticks > 0 {
+            self.sinking_ticks -= 1;
+            return true;
+        }
+        let is_at_end = self.position >= self.last_position() && self.probe_from().is_none();
+        let off_rad = self.goal_rad.distance_max(&measured.position_rad);
+        if !is_at_end || self.arriving_ticks == 0 || off_rad <= ARRIVED_RAD {
+            return false;
+        }
+        self.arriving_ticks -= 1;
+        true
     }
 
     fn send(&mut self, goal_rad: JointVector) -> ExecutionStep {
         self.goal_rad = goal_rad;
-        let limits = self.scene().arm.limits;
+        let (push, next_rad) = (self.tip_push(&goal_rad), self.upcoming_rad());
+        let scene = &self.checked.scene;
+        let limits = scene.arm.limits;
+        let place = LedPlace {
+            path_rad: &goal_rad,
+            next_rad: &next_rad,
+            push: push.as_ref(),
+        };
         ExecutionStep::Go(Setpoint {
-            goal_rad,
+            goal_rad: self.sag.goal_rad(scene, place),
             velocity_cap_rad_s: limits.velocity_rad_s,
             acceleration_cap_rad_s2: limits.acceleration_rad_s2,
         })
@@ -500,7 +577,97 @@ impl Execution {
         Some(self.scene().surface.project(&tip_m).height_mm)
     }
 
-    /// Returns the joint angles that were last sent.
+    /// Notes a reading, corrects by it what is known of how the joints yield, and brings an arm that draws closer to its path.
+    fn note_reading(&mut self, measured: &ArmMeasurement, now: ClockInstant) {
+        let arm_rad = &measured.position_rad;
+        let is_read = arm_rad.len() == self.goal_rad.len() && arm_rad.is_finite();
+        if !is_read || now.since(measured.at) > self.checked.trajectory.period * 2 {
+            self.sag.forget_past();
+            return;
+        }
+        let push = self.tip_push(&self.goal_rad);
+        let of = self.reading_of(measured, push.is_some());
+        let arm = &self.checked.scene.arm;
+        self.sag.note(arm, &self.goal_rad, measured, of);
+        if let Some(push) = push.filter(|_| of == ReadingOf::DrawingTip) {
+            self.sag.press(arm, &push);
+        }
+    }
+
+    /// Returns what a reading shows.
+    fn reading_of(&self, measured: &ArmMeasurement, is_pen: bool) -> ReadingOf {
+        let is_on_path = matches!(
+            (&self.phase, self.request),
+            (ExecutionPhase::Path, MotionGoal::Go)
+        );
+        if !is_on_path {
+            return ReadingOf::Other;
+        }
+        match self.span().kind {
+            SpanKind::Draw if is_pen => ReadingOf::DrawingTip,
+            SpanKind::Approach
+            | SpanKind::Travel
+            | SpanKind::Lift
+            | SpanKind::Lower
+            | SpanKind::Pose => {
+                let mut places = [&self.goal_rad, &measured.position_rad].into_iter();
+                let is_free = places.all(|joints_rad| {
+                    let height_mm = self.tip_height_mm(joints_rad);
+                    height_mm.is_some_and(|height_mm| height_mm > FREE_MM)
+                });
+                match is_free {
+                    true => ReadingOf::FreeTip,
+                    false => ReadingOf::Other,
+                }
+            }
+            SpanKind::Draw | SpanKind::Dip | SpanKind::Dwell | SpanKind::Probe | SpanKind::Jog => {
+                ReadingOf::Other
+            }
+        }
+    }
+
+    /// Returns where the arm shall be in the next tick, as far as is known.
+    fn upcoming_rad(&self) -> JointVector {
+        match self.phase {
+            ExecutionPhase::Path => self.goal_at(self.position + self.rate),
+            ExecutionPhase::Lift(motion) => {
+                motion.at((motion.tick + self.rate).clamp(0.0, motion.ticks))
+            }
+            ExecutionPhase::LetGo(_) | ExecutionPhase::Stand => self.goal_rad,
+        }
+    }
+
+    /// Returns how the surface pushes a pen's tip that is planned to be there; `None` for a needle, which it does not.
+    fn tip_push(&self, joints_rad: &JointVector) -> Option<TipPush> {
+        let scene = self.scene();
+        let pen = scene.pen(self.span().pen)?;
+        if pen.kind == ToolKind::Needle {
+            return None;
+        }
+        let tip = ToolTip {
+            point_m: pen.tip_m,
+            axis: pen.axis,
+        };
+        let tip_m = scene.arm.chain.point(joints_rad, &pen.tip_m);
+        let projected = scene.surface.project(&tip_m);
+        let normal = scene.surface.at(projected.at_mm).normal;
+        let jacobian = scene.arm.chain.jacobian(joints_rad, &tip);
+        let levers = jacobian
+            .iter()
+            .map(|[x, y, z, ..]| Vector3::new(*x, *y, *z).dot(&normal));
+        Some(TipPush {
+            levers_m: JointVector::from_slice(&levers.collect::<Vec<_>>()),
+            depth_mm: -projected.height_mm,
+        })
+    }
+
+    /// Returns what is known of how the joints yield, and the goals that were last sent.
+    #[must_use]
+    pub fn sag(&self) -> &SagLead {
+        &self.sag
+    }
+
+    /// Returns where the joints shall be by the goals that were last sent.
     #[must_use]
     pub fn goal_rad(&self) -> &JointVector {
         &self.goal_rad
@@ -809,7 +976,7 @@ fn ramp_rate(rate: f64, target_rate: f64, ticks: f64) -> f64 {
 }
 
 /// Rises from 0 to 1 with no speed and no acceleration at either end.
-fn smooth_step(fraction: f64) -> f64 {
+pub(super) fn smooth_step(fraction: f64) -> f64 {
     fraction.powi(3) * (10.0 + fraction * (6.0 * fraction - 15.0))
 }
 

@@ -241,7 +241,7 @@ impl FollowingErrorMonitor {
                 .filter_map(|servo| servo.load_ratio)
                 .fold(0.0, |most: f64, load| most.max(load.abs()));
             let lag_rad = distance_rad(goal_rad, &measured.position_rad, index);
-            let is_far = exceeds(lag_rad, STALL_RAD);
+            let is_far = exceeds(lag_rad, STALL_RAD) && !is_arriving(goal_rad, measured, index);
             joint.pushed_ticks = if is_far && exceeds(hardest, self.stall_load) {
                 joint.pushed_ticks + 1
             } else {
@@ -252,6 +252,23 @@ impl FollowingErrorMonitor {
             }
         }
         found
+    }
+}
+
+/// Returns whether a joint moves towards its goal fast enough to be there before it counts as stalled: a servo pushes hard
+/// for its speed as well.
+fn is_arriving(goal_rad: &JointVector, measured: &ArmMeasurement, joint: usize) -> bool {
+    let (arm_rad, speed_rad_s) = (&measured.position_rad, &measured.velocity_rad_s);
+    match (
+        goal_rad.get(joint),
+        arm_rad.get(joint),
+        speed_rad_s.get(joint),
+    ) {
+        (Some(goal), Some(arm), Some(speed)) => {
+            let comes_by = speed * (goal - arm).signum() * STALL_TIME.as_secs_f64();
+            comes_by >= (goal - arm).abs()
+        }
+        _ => false,
     }
 }
 
@@ -460,6 +477,26 @@ mod tests {
             error.contains("shoulder_lift") && error.contains("3 degrees"),
             "{error}"
         );
+    }
+
+    /// A servo near its fastest pushes with all it has: it will be at its goal before it counts as stalled.
+    #[test]
+    fn a_servo_that_pushes_hard_and_arrives_is_not_stalled() {
+        let lag_rad = 10.0_f64.to_radians();
+        let is_stalled = |speed_rad_s: f64| {
+            let mut monitor = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
+            let goal = JointVector::zeros(arm().dof());
+            let now = ClockInstant::ZERO;
+            (1..100).any(|_| {
+                let mut measured = reading(lag_rad, (2, 0.97), now);
+                measured.velocity_rad_s = goal.map(|_, _| speed_rad_s);
+                monitor.update(&goal, &goal, &measured, now, PERIOD);
+                monitor.has_error()
+            })
+        };
+        let enough_rad_s = lag_rad / STALL_TIME.as_secs_f64();
+        assert!(!is_stalled(1.01 * enough_rad_s));
+        assert!(is_stalled(0.99 * enough_rad_s) && is_stalled(-1.01 * enough_rad_s));
     }
 
     /// Returns the first tick with an error, and the error, for a second joint with these goals and

@@ -36,7 +36,7 @@ impl TrajectoryJudge<'_> {
         if !is_calibrated || goals != expected {
             self.refuse(GateRule::Form, 0, None, || {
                 format!(
-                    "{goals} goals and {expected} places where the arm is expected; there may be as many, and only where play, sag or a correction was calibrated"
+                    "{goals} goals and {expected} places where the arm is expected; there may be as many, and only where play or a correction was calibrated"
                 )
             });
         }
@@ -58,10 +58,7 @@ impl TrajectoryJudge<'_> {
                 let tip = |joints: &JointVector| scene.arm.chain.point(joints, &pen.tip_m);
                 let lead = goal.zip(expected, |goal, expected| goal - expected);
                 let unexplained_lead = match &scene.arm.compensation {
-                    Some(compensation) => {
-                        let sag = compensation.sag_rad(&scene.arm.chain, expected);
-                        unexplained(compensation, &lead, &sag)
-                    }
+                    Some(compensation) => unexplained(compensation, &lead),
                     None => lead,
                 };
                 let lead_mm = tip_shift_mm(scene, pen, expected, &unexplained_lead);
@@ -69,10 +66,10 @@ impl TrajectoryJudge<'_> {
                 let scale = if is_between_pens { PEN_CHANGE } else { 1.0 };
                 let values = (lead_mm, explained_mm * scale, "mm");
                 self.check_limit(GateRule::Lead, sample, values, 1.0, |lead, limit| {
-                    format!("the goal would lead the tip by {lead} mm; play, sag and the sheet's correction explain {limit} mm: calibrate again")
+                    format!("the goal would lead the tip by {lead} mm; play and the sheet's correction explain {limit} mm: calibrate again")
                 });
                 let gears = gears.as_mut();
-                let followed = gears.map_or(*goal, |gears| gears.follow(&scene.arm.chain, goal));
+                let followed = gears.map_or(*goal, |gears| gears.follow(goal));
                 if touches(span.kind) {
                     let error_mm = off_correction_mm(scene, &tip(expected), &tip(&followed));
                     let limit_mm = EXPECTED_MM + half_play_mm(scene, pen, expected);
@@ -119,8 +116,8 @@ impl TrajectoryJudge<'_> {
         }
     }
 
-    /// Refuses goals that would bring a tip into the sheet by the calibrated play and sag: a needle
-    /// where it works, and any tip that travels, which sinks as its goals cease to lead. Half of the
+    /// Refuses goals that would bring a tip into the sheet by the calibrated play: a needle
+    /// where it works, and any tip that travels. Half of the
     /// play may be on either side and is not held against a pen that travels.
     fn check_followed_depth(
         &mut self,
@@ -146,7 +143,7 @@ impl TrajectoryJudge<'_> {
         if let Some(low_mm) = low_mm {
             self.refuse(GateRule::Sheet, sample, excess(low_mm, floor_mm, "mm"), || {
                 let (depth, limit) = value_and_limit(-low_mm, -floor_mm);
-                format!("with its calibrated play and sag the arm would bring the tip {depth} mm below the sheet; {limit} mm is the limit here: raise heights.lift_mm, or tighten its joints")
+                format!("with its calibrated play the arm would bring the tip {depth} mm below the sheet; {limit} mm is the limit here: raise heights.lift_mm, or tighten its joints")
             });
         }
     }
@@ -170,13 +167,11 @@ fn off_correction_mm(scene: &Scene, expected: &Point3<f64>, followed: &Point3<f6
     (moved_mm - corrected_mm * fraction).norm()
 }
 
-/// Returns the part of a lead that exceeds half of each joint's play on either side, and its sag.
-fn unexplained(known: &JointCompensation, lead: &JointVector, sag: &JointVector) -> JointVector {
-    let half = known.play_rad.map(|_, play| play / 2.0);
-    let lowest = sag.zip(&half, |sag, half| f64::min(0.0, -sag) - half);
-    let highest = sag.zip(&half, |sag, half| f64::max(0.0, -sag) + half);
-    let explained = lead.zip(&lowest, f64::max).zip(&highest, f64::min);
-    lead.zip(&explained, |lead, explained| lead - explained)
+/// Returns the part of a lead that exceeds half of each joint's play on either side.
+fn unexplained(known: &JointCompensation, lead: &JointVector) -> JointVector {
+    lead.zip(&known.play_rad, |lead, play| {
+        lead - lead.clamp(-play / 2.0, play / 2.0)
+    })
 }
 
 /// Returns the most that half of the play of all joints can move a tip.

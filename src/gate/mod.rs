@@ -84,7 +84,10 @@ mod escape;
 mod execute;
 mod following_error;
 mod joint_rates;
+mod joint_yield;
+mod lead_room;
 mod leading_goals;
+mod sag_lead;
 mod stop_proof;
 #[cfg(test)]
 mod tests;
@@ -100,6 +103,7 @@ use scene::{Revision, Scene};
 
 pub use check::{READING_AGE_MAX, StartMismatch, check, preview};
 pub use execute::{Execution, ExecutionError, ExecutionProgress, ExecutionStep, HoldAt};
+pub use sag_lead::SagLead;
 
 /// A trajectory that was judged against a scene, a permit and a start, with a proven stop from
 /// every sample. Made only by [`check`]; spent by [`CheckedTrajectory::begin`].

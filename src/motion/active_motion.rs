@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use super::contact_detection::{ContactDetector, ContactVerdict, ProbeReading};
 use super::drawing_deviation::DeviationMonitor;
 use super::snapshot_publisher::ReplyCallback;
-use super::{MotionOutcome, MotionRelease, VisitKind, VisitReading};
+use super::{JointSagging, MotionOutcome, MotionRelease, VisitKind, VisitReading};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use gate::{Execution, HoldAt};
 use plan::SpanKind;
@@ -20,7 +20,7 @@ pub(super) struct ActiveMotion {
     pub(super) span: tracing::Span,
     done: oneshot::Sender<MotionOutcome>,
     visits: Vec<VisitReading>,
-    dwelling: Option<(usize, JointVector)>,
+    dwelling: Option<(usize, [JointVector; 2])>,
     contact: ContactDetector,
     deviation: DeviationMonitor,
     reached: usize,
@@ -94,8 +94,14 @@ impl ActiveMotion {
             self.end_dwell();
         }
         if let Some(item) = current {
-            self.dwelling = Some((item, measured.position_rad));
+            self.dwelling = Some((item, [measured.position_rad, self.unexplained_goal_rad()]));
         }
+    }
+
+    fn unexplained_goal_rad(&self) -> JointVector {
+        let arm = &self.execution.scene().arm;
+        let sag = self.execution.sag();
+        sag.unexplained_goal_rad(arm, self.execution.goal_rad())
     }
 
     /// Turns a probe back where it touches, and records the position.
@@ -127,29 +133,37 @@ impl ActiveMotion {
                 item,
                 kind,
                 position_rad,
+                goal_rad: self.unexplained_goal_rad(),
             });
         }
         Ok(())
     }
 
     fn end_dwell(&mut self) {
-        if let Some((item, position_rad)) = self.dwelling.take() {
+        if let Some((item, [position_rad, goal_rad])) = self.dwelling.take() {
             self.visits.push(VisitReading {
                 item,
                 kind: VisitKind::Dwell,
                 position_rad,
+                goal_rad,
             });
         }
     }
 
     /// Ends a motion at its end. A joint may be `tolerance_rad` from its goal there.
-    pub(super) fn reached(mut self, off_rad: f64, tolerance_rad: f64) -> ReplyCallback {
+    pub(super) fn reached(
+        mut self,
+        off_rad: f64,
+        sags: Vec<JointSagging>,
+        tolerance_rad: f64,
+    ) -> ReplyCallback {
         self.end_dwell();
         let visits = std::mem::take(&mut self.visits);
         let deviation = self.deviation.greatest(&self.execution, tolerance_rad);
         self.end(MotionOutcome::Reached {
             visits,
             off_rad,
+            sags,
             deviation,
         })
     }

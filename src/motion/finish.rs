@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::standstill::WINDOW;
 use super::thread::ArmThread;
-use super::{MotionOutcome, MotionState, STOP_LIMIT};
+use super::{JointSagging, MotionOutcome, MotionState, STOP_LIMIT};
+use arm::ArmModel;
+use base::units::ArmMeasurement;
 use driver::HaltMode;
 
 /// Longest time for the joints to come to their last goal.
@@ -12,6 +14,29 @@ const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// A joint that stands more counts than this from its last goal has not reached it: 0.9°.
 pub(super) const REACHED_COUNTS: f64 = 10.0;
+
+/// Load of a servo, as a fraction of its torque, that gravity does not explain: something pushes.
+const LOAD_UNEXPLAINED: f64 = 0.15;
+
+/// How far a joint stands from the end of its path.
+struct EndDistance {
+    joint: usize,
+    off_rad: f64,
+    /// The load of its servo that pushes hardest, as a fraction of its torque.
+    load: Option<f64>,
+    is_with_gravity: bool,
+    is_explained: bool,
+}
+
+/// Returns the load of the servo of a joint that pushes hardest, as a fraction of its torque.
+fn measured_load(arm: &ArmModel, measured: &ArmMeasurement, joint: usize) -> Option<f64> {
+    let servos = arm.servos().filter(|(index, _)| *index == joint);
+    let loads = servos.filter_map(|(_, servo)| {
+        let mut states = measured.servos.iter();
+        states.find(|state| state.id == servo.id)?.load_ratio
+    });
+    loads.map(f64::abs).reduce(f64::max)
+}
 
 impl ArmThread {
     /// Ends a stop, or a motion, that has come to rest or is overdue.
@@ -41,8 +66,13 @@ impl ArmThread {
             return;
         }
         let off_rad = self.off_rad();
+        let distances = self.distances();
+        let is_at_end = distances.iter().all(|distance| distance.is_explained);
         if is_still && off_rad <= self.reached_rad {
-            self.finish_job(off_rad);
+            self.finish_job(off_rad, Vec::new());
+        } else if is_overdue && is_still && is_at_end && !distances.is_empty() {
+            let sags = self.sags(&distances);
+            self.finish_job(off_rad, sags);
         } else if is_overdue {
             let reason = if off_rad > self.reached_rad {
                 self.describe_shortfall()
@@ -90,26 +120,75 @@ impl ArmThread {
         }
     }
 
-    fn describe_shortfall(&self) -> String {
+    /// Returns how far each joint stands from the end of its path; empty where the arm was not read.
+    fn distances(&self) -> Vec<EndDistance> {
         let (Some(job), Some(measured)) = (&self.job, &self.snapshot.measured) else {
-            return "the arm was not read at its goal".to_owned();
+            return Vec::new();
         };
-        let off = job
-            .execution
-            .goal_rad()
-            .zip(&measured.position_rad, |goal, at| (goal - at).abs());
-        let worst = off
+        let (goal_rad, sag) = (job.execution.goal_rad(), job.execution.sag());
+        let arm = &self.shared.arm;
+        let explained_rad = sag.explained_rad(arm, goal_rad);
+        let by_gravity = sag.load_ratio(arm, goal_rad);
+        let joints = goal_rad
             .iter()
-            .copied()
-            .enumerate()
-            .max_by(|a, b| a.1.total_cmp(&b.1));
-        let Some((joint, error_rad)) = worst else {
+            .zip(measured.position_rad.iter())
+            .enumerate();
+        let joints = joints.zip(explained_rad.iter());
+        joints
+            .map(|((joint, (goal, at)), explained)| {
+                let off_rad = at - goal;
+                let load = measured_load(arm, measured, joint);
+                let by_gravity = by_gravity.as_ref().and_then(|all| all.get(joint));
+                let is_pushing = load
+                    .zip(by_gravity)
+                    .is_some_and(|(load, by_gravity)| load > by_gravity.abs() + LOAD_UNEXPLAINED);
+                let with_gravity = off_rad * explained > 0.0
+                    && off_rad.abs() <= explained.abs() + self.reached_rad;
+                EndDistance {
+                    joint,
+                    off_rad,
+                    load,
+                    is_with_gravity: off_rad * explained > 0.0,
+                    is_explained: off_rad.abs() <= self.reached_rad
+                        || (with_gravity && !is_pushing),
+                }
+            })
+            .collect()
+    }
+
+    fn sags(&self, distances: &[EndDistance]) -> Vec<JointSagging> {
+        let far = distances
+            .iter()
+            .filter(|distance| distance.off_rad.abs() > self.reached_rad);
+        far.map(|distance| JointSagging {
+            joint: self.shared.arm.joint_name(distance.joint),
+            rad: distance.off_rad.abs(),
+        })
+        .collect()
+    }
+
+    fn describe_shortfall(&self) -> String {
+        let distances = self.distances();
+        let farther = |a: &&EndDistance, b: &&EndDistance| {
+            let key = |of: &EndDistance| (!of.is_explained, of.off_rad.abs());
+            key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1))
+        };
+        let Some(worst) = distances.iter().max_by(farther) else {
             return "no joint of the arm was read at its goal".to_owned();
         };
+        let load = worst.load.map_or_else(String::new, |load| {
+            format!(" with {:.0} % of its torque", load * 100.0)
+        });
+        let why = match worst.is_with_gravity {
+            true => {
+                "it hangs by more than its weight explains: something pulls it down, its servo is too weak or gave up, or its gain P is low (`steadyhand doctor`)"
+            }
+            false => "its weight does not explain it: something holds it",
+        };
         format!(
-            "{} stopped {:.1}° short of its goal ({:.1}° is allowed): something holds it, or its servo is too weak",
-            self.shared.arm.joint_name(joint),
-            error_rad.to_degrees(),
+            "{} stopped {:.1}° short of its goal ({:.1}° is allowed){load}: {why}",
+            self.shared.arm.joint_name(worst.joint),
+            worst.off_rad.abs().to_degrees(),
             self.reached_rad.to_degrees()
         )
     }
@@ -134,14 +213,16 @@ impl ArmThread {
         }
     }
 
-    fn finish_job(&mut self, off_rad: f64) {
+    fn finish_job(&mut self, off_rad: f64, sags: Vec<JointSagging>) {
+        tracing::debug!(deg_per_n_m = ?self.sag.yield_deg_per_n_m(&self.shared.arm), "the joints yield");
         // An arm that the node itself brought to rest keeps its fault.
         self.snapshot.state = match self.snapshot.fault {
             Some(_) => MotionState::Faulted,
             None => MotionState::Holding,
         };
         if let Some(job) = self.job.take() {
-            self.replies.push(job.reached(off_rad, self.reached_rad));
+            self.replies
+                .push(job.reached(off_rad, sags, self.reached_rad));
         }
     }
 

@@ -205,8 +205,10 @@ pub enum MotionOutcome {
     Reached {
         /// The reading at each visited point, in order.
         visits: Vec<VisitReading>,
-        /// The largest distance of a joint from its last goal.
+        /// The largest distance of a joint from the end of its path.
         off_rad: f64,
+        /// Joints that hang farther from it than they may otherwise, by no more than gravity explains.
+        sags: Vec<JointSagging>,
         /// The greatest deviation of the joints from their goals while the tip drew; `None` if it drew nothing.
         deviation: Option<DrawingDeviation>,
     },
@@ -218,6 +220,15 @@ pub enum MotionOutcome {
     Faulted(String),
 }
 
+/// A joint that hangs from the end of its path with gravity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JointSagging {
+    /// The joint.
+    pub joint: String,
+    /// By how much.
+    pub rad: f64,
+}
+
 /// A reading at a visited point.
 #[derive(Clone, Debug)]
 pub struct VisitReading {
@@ -227,6 +238,8 @@ pub struct VisitReading {
     pub kind: VisitKind,
     /// The measured joint angles.
     pub position_rad: JointVector,
+    /// The goals that were sent, without the lead that the servos' figures explain.
+    pub goal_rad: JointVector,
 }
 
 /// An arm's action at a visited point.

@@ -84,7 +84,7 @@ impl ArmThread {
         let measured = self.ready_servos(&proof).await?;
         // Energising and reading take time: a stop may have come meanwhile.
         self.check_not_stopped(&proof, seen_stops)?;
-        let execution = proof.begin(&measured, self.shared.clock.now())?;
+        let execution = proof.begin_led(&measured, self.sag, self.shared.clock.now())?;
         self.snapshot.measured = Some(Arc::new(measured));
         if !execution.checked().permit().is_nodes_own() {
             self.snapshot.fault = None;
@@ -110,6 +110,7 @@ impl ArmThread {
         }
         let ready = async {
             if !driver.is_energised() {
+                self.sag.forget_goals();
                 driver.energise(link.as_mut()).await?;
             }
             driver.begin(link.as_mut(), proof.torque_limit()).await

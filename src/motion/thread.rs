@@ -19,8 +19,8 @@ use super::standstill::{StandstillDetector, counts_rad};
 use super::{MotionError, MotionShared, MotionState, MotionTick, PortOpener, Snapshot};
 use base::clock::ClockAlarm;
 use base::units::ClockInstant;
-use driver::{ArmDriver, ServoIdentity};
-use gate::CheckedTrajectory;
+use driver::{ArmDriver, AttachReport, ServoIdentity};
+use gate::{CheckedTrajectory, SagLead};
 use link::ByteLink;
 use permit::{PermitRegistry, StopLatch};
 use plan::{PERIOD, SpanKind};
@@ -100,6 +100,8 @@ pub(super) struct ArmThread {
     pub(super) standstill: StandstillDetector,
     pub(super) reached_rad: f64,
     pub(super) held_pose: HeldPose,
+    /// What is known of how the joints yield.
+    pub(super) sag: SagLead,
     pub(super) failures: u32,
     /// Reason that the last cycle gave no reading.
     pub(super) last_failure: Option<String>,
@@ -134,6 +136,7 @@ impl ArmThread {
             reached_rad: REACHED_COUNTS
                 * counts_rad(&shared.arm).iter().copied().fold(0.0, f64::max),
             held_pose: HeldPose::default(),
+            sag: SagLead::none(&shared.arm),
             shared,
             port,
             publisher,
@@ -193,10 +196,24 @@ impl ArmThread {
         self.bus_health
             .reset(&attached, self.shared.arm.file.family);
         self.reopen_delay = REOPEN_DELAY;
+        self.sag = self.sag_of(&attached);
         self.snapshot.identity = Arc::new(attached.servos);
         self.snapshot.measured = Some(Arc::new(attached.measured));
         self.snapshot.state = MotionState::Holding;
         Ok(())
+    }
+
+    /// Returns how the joints yield by the gains and the supply of the servos that were found.
+    fn sag_of(&self, attached: &AttachReport) -> SagLead {
+        let gain_p = |id: u8| {
+            let servo = attached.servos.iter().find(|servo| servo.servo.id == id)?;
+            servo.gain_p
+        };
+        let supplies = attached.measured.servos.iter();
+        let lowest_v = supplies
+            .filter_map(|servo| servo.voltage_v)
+            .reduce(f64::min);
+        SagLead::new(&self.shared.arm, gain_p, lowest_v)
     }
 
     /// Refuses another arm, with other zeros, behind a port that came back.
@@ -475,6 +492,7 @@ impl ArmThread {
             at: self.shared.clock.now(),
             state: self.snapshot.state,
             setpoint_rad: *job.execution.goal_rad(),
+            lead_rad: job.execution.sag().lead_rad(job.execution.goal_rad()),
             measured: self.snapshot.measured.clone(),
             progress,
             counts: with_counts.then(|| Box::new(self.snapshot.counts.clone())),

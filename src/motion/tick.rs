@@ -39,7 +39,9 @@ impl ArmThread {
             Some(job) => {
                 let measured = self.snapshot.measured.as_ref();
                 job.execution.wait(!job.is_released());
-                job.execution.next(measured.expect("a reading"), now)
+                let step = job.execution.next(measured.expect("a reading"), now);
+                self.sag = *job.execution.sag();
+                step
             }
             None => Ok(ExecutionStep::Hold),
         };

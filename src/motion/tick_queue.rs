@@ -35,6 +35,8 @@ pub struct MotionTick {
     pub state: MotionState,
     /// The setpoint that was sent last.
     pub setpoint_rad: JointVector,
+    /// By how much the goals that were sent lead it against gravity.
+    pub lead_rad: JointVector,
     /// The last valid reading.
     pub measured: Option<Arc<ArmMeasurement>>,
     /// Progress of the motion.
@@ -136,6 +138,7 @@ mod tests {
             at: ClockInstant::ZERO,
             state: MotionState::Moving,
             setpoint_rad: JointVector::zeros(2),
+            lead_rad: JointVector::zeros(2),
             measured: None,
             progress: ExecutionProgress {
                 sample: 0,

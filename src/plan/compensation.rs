@@ -1,4 +1,4 @@
-//! Goals that compensate the play and sag of the joints and the errors measured on drawn ink, so
+//! Goals that compensate the play of the joints and the errors measured on drawn ink, so
 //! that the tip arrives where it is planned.
 //!
 //! A joint that reverses moves nothing until its gears have crossed their play. Its goal therefore
@@ -59,7 +59,7 @@ const DAMPING: f64 = 1e-6;
 /// Returns the scene that a drawing is planned with: it leaves room in the joints' limits for goals
 /// that lead.
 pub(super) fn eased(scene: &Scene) -> Cow<'_, Scene> {
-    if scene.arm.compensation.is_none() && scene.correction.is_none() {
+    if !crosses_play(&scene.arm) && scene.correction.is_none() {
         return Cow::Borrowed(scene);
     }
     let crosses_play = crosses_play(&scene.arm);
@@ -114,7 +114,7 @@ fn crosses_play(arm: &ArmModel) -> bool {
 /// Compensates what is known of the arm and of the sheet. Returns the trajectory and the number of
 /// samples inserted before it.
 pub(super) fn compensated(scene: &Scene, planned: Trajectory) -> (Trajectory, usize) {
-    if scene.arm.compensation.is_none() && scene.correction.is_none() {
+    if !crosses_play(&scene.arm) && scene.correction.is_none() {
         return (planned, 0);
     }
     let settled = with_settling(planned);
@@ -151,7 +151,6 @@ fn with_settling(planned: Trajectory) -> Trajectory {
         span.first = 0;
     }
     if let Some(TrajectorySpan { pen, end, .. }) = spans.last().cloned() {
-        // Not part of a lift: the tip sinks by the sag as its goals stop leading.
         spans.push(TrajectorySpan {
             kind: SpanKind::Travel,
             item: None,
@@ -187,16 +186,11 @@ fn leading_goal(arm: &ArmModel, reached: &JointVector, lead: &JointVector) -> Jo
     above_lower.zip(&upper.zip(reached, f64::max), f64::min)
 }
 
-/// Returns the lead that each sample needs for sag and for the sheet's correction.
+/// Returns the lead that each sample needs for the sheet's correction.
 fn smooth_leads(scene: &Scene, settled: &Trajectory) -> Vec<JointVector> {
     let reached = settled.samples.iter().zip(pen_shares(settled));
     let lead = |(reached, pens): (&JointVector, PenShare)| {
         let mut lead = JointVector::zeros(scene.arm.dof());
-        if let Some(compensation) = &scene.arm.compensation {
-            lead = compensation
-                .sag_rad(&scene.arm.chain, reached)
-                .map(|_, sag| -sag);
-        }
         if let Some(correction) = &scene.correction {
             let corrected = |pen: usize| match scene.pen(pen) {
                 Some(pen) => corrected_by(scene, correction, pen, reached),
@@ -298,7 +292,7 @@ pub(super) fn expected_deviation_mm(scene: &Scene, trajectory: &Trajectory) -> O
     for span in &trajectory.spans {
         let goals = trajectory.goals_of(span).iter();
         for (goal, planned) in goals.zip(trajectory.between(span.first, span.end)) {
-            let expected = gears.follow(&scene.arm.chain, goal);
+            let expected = gears.follow(goal);
             let pen = scene.pen(span.pen).filter(|_| span.kind == SpanKind::Draw);
             let Some(pen) = pen else { continue };
             let tip = |joints: &JointVector| scene.arm.chain.point(joints, &pen.tip_m);

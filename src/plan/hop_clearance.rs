@@ -57,7 +57,7 @@ impl<'a> HopClearance<'a> {
     }
 
     /// Returns the largest distance by which goals that lead may move a part at these joints: by
-    /// play and sag of all joints together, and by the sheet's correction.
+    /// play of all joints together, and by the sheet's correction.
     fn lead_at_m(&self, q: &JointVector) -> f64 {
         let arm = &self.scene.arm;
         let correction = self.scene.correction.as_ref();
@@ -65,10 +65,7 @@ impl<'a> HopClearance<'a> {
         let Some(compensation) = &arm.compensation else {
             return correction_m;
         };
-        let sag = compensation.sag_rad(&arm.chain, q);
-        let leads = compensation
-            .play_rad
-            .zip(&sag, |play, sag| play / 2.0 + sag.abs());
+        let leads = compensation.play_rad.map(|_, play| play / 2.0);
         let parts = self.moving_parts(q);
         let moved_m = leads.iter().enumerate().map(|(joint, lead)| {
             let displaced = q.map(|of, at| if of == joint { at + lead } else { at });

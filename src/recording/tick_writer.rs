@@ -119,10 +119,11 @@ impl TickWriter {
         let at_ns = self.ns(tick.at);
         let time = MessageTime::from_ns(at_ns);
         let pen = self.pen_of(tick.progress.sample);
+        let sent_rad = (tick.setpoint_rad).zip(&tick.lead_rad, |at, lead| at + lead);
         file.write(
             Topic::JOINT_SETPOINTS,
             at_ns,
-            &self.joint_states(time, &tick.setpoint_rad, None),
+            &self.joint_states(time, &sent_rad, None),
         )?;
         let lead_rad = self.motion.plan.trajectory.lead_rad(tick.progress.sample);
         if let Some(lead_rad) = &lead_rad {

@@ -67,6 +67,8 @@ pub enum DiagnosisCause {
     WrongFirmware,
     /// A servo's model or settings are not what the arm needs.
     WrongSetup,
+    /// A servo holds less stiffly than it is delivered to.
+    LowGain,
     /// A servo is not the one that the arm was calibrated with, or its settings have changed.
     Stranger,
     /// A controller with firmware of its own does not reply, or does not fit.

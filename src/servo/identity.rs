@@ -26,6 +26,8 @@ pub struct ServoIdentity {
     pub homing_offset_ticks: i32,
     /// Direction and mode of its count: STS phase, Dynamixel drive mode.
     pub phase: u8,
+    /// Gain P of its position loop; `None` where it is not known.
+    pub gain_p: Option<u8>,
     /// `true` if its torque was on.
     pub torque_on: bool,
     /// Its error bits as its manual numbers them.
@@ -33,10 +35,11 @@ pub struct ServoIdentity {
 }
 
 impl ServoIdentity {
-    /// Returns whether it is the same servo as another; torque and error bits are ignored.
+    /// Returns whether it is the same servo as another; gain, torque and error bits are ignored.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let stable = |identity: &Self| Self {
+            gain_p: None,
             torque_on: false,
             error_bits: 0,
             ..identity.clone()
@@ -81,6 +84,7 @@ mod tests {
             position_max_ticks: 4095,
             homing_offset_ticks: -12,
             phase: 0,
+            gain_p: None,
             torque_on: false,
             error_bits: 0,
         }

@@ -20,6 +20,8 @@ pub struct SetupChange {
     pub return_delay: Option<Duration>,
     /// Least and greatest position.
     pub limits_ticks: Option<(i32, i32)>,
+    /// Another gain P of the position loop; Feetech servos only.
+    pub gain_p: Option<u8>,
     /// `true` to repair settings that keep a node from using it: operating mode, multi-turn counting,
     /// drive mode, secondary id.
     pub repair: bool,
@@ -96,6 +98,9 @@ impl TargetSetting {
     }
 }
 
+/// Gains P with which an arm holds itself and does not swing.
+const GAINS_P: std::ops::RangeInclusive<u8> = 8..=100;
+
 /// The last count of a turn, in both families.
 const TICKS_MAX: i32 = 4095;
 
@@ -104,6 +109,7 @@ struct SettingsMap {
     return_delay: ServoRegister,
     min: ServoRegister,
     max: ServoRegister,
+    gain_p: Option<ServoRegister>,
     torque: ServoRegister,
     lock: Option<ServoRegister>,
     repairs: &'static [TargetSetting],
@@ -114,6 +120,7 @@ const FEETECH: SettingsMap = SettingsMap {
     return_delay: ServoRegister::new(RETURN_DELAY, 7, 1),
     min: ServoRegister::new("least position", 9, 2),
     max: ServoRegister::new("greatest position", 11, 2),
+    gain_p: Some(ServoRegister::new("gain P", 21, 1)),
     torque: feetech::registers::TORQUE_ENABLE,
     lock: Some(ServoRegister::new("lock", 55, 1)),
     repairs: &[
@@ -131,6 +138,7 @@ const DYNAMIXEL: SettingsMap = SettingsMap {
     return_delay: ServoRegister::new(RETURN_DELAY, 9, 1),
     min: ServoRegister::new("least position", 52, 4),
     max: ServoRegister::new("greatest position", 48, 4),
+    gain_p: None,
     torque: dynamixel::registers::TORQUE_ENABLE,
     lock: None,
     repairs: &[
@@ -238,6 +246,20 @@ fn targets(map: &SettingsMap, change: &SetupChange) -> Result<Vec<TargetSetting>
         }
         settings.push(TargetSetting::value(map.min, min));
         settings.push(TargetSetting::value(map.max, max));
+    }
+    if let Some(gain_p) = change.gain_p {
+        let range_error = |range| ServiceError::Range {
+            what: "the gain P",
+            value: gain_p.to_string(),
+            range,
+        };
+        let register = map
+            .gain_p
+            .ok_or_else(|| range_error("that of a Feetech servo"))?;
+        if !GAINS_P.contains(&gain_p) {
+            return Err(range_error("8 to 100"));
+        }
+        settings.push(TargetSetting::value(register, i32::from(gain_p)));
     }
     if let Some(id) = change.id {
         if !IDS.contains(&id) {

@@ -176,6 +176,11 @@ impl ArmDynamics {
         }
     }
 
+    /// Returns whether its servos yield as measured ones do.
+    pub(crate) fn has_measured_servos(&self) -> bool {
+        self.torque_motion.is_some()
+    }
+
     /// Returns all servos, the held ones last.
     pub(crate) fn servos(&self) -> impl Iterator<Item = ServoFile> {
         self.units.iter().map(|unit| unit.servo)

@@ -55,6 +55,7 @@ impl SimulatedFamily for Sts {
         (49, 0x03),
         (55, 1),
     ];
+    const GAIN_P: Option<usize> = Some(21);
     const ID: usize = 5;
     const MODEL: usize = 3;
     const BAUD: usize = 6;

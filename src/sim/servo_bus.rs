@@ -31,6 +31,8 @@ pub(crate) trait SimulatedFamily: Send + Sized + 'static {
     const PERSISTENT_END: usize;
     /// Addresses and values of a servo's memory, as set at the factory and then for an arm.
     const FACTORY: &'static [(usize, u8)];
+    /// Address of the gain P, where a family's servos without measured figures say that they have none: they do not yield.
+    const GAIN_P: Option<usize> = None;
     /// Address of the id.
     const ID: usize;
     /// Address of the model, a word.
@@ -371,6 +373,9 @@ impl<F: SimulatedFamily> SimulatedBus<F> {
         let steps = u8::try_from(steps).unwrap_or(DELAY_MAX).min(DELAY_MAX);
         let servos = dynamics.servos().enumerate().map(|(place, servo)| {
             let mut servo = RegisterServo::new(servo.id, place, steps);
+            if let Some(gain_p) = F::GAIN_P.filter(|_| !dynamics.has_measured_servos()) {
+                servo.memory.set(gain_p, &[0]);
+            }
             servo.set_goal_to_present(dynamics);
             servo
         });

@@ -10,6 +10,7 @@ mod caller_design;
 mod camera_report;
 mod cameras;
 mod certificate_check;
+mod completed_motion;
 mod declared_tools;
 mod design_arguments;
 mod dispatch;

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::calibration_check;
+use super::completed_motion::CompletedMotion;
 use super::job_board::{ArmJob, JobCard, JobClaim, JobKey, claim_board};
 use super::journal_entries::{self, UnrecordedJobError};
 use super::panic_guard::{InternalError, catch_panic};
@@ -25,9 +26,7 @@ use base::units::{ArmMeasurement, JointVector};
 use base::wording::{millimetres, seconds};
 use call::{ArrivalStamp, Refusal, refusal};
 use job::{AcceptedJob, BYTES, DEVIATED, InkProgress, JobJournal, JournalWriter, PastJob};
-use motion::{
-    DrawingDeviation, MotionOutcome, MotionState, Snapshot, StopCounter, StopReport, VisitReading,
-};
+use motion::{MotionOutcome, MotionState, Snapshot, StopCounter, StopReport};
 use permit::{ActorRank, MotionPermit, PermitError, StopLatch};
 use plan::{Plan, PlanError};
 use scene::Scene;
@@ -95,14 +94,6 @@ impl From<Box<Reply>> for JobError {
     fn from(answer: Box<Reply>) -> Self {
         Self::Answered(answer)
     }
-}
-
-/// A motion that was carried out.
-pub(super) struct CompletedMotion {
-    pub(super) visits: Vec<VisitReading>,
-    pub(super) off_rad: f64,
-    pub(super) deviation: Option<DrawingDeviation>,
-    pub(super) arm_time_s: f64,
 }
 
 /// Description of a motion job.
@@ -266,12 +257,14 @@ impl JobContext {
             Ok(MotionOutcome::Reached {
                 visits,
                 off_rad,
+                sags,
                 deviation,
             }) => {
                 self.job.update(|card| card.ends_motion(plan));
                 Ok(CompletedMotion {
                     visits,
                     off_rad,
+                    sags,
                     deviation,
                     arm_time_s,
                 })

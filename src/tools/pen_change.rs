@@ -9,7 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use super::motion_job::{CompletedMotion, JobContext, JobError, measurement};
+use super::completed_motion::CompletedMotion;
+use super::motion_job::{JobContext, JobError, measurement};
 use super::plan_approval::NoDecision;
 use super::{AT_REST_RAD, AttachedArm, Node, reset};
 use base::lock::MutexExt;
@@ -243,6 +244,7 @@ impl JobContext {
         let mut total = CompletedMotion {
             visits: Vec::new(),
             off_rad: 0.0,
+            sags: Vec::new(),
             deviation: None,
             arm_time_s: 0.0,
         };
@@ -264,7 +266,7 @@ impl JobContext {
             self.entry.begins_part(part.clone());
             let (done, strokes) = self.draw_part(scene, next, plan.strokes.len()).await?;
             total.arm_time_s += done.arm_time_s;
-            total.off_rad = done.off_rad;
+            (total.off_rad, total.sags) = (done.off_rad, done.sags);
             let parts = [total.deviation.take(), done.deviation];
             total.deviation = parts
                 .into_iter()

@@ -286,10 +286,12 @@ async fn run(ctx: JobContext, scene: Arc<Scene>, who: ActorRank) -> Result<Reply
         Some(StopLatch::Fault(_) | StopLatch::Hot(_)) => "; the fault is over",
         _ => "",
     };
-    Ok(Reply::done(format!(
-        "the pen is up and the arm is at rest, read back within {:.1}°{ended}",
-        done.off_rad.to_degrees()
+    Ok(done.with_sags(
+        Reply::done(format!(
+            "the pen is up and the arm is at rest, read back within {:.1}°{ended}",
+            done.off_rad.to_degrees()
+        ))
+        .with("state", "rest")
+        .with("arm_time_s", super::stroke::rounded(done.arm_time_s)),
     ))
-    .with("state", "rest")
-    .with("arm_time_s", super::stroke::rounded(done.arm_time_s)))
 }

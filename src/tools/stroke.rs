@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value, json};
 
 use super::caller_design::CallScene;
+use super::completed_motion::CompletedMotion;
 use super::dispatch::ToolContext;
-use super::motion_job::{self, CompletedMotion, JobContext, JobError};
+use super::motion_job::{self, JobContext, JobError};
 use super::preview::DrawingPreview;
 use super::preview_text::DrawnExtent;
 use super::reply::{Reply, refused};
@@ -394,6 +395,7 @@ fn drawn_reply(
     }
     reply.set("arm_time_s", rounded(done.arm_time_s));
     reply.set("joint_error_deg", rounded(done.off_rad.to_degrees()));
+    reply = done.with_sags(reply);
     if let Some(measured) = &done.deviation {
         add_measured(&mut reply, measured);
     }

@@ -195,6 +195,7 @@ impl FirmwareDriver {
                 position_max_ticks: limits.position_max_urad,
                 homing_offset_ticks: 0,
                 phase: 0,
+                gain_p: None,
                 torque_on,
                 error_bits: 0,
             })

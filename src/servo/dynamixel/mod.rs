@@ -136,6 +136,7 @@ impl Dialect for DynamixelDialect {
             position_max_ticks: status.long(settings::POSITION_MAX),
             homing_offset_ticks: status.long(settings::HOMING_OFFSET),
             phase: status.byte(settings::DRIVE_MODE),
+            gain_p: None,
             torque_on: false,
             error_bits: status.error,
         }

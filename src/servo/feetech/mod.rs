@@ -154,6 +154,7 @@ impl Dialect for FeetechDialect {
             position_max_ticks: i32::from(status.word(settings::POSITION_MAX)),
             homing_offset_ticks: from_sign_magnitude(status.word(settings::HOMING_OFFSET), 11),
             phase: status.byte(settings::PHASE),
+            gain_p: Some(status.byte(settings::GAIN_P)),
             torque_on: false,
             error_bits: status.error,
         }

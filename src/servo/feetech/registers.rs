@@ -51,6 +51,8 @@ pub mod settings {
     pub const VOLTAGE_MIN: usize = 15;
     /// Phase bits; see [`super::PHASE_MULTI_TURN`].
     pub const PHASE: usize = 18;
+    /// Gain P of the position loop.
+    pub const GAIN_P: usize = 21;
     /// Homing offset, a word with its sign in bit 11.
     pub const HOMING_OFFSET: usize = 31;
     /// Operating mode; 0 is position.

@@ -38,6 +38,7 @@ async fn settings_are_written_with_torque_off_read_back_and_locked_again() {
             limits_ticks: Some((500, 3500)),
             repair: true,
             home: false,
+            gain_p: None,
         };
         let steps = change(&bench, protocol, 2, &requested).await.unwrap();
         assert_eq!(steps.last().unwrap(), "id 2 to 21");

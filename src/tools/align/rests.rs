@@ -7,7 +7,7 @@ use super::{DWELL_S, reading};
 use crate::reply::Reply;
 use base::clock;
 use calib::{CalibrationKind, CalibrationSession, InkObservation, RestReading, SagFit};
-use plan::{SpanKind, VisitPoint, VisitTarget};
+use plan::{VisitPoint, VisitTarget};
 use scene::Scene;
 
 /// Heights at which the arm stands still, in turn: each loads the joints differently.
@@ -29,20 +29,15 @@ pub(super) async fn measure_rests(
         dwell_s: DWELL_S,
     };
     let visits: Vec<VisitPoint> = places.zip(HEIGHTS_MM.iter().cycle()).map(visit).collect();
-    let (plan, done) = ctx
+    let (_, done) = ctx
         .run_preparatory(scene, move |scene, start, watch| {
             plan::visit(scene, start, &visits, watch)
         })
         .await?;
-    let sent_at = |item: usize| {
-        let mut spans = plan.trajectory.spans.iter();
-        let span = spans.find(|span| span.kind == SpanKind::Dwell && span.item == Some(item))?;
-        plan.trajectory.samples.get(span.end.checked_sub(1)?)
-    };
     let readings = done
         .visits
         .iter()
-        .filter_map(|visit| Some(RestReading::new(sent_at(visit.item)?, &visit.position_rad)));
+        .map(|visit| RestReading::new(&visit.goal_rad, &visit.position_rad));
     Ok(readings.collect())
 }
 
