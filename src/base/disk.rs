@@ -28,6 +28,17 @@ pub fn put_secret(path: &Path, text: &str) -> io::Result<()> {
     replace(path, text, 0o600, |new| give_to_folder_owner(new, path))
 }
 
+/// Returns what a person does about a file or folder that could not be written.
+#[must_use]
+pub fn write_advice(error: &io::Error) -> &'static str {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge => "make room on its disk",
+        ReadOnlyFilesystem => "its disk takes no files: name a folder on another",
+        _ => "`chown` it to the node's user, or name another folder",
+    }
+}
+
 /// Makes a folder that only this user may use (mode 0700) in one that others may write to, or takes an existing one.
 ///
 /// # Errors

@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use serde_json::json;
+
 use super::ResultFieldKind::{Bool, Object, Objects, Text, Texts, Whole};
 use super::tool_definition::{flag, optional, required, texts};
 use super::{ParameterKind, ToolDefinition, ToolParameter, field};
@@ -126,13 +128,17 @@ fn difficulty_keywords() -> ToolDefinition {
     }
 }
 
+/// Returns the parameter for cases, with one as its example.
+fn cases(words: &str) -> ToolParameter {
+    ToolParameter {
+        example: Some(json!([{"query": "Halt the arm!", "expected_tool": "stop"}])),
+        ..required("cases", ParameterKind::Objects, words)
+    }
+}
+
 fn validate_case() -> ToolDefinition {
     let parameters = vec![
-        required(
-            "cases",
-            ParameterKind::Objects,
-            "cases: query, expected_tool or null, expected_params",
-        ),
+        cases("cases: query, expected_tool or null, expected_params"),
         flag(
             "ask_model",
             "true asks the node's model as well, default false",
@@ -182,22 +188,21 @@ fn save_case() -> ToolDefinition {
             "save_case",
             "Save cases",
             "Add test cases of 0.70 or better to this node's exam",
-            vec![required(
-                "cases",
-                ParameterKind::Objects,
-                "cases, as validate_case takes them",
-            )],
+            vec![cases("cases, as validate_case takes them")],
         )
     }
 }
 
 fn score_and_explain() -> ToolDefinition {
     let parameters = vec![
-        required(
-            "answers",
-            ParameterKind::Objects,
-            "answers: output, and query or case or a whole case",
-        ),
+        ToolParameter {
+            example: Some(json!([{"query": "Stop!", "output": r#"{"name": "stop"}"#}])),
+            ..required(
+                "answers",
+                ParameterKind::Objects,
+                "answers: output, and query or case or a whole case",
+            )
+        },
         flag(
             "explain",
             "true explains each in 500 characters or more, default false",

@@ -146,6 +146,8 @@ pub struct ToolParameter {
     pub required: bool,
     /// Value used when it is not sent; if there is none, `words` say what happens then.
     pub default: Option<Value>,
+    /// A valid value, where the kind alone says too little.
+    pub example: Option<Value>,
     /// Purpose of the parameter, with its default in words.
     pub words: String,
 }
@@ -161,8 +163,8 @@ impl ToolParameter {
 
     /// Returns a valid value.
     fn sample(&self, known: &KnownNames) -> Value {
-        if let Some(default) = known.default_of(self) {
-            return default;
+        if let Some(value) = known.default_of(self).or_else(|| self.example.clone()) {
+            return value;
         }
         match &self.kind {
             ParameterKind::Name(names) => known.names(*names).first().cloned().into(),
@@ -190,6 +192,7 @@ pub(super) fn optional(name: &str, kind: ParameterKind, words: &str) -> ToolPara
         kind,
         required: false,
         default: None,
+        example: None,
         words: words.to_owned(),
     }
 }

@@ -4,7 +4,7 @@ use anyhow::{anyhow, bail, ensure};
 use std::path::Path;
 use std::sync::Arc;
 
-use base::file_access;
+use base::{disk, file_access};
 
 use super::scenes::CANVAS;
 use super::{ExitStatus, NodeOptions, terminal_output};
@@ -139,8 +139,9 @@ fn check_writable(folder: &Path) -> anyhow::Result<String> {
         .map(|()| folder.display().to_string())
         .map_err(|error| {
             anyhow!(
-                "{} cannot be written to ({error}): `chown` it to the node's user, or name another",
-                folder.display()
+                "{} cannot be written to ({error}): {}",
+                folder.display(),
+                disk::write_advice(&error)
             )
         })
 }

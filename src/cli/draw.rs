@@ -48,7 +48,7 @@ pub(super) struct DrawArgs {
     /// Show what would be drawn, and draw nothing
     #[arg(long)]
     dry_run: bool,
-    /// Folder for the plan's picture [default: the node's output]
+    /// Folder for all pictures [default: the node's output; a node that runs keeps its own]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Do not ask: somebody has looked at the drawing and stands by the arm
@@ -73,7 +73,12 @@ pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Resul
         false => args.at.clone(),
     };
     let simulation = args.watch.simulation_rate();
-    let door = OperatorDoor::open(options, &at, simulation).await?;
+    // All that the command writes lies where --out says.
+    let own = NodeOptions {
+        output: args.out.clone().or_else(|| options.output.clone()),
+        ..options.clone()
+    };
+    let door = OperatorDoor::open(&own, &at, simulation).await?;
     let command = DrawCommand {
         options,
         args,

@@ -126,7 +126,6 @@ pub enum CaseClass {
     UnknownScene,
     /// Anything else, as in imported cases.
     #[default]
-    #[serde(other)]
     Other,
 }
 
@@ -140,8 +139,10 @@ impl CaseClass {
         let found = all.iter().find(|class| class.word() == word).copied();
         found.ok_or_else(|| {
             let words: Vec<String> = all.iter().map(Word::word).collect();
-            let words = words.join(", ");
-            ExamError::Request(format!("{word:?} is not a class; the classes are {words}"))
+            let words = args::nearest(word, words.iter().map(String::as_str)).join(", ");
+            ExamError::Request(format!(
+                "{word:?} is not a class; the classes, nearest first: {words}"
+            ))
         })
     }
 }
@@ -172,7 +173,8 @@ impl ExamCase {
     /// Fails at the first line that is not a case.
     pub fn read_lines(text: &str) -> Result<Vec<Self>, ExamError> {
         let mut cases = Vec::new();
-        each_line(text, |line, mut case: Self| {
+        each_line(text, |line, value: Value| {
+            let mut case = Self::checked(&value)?;
             for (what, text, max_chars) in [
                 ("query", &case.query, QUERY_CHARS_MAX),
                 ("name", &case.name, NAME_CHARS_MAX),
@@ -189,6 +191,19 @@ impl ExamCase {
         })?;
         check_unique_names(&cases)?;
         Ok(cases)
+    }
+
+    /// Reads a case; a key or class that no case has is refused with the nearest.
+    fn checked(value: &Value) -> Result<Self, String> {
+        check_keys(value, &CASE_KEYS)?;
+        let turns = value.get("context").and_then(Value::as_array);
+        for turn in turns.into_iter().flatten() {
+            check_keys(turn, &TURN_KEYS)?;
+        }
+        if let Some(class) = value.get("class").and_then(Value::as_str) {
+            CaseClass::named(class).map_err(|error| error.to_string())?;
+        }
+        Self::deserialize(value).map_err(|error| error.to_string())
     }
 
     /// Returns the case as a line.
@@ -267,6 +282,43 @@ impl ExamCase {
     }
 }
 
+/// Keys of a case.
+const CASE_KEYS: [&str; 13] = [
+    "name",
+    "id",
+    "query",
+    "context",
+    "expected_tool",
+    "expected_server",
+    "servers",
+    "expected_params",
+    "acceptable_tools",
+    "may_follow",
+    "must_not",
+    "class",
+    "hazard",
+];
+
+/// Key of a case that brings its own tools.
+const FUNCTIONS: &str = "functions";
+
+/// Keys of a turn of the earlier conversation.
+const TURN_KEYS: [&str; 4] = ["role", "content", "tool", "arguments"];
+
+/// Refuses an object with a key that is none of these: what it says would be lost.
+fn check_keys(value: &Value, known: &[&str]) -> Result<(), String> {
+    let keys = value.as_object().into_iter().flatten().map(|(key, _)| key);
+    let is_known = |key: &&String| known.contains(&key.as_str()) || *key == FUNCTIONS;
+    let Some(unknown) = keys.into_iter().find(|key| !is_known(key)) else {
+        return Ok(());
+    };
+    let nearest = args::nearest(unknown, known.iter().copied());
+    Err(format!(
+        "there is no key {unknown:?}; nearest first: {}",
+        nearest.join(", ")
+    ))
+}
+
 /// Parses each line that is not blank and passes it on with its number; an error names that number.
 pub(super) fn each_line<T: DeserializeOwned>(
     text: &str,
@@ -317,5 +369,34 @@ fn check_unique_names(cases: &[ExamCase]) -> Result<(), ExamError> {
             ),
         }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_or_class_that_no_case_has_is_refused_with_the_nearest() {
+        for (key, value, nearest) in [
+            ("expected_parms", "{}", "expected_params"),
+            ("must_nt", "[]", "must_not"),
+            ("querry", "1", "query"),
+            ("class", "\"directt\"", "direct"),
+            (
+                "context",
+                "[{\"role\":\"user\",\"contnt\":\"a\"}]",
+                "content",
+            ),
+        ] {
+            let line = format!(r#"{{"query":"Draw","expected_tool":null,"{key}":{value}}}"#);
+            let refused = ExamCase::read_lines(&line).unwrap_err().to_string();
+            let first = format!("nearest first: {nearest}");
+            assert!(refused.contains(&first), "{key}: {refused}");
+        }
+        let line =
+            r#"{"id":"a","query":"Draw","expected_tool":"stroke","class":"other","functions":[]}"#;
+        assert_eq!(ExamCase::read_lines(line).unwrap().len(), 1);
     }
 }

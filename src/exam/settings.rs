@@ -79,6 +79,26 @@ pub(super) fn within<T: Copy + PartialOrd + std::fmt::Display>(
     })
 }
 
+/// Longest name of a model, in characters.
+const MODEL_CHARS_MAX: usize = 200;
+
+/// Refuses a model's name that is empty or is none.
+///
+/// # Errors
+/// Fails with the number of characters.
+pub(crate) fn check_model(model: &str) -> Result<(), ExamError> {
+    let count = match model.trim() {
+        "" => 0,
+        name => name.chars().count(),
+    };
+    within(
+        "the number of letters of the model's name",
+        count,
+        1..=MODEL_CHARS_MAX,
+        "",
+    )
+}
+
 impl PlannerSettings {
     /// Returns the default settings.
     pub(crate) fn new(provider: &str, model: &str) -> Self {
@@ -117,6 +137,7 @@ impl PlannerSettings {
         if !self.is_replay() {
             AddressKind::Endpoint.check(&self.provider)?;
         }
+        check_model(&self.model)?;
         within("the time limit", self.time_limit_s, 1..=300, " s")?;
         within("the temperature", self.temperature, 0.0..=2.0, "")?;
         if let Some(top_p) = self.top_p.filter(|one| !(*one > 0.0 && *one <= 1.0)) {

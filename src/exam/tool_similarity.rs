@@ -313,7 +313,7 @@ impl ToolPair {
     }
 }
 
-fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairFinding; 5] {
+fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairFinding; 6] {
     let (name, has_similar_purpose) = (&less.name, pair.meaning >= NOTABLE);
     let first = format!(
         "{}; for \"{}\" call {}",
@@ -322,9 +322,20 @@ fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairF
         more.name
     );
     let lines: Vec<&str> = std::iter::once(&*first).chain(less.own_lines()).collect();
+    let is_same = lower(less.purpose()) == lower(more.purpose());
     [
         PairFinding {
-            applies: has_similar_purpose || pair.is_confused(),
+            applies: is_same,
+            kind: "same_purpose",
+            text: format!(
+                "{name} and {} say the same purpose: take one away, or say what only one does",
+                more.name
+            ),
+            rationale: "no wording tells two equal purposes apart".to_owned(),
+            revised: None,
+        },
+        PairFinding {
+            applies: !is_same && (has_similar_purpose || pair.is_confused()),
             kind: "scope",
             text: format!("say in the first line what {name} does not do"),
             rationale: format!(
@@ -461,15 +472,10 @@ mod tests {
         );
         assert!((first.likeness - 1.0).abs() < 1e-9, "{first:?}");
         assert!((similar.matrix[1][0] - 1.0).abs() < 1e-9 && similar.matrix[0][2] < 0.3);
-        let scope = &first.recommendations[0];
-        assert_eq!(
-            (scope.kind, &scope.patch[0]["path"]),
-            ("scope", &json!("/description"))
-        );
-        assert_eq!(
-            scope.patch[0]["value"],
-            json!(scope.revised_description.clone().unwrap())
-        );
+        let same = &first.recommendations[0];
+        assert_eq!((same.kind, &same.patch), ("same_purpose", &json!([])));
+        assert_eq!(same.revised_description, None);
+        assert!(first.recommendations.iter().all(|one| one.kind != "scope"));
         assert!(!similar.pairs[1].is_too_alike);
     }
 

@@ -111,12 +111,16 @@ impl Fleet {
     }
 }
 
+/// Code of a drawing that was drawn, and whose pictures found no place on the disk.
+const FILES_LOST: &str = "files_not_written";
+
 fn refusal(answer: &ToolAnswer) -> HandoutOutcome {
     match answer.code() {
         Some(code) if ABOUT_THE_DRAWING.contains(&code) => {
             HandoutOutcome::CannotDraw(answer.text.clone())
         }
-        Some(BEGUN_BEFORE) => HandoutOutcome::Lost,
+        // It was drawn, or begun: the node's next report says which.
+        Some(BEGUN_BEFORE | FILES_LOST) => HandoutOutcome::Lost,
         _ => HandoutOutcome::NotNow(answer.text.clone()),
     }
 }

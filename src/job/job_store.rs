@@ -53,7 +53,7 @@ pub enum JobStoreError {
     },
     /// A file operation failed.
     #[error(
-        "cannot use {path}: {error}. A state folder and all in it are the node's user's: `chown` it to that user, move away what is in the wrong place, or name another folder with --state"
+        "cannot use {path}: {error}. {}", file_advice(.error)
     )]
     File {
         /// The file.
@@ -64,6 +64,17 @@ pub enum JobStoreError {
     /// A journal cannot be written or trusted.
     #[error(transparent)]
     Log(#[from] JournalError),
+}
+
+/// Returns what a person does about a file of a state folder that cannot be used.
+fn file_advice(error: &std::io::Error) -> String {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge | ReadOnlyFilesystem => {
+            format!("Next: {}", base::disk::write_advice(error))
+        }
+        _ => "A state folder and all in it are the node's user's: `chown` it to that user, move away what is in the wrong place, or name another folder with --state".to_owned(),
+    }
 }
 
 /// A job that has ended, as the limits judge it.

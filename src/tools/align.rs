@@ -245,7 +245,7 @@ fn report(
             ("drawn.png", picture.as_deref()),
         ],
     );
-    let mut reply = add_findings(result, reply).with("files", files);
+    let mut reply = files.add_to(add_findings(result, reply));
     reply.text = format!("{}\n{text}", reply.text);
     reply.show(picture);
     reply

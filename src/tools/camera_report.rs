@@ -6,11 +6,12 @@ use std::sync::Arc;
 use nalgebra::Point3;
 use serde_json::{Map, Value, json};
 
+use super::AttachedArm;
 use super::cameras::{CameraCapture, SheetEvidence, SheetObservation};
 use super::dispatch::ToolContext;
+use super::pictures::{self, WrittenFiles};
 use super::sheet_check::{has_left_plane, offset_text};
 use super::stroke::rounded;
-use super::{AttachedArm, pictures};
 use job::PastJob;
 use picture::{CameraOverlayView, PixelLine, seen_png};
 use scene::Scene;
@@ -263,7 +264,7 @@ fn subdivided(points_mm: &[[f64; 2]]) -> impl Iterator<Item = [f64; 2]> {
 
 impl CameraReport {
     /// Writes the pictures and camera files together with the picture of the sheet; returns all paths.
-    pub(super) fn write(&self, ctx: &ToolContext<'_>, sheet: Option<&[u8]>) -> Vec<String> {
+    pub(super) fn write(&self, ctx: &ToolContext<'_>, sheet: Option<&[u8]>) -> WrittenFiles {
         let mut all = vec![("sheet.png", sheet)];
         let cameras = self.files.iter();
         all.extend(cameras.map(|(name, bytes)| (name.as_str(), Some(bytes.as_slice()))));

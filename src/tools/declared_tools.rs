@@ -385,6 +385,7 @@ impl DeclarationChecker<'_> {
             kind,
             required: argument.required,
             default: argument.default.clone(),
+            example: None,
             words: description(argument),
         })
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use tokio::sync::SetOnce;
 
 use super::motion_job::MotionJobRequest;
+use super::pictures::FILES_LOST;
 use super::reply::{Reply, refused};
 use super::stop_cause::StopCause;
 use super::tool_filter::ENDING;
@@ -128,7 +129,9 @@ impl<T> CallOutcome<T> {
 
     /// Returns when it ended, if it succeeded.
     pub(super) fn succeeded_at(&self) -> Option<&T> {
-        let ended = self.0.get().filter(|(reply, _)| !reply.is_error);
+        // What was done without its files was done.
+        let is_done = |reply: &Reply| !reply.is_error || reply.code() == Some(FILES_LOST);
+        let ended = self.0.get().filter(|(reply, _)| is_done(reply));
         ended.map(|(_, at)| at)
     }
 

@@ -6,6 +6,8 @@ use nalgebra::Point3;
 
 use super::Node;
 use super::preview::{DrawingPreview, sum_up};
+use super::reply::Reply;
+use base::disk;
 use base::wording::count;
 use picture::{InkView, PlanView, PlannedStroke, ReachView, SheetLine, TimeStrip};
 use picture::{ink_png, plan_png, reach_png};
@@ -261,8 +263,40 @@ fn margin_rad(scene: &Scene, q: &base::units::JointVector) -> f64 {
 /// Number of camera pictures that are kept on the disk.
 const PICTURES_KEPT: u64 = 50;
 
+/// Files of an answer: those that were written, and what became of the others.
+#[derive(Debug, Default)]
+pub(super) struct WrittenFiles {
+    paths: Vec<String>,
+    lost: Vec<String>,
+}
+
+/// Code of an answer whose files could not all be written, though all else was done.
+pub(super) const FILES_LOST: &str = "files_not_written";
+
+impl WrittenFiles {
+    /// Adds the paths to a report of the arm under a name. A report without its pictures is still one.
+    pub(super) fn add_to_report(self, field: &str, mut reply: Reply) -> Reply {
+        if !self.lost.is_empty() {
+            reply = reply.with_more_words(&self.lost.join("; "));
+        }
+        reply.with(field, self.paths)
+    }
+
+    /// Adds the paths to an answer. One whose files are not all there is no success.
+    pub(super) fn add_to(self, mut reply: Reply) -> Reply {
+        if !self.lost.is_empty() {
+            reply = reply.with_more_words(&self.lost.join("; "));
+            if !reply.is_error {
+                reply.is_error = true;
+                reply = reply.with("success", false).with("code", FILES_LOST);
+            }
+        }
+        reply.with("files", self.paths)
+    }
+}
+
 /// Writes the pictures of a `sense`, and removes old ones.
-pub(super) fn write_seen(node: &Node, files: &[(&str, Option<&[u8]>)]) -> Vec<String> {
+pub(super) fn write_seen(node: &Node, files: &[(&str, Option<&[u8]>)]) -> WrittenFiles {
     let number = node.number();
     let folder = |number: u64| format!("sense-{number}");
     if let Some(old) = number.checked_sub(PICTURES_KEPT) {
@@ -272,23 +306,25 @@ pub(super) fn write_seen(node: &Node, files: &[(&str, Option<&[u8]>)]) -> Vec<St
     write(node, &folder(number), files)
 }
 
-/// Writes the files with content into a folder of the node's output, and returns their paths.
-/// A file that cannot be written is logged and left out: the picture itself is in the answer.
-pub(super) fn write(node: &Node, folder: &str, files: &[(&str, Option<&[u8]>)]) -> Vec<String> {
+/// Writes the files with content into a folder of the node's output.
+pub(super) fn write(node: &Node, folder: &str, files: &[(&str, Option<&[u8]>)]) -> WrittenFiles {
     let folder = node.output.join(folder);
-    files
-        .iter()
-        .filter_map(|(name, bytes)| {
-            let path = folder.join(name);
-            match bytes.map(|bytes| save(&path, bytes))? {
-                Ok(()) => Some(path.display().to_string()),
-                Err(error) => {
-                    tracing::warn!("cannot write {}: {error}", path.display());
-                    None
-                }
+    let mut written = WrittenFiles::default();
+    for (name, bytes) in files {
+        let path = folder.join(name);
+        match bytes.map(|bytes| save(&path, bytes)) {
+            None => {}
+            Some(Ok(())) => written.paths.push(path.display().to_string()),
+            Some(Err(error)) => {
+                let path = path.display();
+                tracing::warn!("cannot write {path}: {error}");
+                let advice = disk::write_advice(&error);
+                let lost = format!("{path} could not be written ({error}). Next: {advice}");
+                written.lost.push(lost);
             }
-        })
-        .collect()
+        }
+    }
+    written
 }
 
 fn save(path: &Path, bytes: &[u8]) -> std::io::Result<()> {

@@ -279,6 +279,6 @@ fn ms(time: Duration) -> f64 {
 fn add_picture(reply: &mut Reply, ctx: &ToolContext<'_>, arm: &AttachedArm, report: &CameraReport) {
     let picture = sim_photo_cache::picture_of(arm);
     let files = report.write(ctx, picture.as_deref());
-    reply.set("captured_files", files);
+    *reply = files.add_to_report("captured_files", std::mem::take(reply));
     reply.show(picture);
 }

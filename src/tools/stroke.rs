@@ -296,7 +296,7 @@ async fn preview_reply(
     reply.show(picture);
     reply.set("sheet_mm", scene.surface.size_mm());
     reply.set_some("design_notes", &scene.notes);
-    Ok(reply.with("arm", arm.title()).with("files", files))
+    Ok(files.add_to(reply.with("arm", arm.title())))
 }
 
 pub(super) async fn draw(
@@ -336,7 +336,7 @@ pub(super) async fn draw(
         &done,
         (&planned.strokes, earlier_lines),
     );
-    if reply.is_error {
+    if reply.is_error && reply.code() != Some(pictures::FILES_LOST) {
         return Err(JobError::Deviated(reply.boxed()));
     }
     let Some(rest) = drawing.rest else {
@@ -402,9 +402,10 @@ fn drawn_reply(
     let basis = calibration_check::uncalibrated_basis(&ctx.node, &ctx.arm, scene);
     reply.set_some("calibration", basis);
     reply.set_some("pens_measured", ctx.entry.past().pens_measured);
-    reply.set("files", files);
     reply.show(planned.into_iter().chain(inked));
-    reply.hint("sense shows the drawing; reset parks the arm")
+    files
+        .add_to(reply)
+        .hint("sense shows the drawing; reset parks the arm")
 }
 
 /// Adds what was left out of a design that came with the call, or was read in another way than it is written.

@@ -80,3 +80,60 @@ fn a_stop_does_not_wait_for_the_file_of_tokens() {
     std::thread::sleep(Duration::from_millis(200));
     is_stopped(&bench, "a token");
 }
+
+/// Files of this process end at 16 KiB: the journal fits, the pictures do not.
+#[test]
+fn a_drawing_whose_pictures_find_no_place_is_no_success_and_says_so() {
+    let bench = Bench::at_test_rate();
+    let limited = r#"trap "" XFSZ; ulimit -f 16; exec "$0" "$@""#;
+    for (arguments, is_drawn) in [
+        (r#"{"scene":"short"}"#, true),
+        (r#"{"scene":"short","dry_run":true}"#, false),
+    ] {
+        let call = bench.plain_command(&["call", "--json", "stroke", arguments]);
+        let mut command = std::process::Command::new("bash");
+        command
+            .args(["-c", limited])
+            .arg(call.get_program())
+            .args(call.get_args());
+        command.envs(
+            call.get_envs()
+                .filter_map(|(key, value)| Some((key, value?))),
+        );
+        let output = command.output().unwrap();
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{result:#}");
+        assert_eq!(result["code"], "files_not_written", "{result:#}");
+        let message = result["message"].as_str().unwrap();
+        assert!(
+            message.contains("plan.png could not be written"),
+            "{message}"
+        );
+        assert!(message.contains("Next: make room on its disk"), "{message}");
+        if is_drawn {
+            assert_eq!(result["job"]["state"], "reached", "{result:#}");
+        }
+    }
+}
+
+#[test]
+fn all_pictures_of_a_drawing_lie_where_out_says() {
+    let bench = Bench::at_test_rate();
+    let out = bench.path("mine");
+    let drawn = bench.run(&[
+        "draw",
+        "--text",
+        "Hi",
+        "--out",
+        out.to_str().unwrap(),
+        "--json",
+    ]);
+    let result: Value = serde_json::from_slice(&drawn.stdout).unwrap();
+    let files = result["files"].as_array().unwrap();
+    assert!(!files.is_empty());
+    for file in files {
+        let file = Path::new(file.as_str().unwrap());
+        assert!(file.starts_with(&out) && file.is_file(), "{result:#}");
+    }
+    assert!(!bench.path("out").exists(), "{result:#}");
+}

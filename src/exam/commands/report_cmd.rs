@@ -42,7 +42,12 @@ pub(super) fn report(
 
 /// Writes a report in all three forms, and returns the paths.
 pub(super) fn write_files(node: &NodeOptions, report: &ExamReport) -> anyhow::Result<Vec<String>> {
-    let folder = node::open::or_temporary(node.output.clone())?;
+    let of_file = || Ok::<_, anyhow::Error>(node::open::file(node)?.output);
+    let output = match node.output.clone() {
+        Some(output) => Some(output),
+        None => of_file()?,
+    };
+    let folder = node::open::or_temporary(output)?;
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make {}", folder.display()))?;
     let forms = [

@@ -12,6 +12,7 @@ use super::case_selection::CaseSelection;
 use super::certificate::{self, CertificateOutcome};
 use super::endpoint::HttpModelEndpoint;
 use super::{ExitStatus, NodeOptions, foreign_servers, read, show, toolbox};
+use crate::settings::check_model;
 use crate::{
     AddressKind, AnswerReplay, ExamProgress, ExamRecord, ExamReport, ExamToolbox, ExamVerdict,
     Level, PlannerExam, PlannerSettings, RunComparison, ToolListing,
@@ -151,6 +152,7 @@ impl RunCommand<'_> {
         let replay = replay.with_context(|| file.display().to_string())?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let model = self.args.asking.model.as_deref().unwrap_or(&name);
+        check_model(model)?;
         let exam = self.begin(&PlannerSettings::of_replay(model)).await?;
         let (run, verdict) = exam.replay(&replay, model, self.record)?;
         Ok(ExamRunResult {

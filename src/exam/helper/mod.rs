@@ -227,7 +227,7 @@ impl HelperService {
         let work = move || match helper {
             ExamHelper::PlannerProfile => profile::profile(&store, &arguments),
             ExamHelper::SearchCaseTemplates => template_words::templates(&arguments),
-            ExamHelper::DifficultyKeywords => Ok(template_words::keywords(&arguments, &tools)),
+            ExamHelper::DifficultyKeywords => template_words::keywords(&arguments, &tools),
             ExamHelper::SaveCase => save::save(&store, &arguments, &tools),
             ExamHelper::ValidateCase | ExamHelper::ScoreAndExplain => {
                 scoring::score(&store, &arguments, &tools)

@@ -11,10 +11,7 @@ const DEFAULT_DIFFICULTY: f64 = 5.0;
 
 pub(super) fn templates(arguments: &Map<String, Value>) -> Result<HelperToolResult, ExamError> {
     let class = text(arguments, "class").map(CaseClass::named).transpose()?;
-    let difficulty = arguments.get("difficulty").and_then(Value::as_f64);
-    if let Some(difficulty) = difficulty {
-        within("the difficulty", difficulty, 1.0..=10.0, "")?;
-    }
+    let difficulty = difficulty(arguments)?;
     let templates = generate::templates(class, text(arguments, "tool"), difficulty)?;
     let message = format!("{} templates", templates.len());
     Ok(HelperToolResult::done(message)
@@ -22,8 +19,20 @@ pub(super) fn templates(arguments: &Map<String, Value>) -> Result<HelperToolResu
         .with("templates", templates))
 }
 
-pub(super) fn keywords(arguments: &Map<String, Value>, tools: &ExamToolbox) -> HelperToolResult {
+/// Returns the difficulty that a call asks for.
+fn difficulty(arguments: &Map<String, Value>) -> Result<Option<f64>, ExamError> {
     let difficulty = arguments.get("difficulty").and_then(Value::as_f64);
+    if let Some(difficulty) = difficulty {
+        within("the difficulty", difficulty, 1.0..=10.0, "")?;
+    }
+    Ok(difficulty)
+}
+
+pub(super) fn keywords(
+    arguments: &Map<String, Value>,
+    tools: &ExamToolbox,
+) -> Result<HelperToolResult, ExamError> {
+    let difficulty = difficulty(arguments)?;
     let keywords = generate::words(tools, difficulty.unwrap_or(DEFAULT_DIFFICULTY));
     let message = format!(
         "{} scenes, {} names that no scene has, {} distractors",
@@ -31,11 +40,11 @@ pub(super) fn keywords(arguments: &Map<String, Value>, tools: &ExamToolbox) -> H
         keywords.unknown_scenes.len(),
         keywords.distractors.len()
     );
-    HelperToolResult::done(message)
+    Ok(HelperToolResult::done(message)
         .with("scenes", keywords.scenes)
         .with("unknown_scenes", keywords.unknown_scenes)
         .with("synonyms", keywords.synonyms)
         .with("distractors", keywords.distractors)
         .with("slots", keywords.slots)
-        .with("cached", false)
+        .with("cached", false))
 }

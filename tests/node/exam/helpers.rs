@@ -219,7 +219,7 @@ fn declared(text: &str) -> String {
 
 #[test]
 fn a_patch_can_be_applied_to_a_declared_tool_and_sets_it_apart() {
-    let text = "Draw the lines\nUse when lines are wanted.";
+    let text = "Draw lines\nUse when lines are wanted.";
     let alike = |file: &str| {
         let bench = bench(file);
         let found = run(
