@@ -291,7 +291,13 @@ async fn events(State(door): SharedDoor, headers: HeaderMap) -> Result<Response,
 
 async fn session(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
     let identity = door.reader(&headers, SessionUse::Page).await?;
-    Ok(json_response(&session_json(&identity)))
+    let keys = door.keys(&headers).ok_or(PageRefusal::NoSession)?;
+    let ends_in = door.sessions.ends_in(keys, door.now());
+    let mut session = session_json(&identity);
+    if let (Some(ends_in), Some(fields)) = (ends_in, session.as_object_mut()) {
+        fields.insert("ends_in_s".to_owned(), ends_in.as_secs().into());
+    }
+    Ok(json_response(&session))
 }
 
 fn session_json(identity: &VerifiedIdentity) -> Value {

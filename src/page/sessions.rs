@@ -138,6 +138,18 @@ impl PageSessions {
         Some(session.holder.clone())
     }
 
+    /// Returns the time until a live session ends without use.
+    pub(super) fn ends_in(
+        &self,
+        (cookie, secret): (&str, &str),
+        now: ClockInstant,
+    ) -> Option<Duration> {
+        let sessions = self.sessions();
+        let session = sessions.iter().find(|one| one.is_for(cookie, secret))?;
+        let left = |since: ClockInstant, most: Duration| most.saturating_sub(now.since(since));
+        Some(left(session.used, IDLE_MAX).min(left(session.opened, AGE_MAX)))
+    }
+
     /// Remembers a command's number. Returns false if the session sent it before.
     pub(super) fn is_new_command(&self, cookie: &str, secret: &str, command: &str) -> bool {
         let mut sessions = self.sessions();
@@ -239,6 +251,8 @@ mod tests {
             assert!(user(&sessions, &used.cookie, &used.secret, now).is_some());
         }
         assert_eq!(user(&sessions, &idle.cookie, &idle.secret, now), None);
+        let ends_in = |now| sessions.ends_in((&used.cookie, &used.secret), now);
+        assert_eq!(ends_in(now), Some(Duration::from_secs(20 * 60)));
         now = now.after(Duration::from_secs(20 * 60));
         assert_eq!(user(&sessions, &used.cookie, &used.secret, now), None);
     }

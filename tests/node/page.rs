@@ -474,10 +474,14 @@ fn a_session_has_the_role_of_its_token_and_ends_with_it() {
     let refused = viewing.operate("one", &json!({"verb": "disable"}));
     assert_eq!(refused.status, 403, "{}", refused.body);
     let page = LoggedIn::with(&served, &anna).ok().expect("let in");
+    let session = page.read("/page/session").json();
     assert_eq!(
-        page.read("/page/session").json(),
-        json!({"name": "anna", "role": "operator"})
+        (&session["name"], &session["role"]),
+        (&json!("anna"), &json!("operator"))
     );
+    // A page says so before a login that nobody uses ends.
+    let ends_in_s = session["ends_in_s"].as_u64().unwrap();
+    assert!((1..=30 * 60).contains(&ends_in_s), "{session:#}");
     token(&["revoke", "anna"]);
     let refused = page.operate("one", &json!({"verb": "disable"}));
     assert_eq!(refused.status, 401, "{}", refused.body);

@@ -82,7 +82,9 @@ export async function logOut() {
 async function check() {
   if (!localStorage.getItem(SECRET)) return setIdentity(null);
   try {
-    setIdentity(await read("/page/session"));
+    const { ends_in_s, ...holder } = await read("/page/session");
+    setIdentity(holder);
+    door.dispatchEvent(new CustomEvent("login-time", { detail: ends_in_s }));
   } catch (failure) {
     // A node that does not answer has not ended the session.
     if (identity === null) localStorage.removeItem(SECRET);

@@ -20,9 +20,19 @@ function number(id) {
   return text === "" ? null : Number(text);
 }
 
+// Reads a file to the byte: text where it is UTF-8, otherwise each byte as the Latin-1 character of its number.
+async function content(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  try {
+    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch {
+    return { bytes: Array.from(bytes, (byte) => String.fromCharCode(byte)).join("") };
+  }
+}
+
 async function source() {
   const [file] = byId("draw-file").files;
-  if (file) return { files: [{ name: file.name, text: await file.text() }] };
+  if (file) return { files: [{ name: file.name, ...await content(file) }] };
   const text = byId("draw-text").value.trim();
   if (text === "") throw new Error("choose a file or write some words");
   return { text: { text } };
@@ -151,6 +161,11 @@ export function beginDraw() {
   // An offer is valid only for the input for which it was made.
   byId("draw-form").addEventListener("input", () => {
     clearTimeout(settling);
+    byId("offer").hidden = true;
+  });
+  // A browser says nothing of the same file chosen again, and keeps it as it was.
+  byId("draw-file").addEventListener("click", () => {
+    byId("draw-file").value = "";
     byId("offer").hidden = true;
   });
   byId("draw-other").addEventListener("click", () => {

@@ -1,6 +1,8 @@
 // Follows the node. A browser allows six connections to a node, and one must be free for a stop, so only one of all tabs follows
 // the stream and forwards it to the others.
 
+import { isEnabled as wantsNotices } from "./notices.js";
+
 const CHANNEL = "steadyhand-feed";
 const CHECK_MS = 250;
 const SILENT_MS = 1200;
@@ -53,8 +55,13 @@ channel.addEventListener("message", ({ data }) => {
   if (!source) receive(data.kind, data.data);
 });
 
+// Out of sight, the page follows only for notices.
+function rests() {
+  return document.hidden && !wantsNotices();
+}
+
 function check() {
-  if (document.hidden) return close();
+  if (rests()) return close();
   const now = performance.now();
   const silent = now - Math.max(lastHeard, opened) > (lastHeard < opened ? CHECK_MS : SILENT_MS * (1 + Math.random()));
   if (!source && silent) open();
@@ -76,8 +83,8 @@ export function follow(onMessage) {
   begin();
   setInterval(check, CHECK_MS);
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden) close();
-    else begin();
+    if (rests()) close();
+    else if (!document.hidden) begin();
   });
   addEventListener("pagehide", close);
 }

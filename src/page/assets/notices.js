@@ -8,7 +8,8 @@ const ENABLED_KEY = "steadyhand-notices";
 let previous = null;
 let permission = globalThis.Notification?.permission;
 
-function isEnabled() {
+// Returns whether a person wants notices while the page is out of sight.
+export function isEnabled() {
   return permission === "granted" && localStorage.getItem(ENABLED_KEY) === "yes";
 }
 

@@ -2,7 +2,7 @@
 
 import { isOperator, tryVerb, verbButton } from "./commands.js";
 import { door, logIn, logOut, read, session } from "./door.js";
-import { byId, element, say } from "./elements.js";
+import { byId, element, say, seconds } from "./elements.js";
 
 async function submitLogin(event) {
   event.preventDefault();
@@ -18,19 +18,36 @@ async function submitLogin(event) {
 }
 
 async function submitLogout() {
+  wasLoggedIn = false;
   await logOut().catch((failure) => say(byId("session-answer"), failure.message));
+}
+
+// Time before the end of an unused login from which the page says so.
+const ENDS_SOON_S = 300;
+
+let wasLoggedIn = false;
+
+function holderWords(identity) {
+  return `${identity.name} is logged in here, as ${identity.role}.`;
 }
 
 function showSession() {
   const identity = session();
-  const text = identity
-    ? `${identity.name} is logged in here, as ${identity.role}.`
-    : "Nobody is logged in here: this page shows and stops, and does nothing else.";
-  say(byId("session-words"), text);
+  const nobody = wasLoggedIn ? "The login has ended: log in again." : "Nobody is logged in here.";
+  wasLoggedIn = identity !== null;
+  say(byId("session-words"), identity ? holderWords(identity) : `${nobody} This page shows and stops, and does nothing else.`);
   byId("login").hidden = identity !== null;
   byId("logout").hidden = identity === null;
   for (const id of ["setup", "draw"]) byId(id).hidden = !isOperator();
   if (identity) offerScenes().catch((failure) => say(byId("setup-answer"), failure.message));
+}
+
+// Says before a click that the login ends soon.
+function showLoginTime({ detail: endsInS }) {
+  const identity = session();
+  if (!identity) return;
+  const end = endsInS <= ENDS_SOON_S ? ` Without use the login ends in ${seconds(endsInS)}.` : "";
+  say(byId("session-words"), `${holderWords(identity)}${end}`);
 }
 
 async function offerScenes() {
@@ -70,4 +87,5 @@ export function beginSetup() {
   });
   byId("enable-buttons").append(verbButton("Disable everything", { verb: "disable" }, byId("setup-answer")));
   door.addEventListener("session", showSession);
+  door.addEventListener("login-time", showLoginTime);
 }
