@@ -138,7 +138,9 @@ fn cases(words: &str) -> ToolParameter {
 
 fn validate_case() -> ToolDefinition {
     let parameters = vec![
-        cases("cases: query, expected_tool or null, expected_params"),
+        cases(
+            "cases: query, expected_tool or null; where needed name, context, expected_params, acceptable_tools, may_follow, must_not, class, hazard",
+        ),
         flag(
             "ask_model",
             "true asks the node's model as well, default false",
