@@ -1,46 +1,40 @@
-//! Judges one candidate reading of a whole call: every issue is collected, and none ends the reading.
+//! Reads one candidate of a whole call: every issue is collected, and none ends the reading.
 
 use super::{
     candidates::{CandidateReading, TextFlaw},
     encoding,
     form_repair::{FormRepair, FormRepairs},
     indented,
+    judge::{ReaderPolicy, ReaderRule},
+    leftover::Leftover,
     limits::{COST_MAX, SHOWN_CHARS_MAX, UNWRAP_MAX},
     outcome::{ArgumentIssue, ArgumentReading, ArgumentRefusal, ArgumentRepair},
     parsed_value::{self, ParsedValue},
-    quote,
-    rules::{ReaderPolicy, ReaderRule},
-    sentence::Sentence,
+    quote, rest,
     shape::ArgumentShape,
     value_coercion::{ValueCoercer, dropped},
-    withheld::WithheldRequest,
 };
 use serde_json::{Map, Value};
 
-/// A candidate reading with its verdict.
-pub(super) struct JudgedCandidate {
+/// A candidate that was read.
+pub(super) struct ReadCandidate {
     pub(super) outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
     pub(super) cost: u32,
-    /// True if nothing moves with it.
-    pub(super) is_cautious: bool,
 }
 
-/// Judges one reading of `text` by the shape and the policy; `text` is empty if a value arrived instead.
-pub(super) fn judge(
+/// Reads one candidate of `text` by the shape and the policy; `text` is empty if a value arrived instead.
+pub(super) fn read_candidate(
     shape: &ArgumentShape,
     policy: &ReaderPolicy,
     candidate: CandidateReading,
     text: &str,
-) -> JudgedCandidate {
+) -> ReadCandidate {
     let mut call = CallReader::new(shape, policy);
     call.read(candidate, text);
-    call.refuse_replaced();
-    call.answer_withheld();
     call.check_verbatim();
     let cost = call.coercer.repairs.cost;
-    JudgedCandidate {
+    ReadCandidate {
         cost,
-        is_cautious: shape.is_cautious(&call.given),
         outcome: call.finish(),
     }
 }
@@ -54,10 +48,13 @@ pub(super) struct CallReader<'a> {
     pub(super) given: Map<String, Value>,
     /// Positions of the parameters that were sent.
     pub(super) sent: Vec<usize>,
-    /// Requests for a dry run or for no motion, answered once every argument has been read.
-    pub(super) withheld: Vec<WithheldRequest>,
-    /// Words around the arguments that are left out, judged once every argument has been read.
-    pub(super) left_out: Vec<String>,
+    /// Positions of those whose value says what to draw.
+    pub(super) choosing: Vec<usize>,
+    pub(super) leftover: Vec<Leftover>,
+    /// Keys and texts of what is left over or ignored.
+    pub(super) left_names: Vec<String>,
+    /// True if what is left over or ignored names the dry run.
+    pub(super) asks_for_dry_run: bool,
 }
 
 impl<'a> CallReader<'a> {
@@ -69,8 +66,10 @@ impl<'a> CallReader<'a> {
             refused: Vec::new(),
             given: Map::new(),
             sent: Vec::new(),
-            withheld: Vec::new(),
-            left_out: Vec::new(),
+            choosing: Vec::new(),
+            leftover: Vec::new(),
+            left_names: Vec::new(),
+            asks_for_dry_run: false,
         }
     }
 
@@ -86,66 +85,50 @@ impl<'a> CallReader<'a> {
         }
         if let Some(flaw) = candidate.flaw {
             self.keep_complete_arguments(&candidate.node);
-            let issue = self.flaw_without_default(flaw, text);
-            return self.refuse_unread(issue, text, &candidate.node);
+            return self.add_flaw(flaw, text);
         }
-        if let Some(tool) = &candidate.tool {
-            self.check_called_name(tool);
+        if !self.account_for(&candidate) {
+            return self.add_flaw(TextFlaw::NoArguments, text);
         }
-        self.judge_empty_call(&candidate, text);
         self.note_empty_word(&candidate.node, text);
-        let original = self.searches_unread_text().then(|| candidate.node.clone());
         match self.unwrapped_pairs(candidate.node, UNWRAP_MAX) {
-            Ok(pairs) => {
-                if !candidate.is_loose {
-                    return self.read_pairs(&pairs, None);
-                }
-                let flaw = self.flaw_without_default(TextFlaw::NoArguments, text);
-                self.read_pairs(&pairs, Some(flaw));
-                self.judge_loose_pairs(&pairs);
-                if self.given.is_empty() {
-                    self.search_unread(text, &ParsedValue::Null);
-                }
+            Ok(pairs) => self.read_pairs(&pairs),
+            Err(issue) => self.add_text_issue(issue, text),
+        }
+    }
+
+    /// Judges the name that a candidate calls, and leaves over what nothing accounts for in the texts that it was read from.
+    /// Returns false for prose, in which no key is known.
+    pub(super) fn account_for(&mut self, candidate: &CandidateReading) -> bool {
+        if let Some(tool) = &candidate.tool {
+            self.check_called_name("name", tool);
+        }
+        if candidate.is_loose && !self.knows_a_key(&candidate.node) {
+            return false;
+        }
+        if self.judges_unknown_keys() {
+            self.leave_words(rest::rest(candidate, &self.shape.tool_names));
+        }
+        true
+    }
+
+    /// Adds the flaw of a text as a whole. Of a text without arguments everything is left over.
+    pub(super) fn add_flaw(&mut self, flaw: TextFlaw, text: &str) {
+        let is_passed_over = || {
+            text.contains(['{', '｛'])
+                || encoding::holds_code(text)
+                || indented::read(text).is_some()
+                || (self.policy.guards_motion() && assigns(text, |word| self.is_param(word)))
+        };
+        match flaw {
+            TextFlaw::NoArguments if is_passed_over() => {
+                self.add_text_issue(flaw_issue(TextFlaw::Garbled), text);
             }
-            Err(issue) => self.refuse_unread(issue, text, &original.unwrap_or(ParsedValue::Null)),
+            TextFlaw::NoArguments if self.judges_unknown_keys() => {
+                self.leave_all(&ParsedValue::Text(text.to_owned()));
+            }
+            flaw => self.add_text_issue(flaw_issue(flaw), text),
         }
-    }
-
-    /// Returns the issue for a text that is flawed as a whole. Defaults never replace an object or a parameter that was
-    /// passed over, nor what a sentence asks for.
-    pub(super) fn flaw_without_default(&self, flaw: TextFlaw, text: &str) -> ArgumentIssue {
-        if flaw != TextFlaw::NoArguments {
-            return flaw_issue(flaw);
-        }
-        let sentence = Sentence::of(text);
-        let is_passed_over = text.contains(['{', '｛'])
-            || encoding::holds_code(text)
-            || self.assigns_parameter(text)
-            || sentence
-                .as_ref()
-                .is_some_and(|sentence| self.gives_argument(sentence))
-            || indented::read(text).is_some();
-        if is_passed_over {
-            return flaw_issue(TextFlaw::Garbled);
-        }
-        if sentence.is_none_or(|sentence| self.asks_in_words(&sentence)) {
-            let reason = "this asks in words for something that only arguments can say";
-            return whole_text(ReaderRule::Contradiction, "no_arguments", reason).in_doubt(true);
-        }
-        flaw_issue(TextFlaw::NoArguments)
-    }
-
-    /// Returns whether a text gives a parameter a value anywhere: `scene=`, `"scene":`, `<scene>`, `name=\"scene\"`.
-    fn assigns_parameter(&self, text: &str) -> bool {
-        self.policy.guards_motion() && assigns(text, |word| self.is_param(word))
-    }
-
-    /// Adds the issue with a text or value in which no arguments can be read, and searches it for requests not to move.
-    fn refuse_unread(&mut self, issue: ArgumentIssue, text: &str, node: &ParsedValue) {
-        if !self.policy.refuses(issue.rule) || issue.complaint.code == "no_arguments" {
-            self.search_unread(text, node);
-        }
-        self.add_text_issue(issue, text);
     }
 
     /// Notes a word for nothing, such as `none`. An absent text and `{}` are proper calls and not noted.
@@ -169,29 +152,24 @@ impl<'a> CallReader<'a> {
         self.add_issue(issue, &ParsedValue::Text(received));
     }
 
-    /// Adds the complete arguments of a cut-off text to the corrected call. They are not used otherwise.
-    pub(super) fn keep_complete_arguments(&mut self, node: &ParsedValue) {
+    /// Keeps the complete arguments of a cut-off text for its refusal. They are not used otherwise.
+    fn keep_complete_arguments(&mut self, node: &ParsedValue) {
         if let Some(pairs) = node.as_pairs()
             && self.policy.refuses(ReaderRule::Contradiction)
         {
             let mut trial = CallReader::new(self.shape, self.policy);
-            trial.read_pairs(pairs, None);
+            trial.read_pairs(pairs);
             self.given = trial.given;
         }
     }
 
     pub(super) fn note_forms(&mut self, forms: &FormRepairs) {
-        for form in forms.iter() {
-            let repair = ArgumentRepair::new("arguments", form.code(), form.cost(), form.label());
-            self.coercer.repairs.push(repair);
-        }
-        self.judge_skipped(forms.skipped());
+        forms.iter().for_each(|form| self.note_form(form));
     }
 
     pub(super) fn note_form(&mut self, form: FormRepair) {
-        let mut forms = FormRepairs::default();
-        forms.add(form);
-        self.note_forms(&forms);
+        let repair = ArgumentRepair::new("arguments", form.code(), form.cost(), form.label());
+        self.coercer.repairs.push(repair);
     }
 
     /// Refuses the call for this issue, or goes on without the faulty part and notes that.
@@ -218,8 +196,8 @@ impl<'a> CallReader<'a> {
     }
 }
 
-/// Returns whether a text gives one of these keys a value anywhere.
-pub(super) fn assigns(text: &str, is_key: impl Fn(&str) -> bool) -> bool {
+/// Returns whether a text gives one of these keys a value anywhere: `scene=`, `"scene":`, `<parameter=svg>`.
+fn assigns(text: &str, is_key: impl Fn(&str) -> bool) -> bool {
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let is_between = |c: char| c.is_whitespace() || quote::is_quote(c);
     let mut marks = text.match_indices(['=', ':', '：', '>']);

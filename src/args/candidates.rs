@@ -8,11 +8,11 @@ use super::{
     objects,
     parsed_value::{self, ParsedValue},
     quote::{self, QuoteMatching},
-    skipped::SkippedPlace,
+    rest::TextLevel,
     strict, strip_wrappers, tagged_text, tolerant,
     unbracketed::{self, UnbracketedPairs},
-    vocabulary::vocabulary,
 };
+use std::borrow::Cow;
 
 /// Flaw of a text as a whole, beyond form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,12 @@ pub(super) struct CandidateReading {
     pub(super) tool: Option<String>,
     /// Read without brackets, so only a known key tells arguments from prose.
     pub(super) is_loose: bool,
+    /// The texts that it was read from, the innermost first; none for a value that arrived as JSON.
+    pub(super) levels: Vec<TextLevel>,
+    /// The part of the next text that was decoded to the last one.
+    pub(super) decoded: Option<String>,
+    /// Bytes of the text that it is as strict JSON.
+    pub(super) exact_bytes: Option<usize>,
 }
 
 impl CandidateReading {
@@ -55,7 +61,29 @@ impl CandidateReading {
             flaw: None,
             tool: None,
             is_loose: false,
+            levels: Vec::new(),
+            decoded: None,
+            exact_bytes: None,
         }
+    }
+
+    /// Keeps the text that it was read from. Nothing is left over of one that is strict JSON as a whole.
+    fn read_from(mut self, source: &str) -> Self {
+        let is_exact = self.levels.is_empty() && self.exact_bytes == Some(trimmed(source).len());
+        if !is_exact {
+            self.levels.push(TextLevel {
+                source: source.to_owned(),
+                decoded: self.decoded.take(),
+            });
+        }
+        self
+    }
+
+    /// Marks a part of the text around the last one as its encoded form.
+    fn decoded_from(mut self, encoded: &str, decoded: &str) -> Self {
+        self = self.read_from(decoded);
+        self.decoded = Some(encoded.to_owned());
+        self
     }
 
     /// Returns the reading of a text in which nothing could be read.
@@ -89,6 +117,7 @@ impl From<UnbracketedPairs> for CandidateReading {
             flaw: loose.cut.then_some(TextFlaw::Cut),
             tool: loose.tool,
             is_loose: true,
+            ..Self::new(ParsedValue::Null, FormRepairs::default())
         }
     }
 }
@@ -98,7 +127,8 @@ pub(super) fn of_text(text: &str) -> Vec<CandidateReading> {
     if text.len() > TEXT_BYTES_MAX {
         return vec![CandidateReading::unread(TextFlaw::TooLong)];
     }
-    let mut found = read_at_depth(text, 0);
+    let found = read_at_depth(text, 0).into_iter();
+    let mut found: Vec<_> = found.map(|candidate| candidate.read_from(text)).collect();
     if found.is_empty() {
         let flaw = match call_header::announces_arguments(text) {
             true => TextFlaw::Cut,
@@ -109,18 +139,26 @@ pub(super) fn of_text(text: &str) -> Vec<CandidateReading> {
     found
 }
 
+/// Returns a text without blanks and invisible characters around it.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\0'))
+}
+
 fn read_at_depth(text: &str, depth: usize) -> Vec<CandidateReading> {
-    let is_blank = |c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\0');
-    let text = text.trim_matches(is_blank);
+    let text = trimmed(text);
+    let exactly = |node| CandidateReading {
+        exact_bytes: Some(text.len()),
+        ..CandidateReading::of_node(node)
+    };
     if parsed_value::is_nothing(text) || text == "[object]" {
-        return vec![CandidateReading::of_node(ParsedValue::Null)];
+        return vec![exactly(ParsedValue::Null)];
     }
     if parsed_value::is_lost_payload(text) {
         return vec![CandidateReading::unread(TextFlaw::PayloadLost)];
     }
     match strict::parse(text) {
-        Some(ParsedValue::Text(inner)) => read_inner(&inner, depth, FormRepair::TextInText),
-        Some(node) => vec![CandidateReading::of_node(node)],
+        Some(ParsedValue::Text(inner)) => read_decoded(text, &inner, depth, FormRepair::TextInText),
+        Some(node) => vec![exactly(node)],
         None => read_tolerantly(text, depth),
     }
 }
@@ -132,6 +170,19 @@ fn read_inner(inner: &str, depth: usize, form: FormRepair) -> Vec<CandidateReadi
     }
     let found = read_at_depth(inner, depth + 1).into_iter();
     found.map(|candidate| candidate.with(form)).collect()
+}
+
+/// Reads what a part of a text is decoded to.
+fn read_decoded(
+    encoded: &str,
+    decoded: &str,
+    depth: usize,
+    form: FormRepair,
+) -> Vec<CandidateReading> {
+    let found = read_inner(decoded, depth, form).into_iter();
+    found
+        .map(|candidate| candidate.decoded_from(encoded, decoded))
+        .collect()
 }
 
 fn read_tolerantly(text: &str, depth: usize) -> Vec<CandidateReading> {
@@ -147,8 +198,11 @@ fn read_tolerantly(text: &str, depth: usize) -> Vec<CandidateReading> {
     match stripped {
         Err(flaw) => vec![CandidateReading::unread(flaw)],
         Ok(Some(inner)) => {
-            let found = read_inner(&inner.text, depth, inner.form);
-            with_tool(with_skipped(found, &inner.skipped), inner.tool.as_deref())
+            let found = match &inner.text {
+                Cow::Borrowed(part) => read_inner(part, depth, inner.form),
+                Cow::Owned(requoted) => read_decoded(text, requoted, depth, inner.form),
+            };
+            with_tool(found, inner.tool.as_deref())
         }
         Ok(None) => read_inside_wrapper(text, depth).unwrap_or_else(|| read_unwrapped(text)),
     }
@@ -159,14 +213,6 @@ fn has_many_comments(text: &str) -> bool {
     let marks = ["#", "//", "/*"];
     let all = marks.iter().flat_map(|mark| text.matches(mark));
     all.take(COMMENTS_MAX + 1).count() > COMMENTS_MAX
-}
-
-/// Adds the text that was skipped around the candidates.
-fn with_skipped(mut found: Vec<CandidateReading>, skipped: &FormRepairs) -> Vec<CandidateReading> {
-    for candidate in &mut found {
-        candidate.forms.extend(skipped);
-    }
-    found
 }
 
 /// Sets the tool that a label named, where the call inside names none.
@@ -180,11 +226,13 @@ fn with_tool(mut found: Vec<CandidateReading>, tool: Option<&str>) -> Vec<Candid
 /// Reads a text that is wrapped or encoded as a whole; `None` if it is neither.
 fn read_inside_wrapper(text: &str, depth: usize) -> Option<Vec<CandidateReading>> {
     if let Some(inner) = unquoted(text) {
-        return Some(read_inner(&inner, depth, FormRepair::TextInText));
+        return Some(read_decoded(text, &inner, depth, FormRepair::TextInText));
     }
-    if let Some((inner, around)) = inside_fence(text) {
-        let found = read_inner(inner, depth, FormRepair::Fence);
-        return Some(with_skipped(found, &around));
+    if let Some((inner, has_words)) = inside_fence(text) {
+        let mut found = read_inner(inner, depth, FormRepair::Fence);
+        let worded = found.iter_mut().filter(|_| has_words);
+        worded.for_each(|candidate| candidate.forms.add(FormRepair::Prose));
+        return Some(found);
     }
     if let Some((inner, tool)) = inside_tag(text) {
         let found = read_inner(inner, depth, FormRepair::Tag);
@@ -193,14 +241,16 @@ fn read_inside_wrapper(text: &str, depth: usize) -> Option<Vec<CandidateReading>
         }
     }
     let (decoded, form) = encoding::decoded(text)?;
-    Some(decoded.map_or_else(Vec::new, |decoded| read_inner(&decoded, depth, form)))
+    Some(decoded.map_or_else(Vec::new, |decoded| {
+        read_decoded(text, &decoded, depth, form)
+    }))
 }
 
 /// Reads a text with nothing around it: a call, tags, options, pairs, or an object in prose.
 fn read_unwrapped(text: &str) -> Vec<CandidateReading> {
-    let mut loose = without_brackets(text);
-    loose.retain(|candidate| !is_labelled(candidate));
+    let loose = without_brackets(text);
     if !loose.is_empty() {
+        let mut loose = loose;
         if loose.iter().any(is_announced) {
             loose.extend(objects::find(text));
         }
@@ -224,8 +274,8 @@ fn unquoted(text: &str) -> Option<String> {
     }
 }
 
-/// Returns the inside of the only code fence and the words around it; the closing fence may be missing.
-fn inside_fence(text: &str) -> Option<(&str, FormRepairs)> {
+/// Returns the inside of the only code fence, and whether words stand around it; the closing fence may be missing.
+fn inside_fence(text: &str) -> Option<(&str, bool)> {
     let (before, body) = text.split_once("```")?;
     let closed = body.split_once("```");
     let (body, after) = closed.unwrap_or((body, ""));
@@ -238,18 +288,9 @@ fn inside_fence(text: &str) -> Option<(&str, FormRepairs)> {
     }
     let language = body.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let (language, rest) = body.split_at_checked(language.unwrap_or(body.len()))?;
-    let (language, body) = if rest.starts_with(['\n', '\r']) {
-        (language, rest)
-    } else {
-        ("", body)
-    };
-    let mut around = FormRepairs::default();
-    if !before.trim().is_empty() || !after.trim().is_empty() {
-        around.add(FormRepair::Prose);
-    }
-    around.skip(&format!("{before}\n```{language}"), SkippedPlace::Around);
-    around.skip(&format!("{after}\n"), SkippedPlace::Around);
-    Some((body, around))
+    let is_language = !language.is_empty() && rest.starts_with(['\n', '\r']);
+    let has_words = !before.trim().is_empty() || !after.trim().is_empty();
+    Some((if is_language { rest } else { body }, has_words))
 }
 
 /// Removes `<tool_call>…</tool_call>` around everything; returns the tool that `<function=stroke>` or `<function name="stroke">` names.
@@ -319,18 +360,6 @@ fn is_announced(candidate: &CandidateReading) -> bool {
     matches!(candidate.node.as_pairs(), Some([(_, ParsedValue::Map(_))]))
 }
 
-/// Returns whether the word before the colon announces a call and is not a key: `Assistant: {"scene": "koi"}`.
-fn is_labelled(candidate: &CandidateReading) -> bool {
-    let Some([(key, ParsedValue::Map(_))]) = candidate.node.as_pairs() else {
-        return false;
-    };
-    let is_label = |phrase: &Vec<String>| matches!(phrase.as_slice(), [word] if heuristics::same_key(word, key));
-    let is_key = heuristics::is_wrapper(key)
-        || heuristics::names_calls(key)
-        || heuristics::is_tool_name(key);
-    !is_key && vocabulary().lead_ins.iter().any(is_label)
-}
-
 fn options_or_url(text: &str) -> Option<UnbracketedPairs> {
     let url = || text.contains('&').then(|| unbracketed::url_pairs(text));
     unbracketed::options(text).or_else(|| url().flatten())
@@ -351,11 +380,6 @@ fn call_pairs(text: &str) -> Option<UnbracketedPairs> {
 
 /// Reads the text of a string value as a value of its own.
 pub(super) fn of_inner_text(text: &str) -> Option<CandidateReading> {
-    of_inner_text_with_comments(text).filter(|candidate| candidate.forms.skipped().is_empty())
-}
-
-/// As [`of_inner_text`], but allows comments, which the caller has to judge.
-pub(super) fn of_inner_text_with_comments(text: &str) -> Option<CandidateReading> {
     if text.len() > TEXT_BYTES_MAX {
         return None;
     }
@@ -365,7 +389,7 @@ pub(super) fn of_inner_text_with_comments(text: &str) -> Option<CandidateReading
         Some(with_text_form(CandidateReading::of_node(node)))
     } else if trimmed.starts_with(['{', '[', '(']) {
         let found = whole_list(trimmed).filter(|candidate| candidate.flaw.is_none());
-        found.map(with_text_form)
+        found.map(|found| with_text_form(found).read_from(trimmed))
     } else {
         let (word, _) = tolerant::scalar(trimmed.to_owned());
         Some(CandidateReading::of_node(word))

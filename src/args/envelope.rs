@@ -6,10 +6,8 @@ use super::{
     limits::TEXT_BYTES_MAX,
     outcome::ArgumentRepair,
     parsed_value::{self, ParsedValue},
-    skipped::{SkippedMeaning, SkippedPlace, SkippedText},
     strict,
     tolerant::{self, TolerantParser},
-    withheld,
 };
 use serde_json::{Map, Value, json};
 use std::ops::Range;
@@ -114,21 +112,28 @@ fn read_tolerantly(text: &str, reason: &'static str) -> Result<RepairedEnvelope,
         repairs.push(repair("message", "text around the message skipped"));
     }
     if parser.cut {
-        keep_cut_arguments(text, &mut node, parser.arguments)?;
+        keep_cut_arguments(text, &mut node, parser.arguments.clone())?;
     } else {
-        keep_arguments_as_written(text, &mut node, parser.arguments);
+        keep_arguments_as_written(text, &mut node, parser.arguments.clone());
     }
     // Only the arguments' own text may contradict itself.
     if node.contradicts_itself() {
         return EnvelopeError::unreadable(id_of(&node), CONTRADICTION);
     }
-    forward_surrounding_words(&mut node, [before, rest], parser.forms.skipped());
+    let arguments = parser.arguments.clone().unwrap_or_default();
+    let outside = parser
+        .comments
+        .iter()
+        .filter(|span| !arguments.contains(&span.start));
+    let comments: Vec<&str> = outside.filter_map(|span| text.get(span.clone())).collect();
+    let comments = comments.join("\n");
+    forward_surrounding_words(&mut node, [before, rest], &comments);
     complete(&node, repairs)
 }
 
-/// Moves the words around a call's message into its arguments, where the reader judges them. Headers of other framings
-/// do not count as words.
-fn forward_surrounding_words(node: &mut ParsedValue, around: [&str; 2], comments: &[SkippedText]) {
+/// Moves what is left over around a call's message into its arguments, where it is judged. Headers of other framings are none
+/// of it.
+fn forward_surrounding_words(node: &mut ParsedValue, [before, rest]: [&str; 2], comments: &str) {
     const HEADERS: [&str; 5] = ["content-length:", "content-type:", "data:", "event:", "id:"];
     let is_header = |line: &&str| {
         let line = line.trim_start().to_ascii_lowercase();
@@ -137,26 +142,18 @@ fn forward_surrounding_words(node: &mut ParsedValue, around: [&str; 2], comments
     let words = |text: &str| {
         let lines: Vec<&str> = text.lines().filter(|line| !is_header(line)).collect();
         let text = lines.join("\n");
-        let text = text.trim_start_matches(['}', ']', ')', ' ']).to_owned();
-        let place = SkippedPlace::Around;
-        let skipped = SkippedText { text, place };
-        let tools = [String::new()];
-        (skipped.meaning(&tools) != SkippedMeaning::Packaging).then_some(skipped.text)
+        let text = text.trim_matches(|c: char| c.is_whitespace() || "}]);".contains(c));
+        // The words of an argument are not hidden in a tag or a fence.
+        text.to_owned()
     };
-    let requests = comments
-        .iter()
-        .filter(|one| one.meaning(&[]) == SkippedMeaning::Refusal);
-    let mut after = requests.fold(String::new(), |after, one| format!("{after}\n{}", one.text));
-    let [before, rest] = around.map(words);
-    after.extend(rest);
-    let before = before.unwrap_or_default();
+    let [before, after] = [before, &format!("{rest}\n{comments}")].map(words);
     if before.is_empty() && after.is_empty() {
         return;
     }
-    let written = match node
+    let arguments = node
         .get("params")
-        .and_then(|params| params.get("arguments"))
-    {
+        .and_then(|params| params.get("arguments"));
+    let written = match arguments {
         Some(ParsedValue::Text(text)) => text.clone(),
         Some(ParsedValue::Null) | None => "{}".to_owned(),
         Some(other) => other.to_value().to_string(),
@@ -278,9 +275,6 @@ fn complete_message(
         gather_params(map, repairs);
     }
     repair_params(map, repairs);
-    if is_call {
-        forward_requests(map, repairs);
-    }
     Ok(())
 }
 
@@ -306,29 +300,6 @@ fn gather_params(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>
     let params = own.filter_map(|key| map.remove_entry(*key)).collect();
     map.insert("params".into(), params);
     let reason = "the call's name and arguments put where they belong";
-    repairs.push(repair("params", reason));
-}
-
-/// Moves a request for a dry run that stands beside a call's arguments into them, where the reader judges it.
-fn forward_requests(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
-    const OWN: [&str; 6] = ["jsonrpc", "id", "method", "params", "name", "arguments"];
-    let request = |(key, value): (&String, &Value)| {
-        let asks =
-            !OWN.contains(&key.as_str()) && withheld::asks_not_to_move(key, &value.clone().into());
-        asks.then(|| (key.clone(), value.clone()))
-    };
-    let mut requests: Map<String, Value> = map.iter().filter_map(request).collect();
-    let Some(Value::Object(params)) = map.get_mut("params") else {
-        return;
-    };
-    requests.extend(params.iter().filter_map(request));
-    if requests.is_empty() {
-        return;
-    }
-    let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
-    requests.insert("arguments".into(), arguments);
-    params.insert("arguments".into(), Value::Object(requests));
-    let reason = "requests beside the arguments moved into them";
     repairs.push(repair("params", reason));
 }
 
@@ -406,24 +377,6 @@ mod tests {
             let arguments = arguments(&around.replace("{}", call));
             assert_eq!(arguments, json!({"scene": "koi"}), "{around}");
         }
-    }
-
-    #[test]
-    fn a_dry_run_beside_the_arguments_reaches_the_reader() {
-        for line in [
-            r#"{"method":"tools/call","id":1,"params":{"name":"stroke","dry_run":true,"arguments":{"scene":"koi"}}}"#,
-            r#"{"method":"tools/call","id":1,"dry_run":true,"params":{"name":"stroke","arguments":{"scene":"koi"}}}"#,
-            r#"{"method":"tools/call","id":1,"name":"stroke","dry_run":true,"arguments":{"scene":"koi"}}"#,
-        ] {
-            let want = json!({"dry_run": true, "arguments": {"scene": "koi"}});
-            assert_eq!(arguments(line), want, "{line}");
-        }
-        let meta =
-            r#"{"method":"tools/call","id":1,"params":{"name":"stroke","_meta":{"dry_run":true}}}"#;
-        assert_eq!(
-            arguments(meta),
-            json!({"_meta": {"dry_run": true}, "arguments": {}})
-        );
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Explains how arguments would be understood and what each profile would do about them, without doing it.
 
 use super::{
-    arguments::JudgedCandidate,
-    outcome::{ArgumentComplaint, ArgumentRepair},
+    arguments::ReadCandidate,
+    judge::{ForgivenessProfile, ReaderPolicy, RepairClass, ToolEffect, Verdict},
+    leftover::Leftover,
+    outcome::{self, ArgumentComplaint, ArgumentRefusal, ArgumentRepair},
     read::{self, ReceivedArguments},
-    rules::{ForgivenessProfile, ReaderPolicy, RepairClass, ToolEffect},
     shape::ArgumentShape,
 };
 use serde::Serialize;
@@ -28,13 +29,27 @@ pub struct ReadingAlternative {
     pub repairs: Vec<ArgumentRepair>,
 }
 
+/// What a tool does with a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallOutcome {
+    /// It moves, or does what else it does.
+    Moves,
+    /// It runs and moves nothing, as it never does.
+    Runs,
+    /// It shows what it would do.
+    Preview,
+    /// It does nothing.
+    Refused,
+}
+
 /// Decision of one profile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProfileVerdict {
     /// The profile.
     pub profile: ForgivenessProfile,
-    /// True if the tool would run.
-    pub runs: bool,
+    /// What the tool would do.
+    pub outcome: CallOutcome,
     /// Arguments it would run with, defaults included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub understood: Option<Map<String, Value>>,
@@ -47,12 +62,9 @@ pub struct ProfileVerdict {
     /// Reason why the tool would not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// Arguments that would be accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub corrected: Option<Map<String, Value>>,
-    /// Further advice for the next call.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub guidance: String,
+    /// What was not understood.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_understood: Vec<Leftover>,
     /// Every repair.
     pub repairs: Vec<ArgumentRepair>,
 }
@@ -72,7 +84,7 @@ pub struct ReadingExplanation {
 #[must_use]
 pub fn explain(shape: &ArgumentShape, effect: ToolEffect, text: &str) -> ReadingExplanation {
     let guarded = ReaderPolicy::new(effect, ForgivenessProfile::Guarded);
-    let judged = read::judged(shape, &guarded, ReceivedArguments::Text(text.to_owned()));
+    let judged = read::candidates(shape, &guarded, ReceivedArguments::Text(text.to_owned()));
     ReadingExplanation {
         effect,
         candidates: judged.map(alternative).collect(),
@@ -105,17 +117,21 @@ impl fmt::Display for ProfileVerdict {
             ForgivenessProfile::Lenient => "lenient",
             ForgivenessProfile::Guarded => "guarded",
         };
-        if let Some(understood) = &self.understood {
-            writeln!(f, "{profile}: runs with {}", json(understood))?;
-        }
-        if let Some(refused) = &self.refused {
-            writeln!(f, "{profile}: refused: {refused}")?;
-        }
-        if let Some(corrected) = &self.corrected {
-            writeln!(f, "  this would be accepted: {}", json(corrected))?;
-        }
-        if !self.guidance.is_empty() {
-            writeln!(f, "  {}", self.guidance)?;
+        let does = match self.outcome {
+            CallOutcome::Moves => "moves",
+            CallOutcome::Runs => "runs",
+            CallOutcome::Preview => "shows, and moves nothing,",
+            CallOutcome::Refused => "refuses",
+        };
+        match (&self.understood, &self.refused) {
+            (Some(understood), _) => writeln!(f, "{profile}: {does} with {}", json(understood))?,
+            (None, refused) => {
+                writeln!(
+                    f,
+                    "{profile}: refused: {}",
+                    refused.as_deref().unwrap_or_default()
+                )?;
+            }
         }
         let mut repairs = self.repairs.iter();
         repairs.try_for_each(|repair| write!(f, "  {repair}"))
@@ -148,8 +164,8 @@ fn json(map: &Map<String, Value>) -> String {
     serde_json::to_string(map).unwrap_or_default()
 }
 
-fn alternative(judged: JudgedCandidate) -> ReadingAlternative {
-    let (understood, given, complaints, repairs) = match judged.outcome {
+fn alternative(read: ReadCandidate) -> ReadingAlternative {
+    let (understood, given, complaints, repairs) = match read.outcome {
         Ok(reading) => (
             Some(reading.understood),
             reading.given,
@@ -159,7 +175,7 @@ fn alternative(judged: JudgedCandidate) -> ReadingAlternative {
         Err(refusal) => (None, Map::new(), refusal.complaints, refusal.repairs),
     };
     ReadingAlternative {
-        cost: judged.cost,
+        cost: read.cost,
         understood,
         given,
         complaints,
@@ -174,33 +190,40 @@ fn verdict(
     text: &str,
 ) -> ProfileVerdict {
     let policy = ReaderPolicy::new(effect, profile);
-    let mut verdict = ProfileVerdict {
-        profile,
-        runs: false,
-        understood: None,
-        given: Map::new(),
-        loss: None,
-        refused: None,
-        corrected: None,
-        guidance: String::new(),
-        repairs: Vec::new(),
+    let received = ReceivedArguments::Text(text.to_owned());
+    let (outcome, reading) = match read::judged(shape, &policy, received) {
+        Verdict::Understood(understood) => {
+            let outcome = match effect {
+                ToolEffect::Moves if understood.reading().is_cautious => CallOutcome::Preview,
+                ToolEffect::Moves => CallOutcome::Moves,
+                _ => CallOutcome::Runs,
+            };
+            (outcome, understood.reading().clone())
+        }
+        Verdict::Preview(reading) => (CallOutcome::Preview, reading),
+        Verdict::Refused(refusal) => {
+            return ProfileVerdict {
+                profile,
+                outcome: CallOutcome::Refused,
+                understood: None,
+                given: Map::new(),
+                loss: None,
+                refused: Some(refusal.to_string()),
+                not_understood: Vec::new(),
+                repairs: refusal.repairs,
+            };
+        }
     };
-    match read::read(shape, &policy, ReceivedArguments::Text(text.to_owned())) {
-        Ok(reading) => {
-            verdict.runs = true;
-            verdict.understood = Some(reading.understood);
-            verdict.given = reading.given;
-            verdict.loss = Some(reading.loss);
-            verdict.repairs = reading.repairs;
-        }
-        Err(refusal) => {
-            verdict.refused = Some(refusal.to_string());
-            verdict.corrected = refusal.corrected;
-            verdict.guidance = refusal.guidance;
-            verdict.repairs = refusal.repairs;
-        }
+    ProfileVerdict {
+        profile,
+        outcome,
+        understood: Some(reading.understood),
+        given: reading.given,
+        loss: Some(reading.loss),
+        refused: None,
+        not_understood: reading.leftover,
+        repairs: reading.repairs,
     }
-    verdict
 }
 
 /// Result of reading one line: the arguments that were sent, without defaults and nulls, or the refusal.
@@ -242,9 +265,25 @@ pub fn explain_line(shape: &ArgumentShape, text: &str) -> LineReading {
         }
         Err(refusal) => LineReading::Refused {
             refused: refusal.to_string(),
+            corrected: corrected(shape, &refusal),
             complaints: refusal.complaints,
-            corrected: refusal.corrected,
             repairs: refusal.repairs,
         },
     }
+}
+
+/// Returns arguments that would be accepted: the readable ones, and the declared default of each that was refused, if it has
+/// one. `None` where a value would have to be invented.
+fn corrected(shape: &ArgumentShape, refusal: &ArgumentRefusal) -> Option<Map<String, Value>> {
+    let mut call = refusal.good.clone();
+    for complaint in &refusal.complaints {
+        let root = outcome::root(&complaint.path);
+        let param = shape.params.iter().find(|param| param.name == root)?;
+        match &param.default {
+            Some(default) => _ = call.insert(param.name.clone(), default.clone()),
+            None if param.required => return None,
+            None => {}
+        }
+    }
+    Some(call)
 }

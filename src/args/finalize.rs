@@ -1,10 +1,9 @@
-//! Builds the result: the given arguments with defaults added, or every complaint with a corrected call.
+//! Builds the result: the given arguments with defaults added, or every complaint.
 
 use super::{
     arguments::CallReader,
-    corrected_call::RefusedCall,
-    outcome::{ArgumentReading, ArgumentRefusal},
-    rules::{ReaderRule, RepairClass},
+    judge::{ReaderRule, RepairClass, ToolEffect},
+    outcome::{self, ArgumentIssue, ArgumentReading, ArgumentRefusal, ArgumentRepair},
     shape::{ArgumentShape, ValueKind},
     value_coercion,
 };
@@ -13,12 +12,14 @@ use serde_json::{Map, Value};
 impl CallReader<'_> {
     pub(super) fn finish(mut self) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
         self.require();
+        self.become_dry_run();
+        let names_other = self.names_other();
         let Self {
             shape,
-            policy,
             coercer,
             refused,
             given,
+            leftover,
             ..
         } = self;
         let given = in_order(shape, given);
@@ -31,21 +32,47 @@ impl CallReader<'_> {
                 given,
                 repairs: repairs.list,
                 loss: repairs.loss.unwrap_or(RepairClass::L0),
+                leftover,
+                names_other,
             });
         };
-        let call = RefusedCall {
-            shape,
-            policy,
-            given,
-            issues: &refused,
+        Err(Box::new(ArgumentRefusal {
+            complaints: outcome::complaints(&refused),
+            corrected: None,
+            good: given,
             repairs: repairs.list,
-        };
-        Err(call.refusal(worst))
+            kind: worst,
+        }))
+    }
+
+    /// Makes a call whose rest names the dry run one. A tool that moves and has none is refused.
+    fn become_dry_run(&mut self) {
+        if !self.asks_for_dry_run || self.policy.effect != ToolEffect::Moves {
+            return;
+        }
+        let params = self.shape.params.iter();
+        let mut cautious = params.filter_map(|param| Some((param, param.cautious.clone()?)));
+        let reason = "it is named beside the arguments, so this is a dry run";
+        match cautious.next() {
+            Some((param, value)) if self.given.get(&param.name) != Some(&value) => {
+                self.coercer.repairs.push(ArgumentRepair {
+                    used: value.to_string(),
+                    ..ArgumentRepair::new(&param.name, "dry_run", 0, reason)
+                });
+                self.given.insert(param.name.clone(), value);
+            }
+            Some(_) => {}
+            None => {
+                let reason = "this tool moves and has no dry run";
+                let issue = ArgumentIssue::new(ReaderRule::Contradiction, "no_dry_run", "", reason);
+                self.refused.push(issue.expected("a call without it"));
+            }
+        }
     }
 
     /// Refuses a call without a required argument, however it was lost. A stop is never refused.
     fn require(&mut self) {
-        if !self.refused.is_empty() || !self.policy.refuses(ReaderRule::Unplaceable) {
+        if !self.refused.is_empty() || !self.policy.refuses(ReaderRule::Invalid) {
             return;
         }
         for param in &self.shape.params {
@@ -60,9 +87,6 @@ impl CallReader<'_> {
 
 fn in_order(shape: &ArgumentShape, mut given: Map<String, Value>) -> Map<String, Value> {
     // Parameters are judged in their order; only an open shape's other keys come before them.
-    if !shape.open {
-        return given;
-    }
     let params = shape.params.iter();
     let sent = params.filter_map(|param| given.remove_entry(&param.name));
     let mut ordered: Map<String, Value> = sent.collect();

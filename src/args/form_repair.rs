@@ -1,7 +1,5 @@
 //! The ways in which a text can differ from JSON and still mean one thing, each with its price.
 
-use super::skipped::{SkippedPlace, SkippedText};
-
 /// One repair of form. Counts once per text, however often it occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FormRepair {
@@ -102,46 +100,27 @@ impl FormRepair {
     }
 }
 
-/// The repairs of one text, each at most once, in order of appearance, and the text that they skipped.
+/// The repairs of one text, each at most once, in order of appearance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct FormRepairs {
-    list: Vec<FormRepair>,
-    skipped: Vec<SkippedText>,
-}
+pub(super) struct FormRepairs(Vec<FormRepair>);
 
 impl FormRepairs {
     pub(super) fn add(&mut self, form: FormRepair) {
-        if !self.list.contains(&form) {
-            self.list.push(form);
+        if !self.0.contains(&form) {
+            self.0.push(form);
         }
     }
 
     pub(super) fn extend(&mut self, other: &Self) {
-        for form in &other.list {
-            self.add(*form);
-        }
-        for skipped in &other.skipped {
-            self.skip(&skipped.text, skipped.place);
-        }
+        other.iter().for_each(|form| self.add(form));
     }
 
-    /// Keeps skipped text, whose words are judged later.
-    pub(super) fn skip(&mut self, text: &str, place: SkippedPlace) {
-        if !text.trim().is_empty() {
-            self.skipped.push(SkippedText {
-                text: text.to_owned(),
-                place,
-            });
-        }
-    }
-
-    /// Returns what was skipped.
-    pub(super) fn skipped(&self) -> &[SkippedText] {
-        &self.skipped
+    pub(super) fn contains(&self, form: FormRepair) -> bool {
+        self.0.contains(&form)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = FormRepair> {
-        self.list.iter().copied()
+        self.0.iter().copied()
     }
 
     pub(super) fn cost(&self) -> u32 {

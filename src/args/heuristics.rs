@@ -1,12 +1,8 @@
-//! Heuristics for keys and values that match no parameter: templates, echoes of a schema, physical words.
+//! Heuristics for keys and values: envelopes, templates, echoes of a schema.
 
 use super::{
-    numeral,
     parsed_value::{Pair, ParsedValue, ends_with_word, starts_with_word, value_of},
     shape::ValueKind,
-    unit::{self, DeclaredUnit},
-    vocabulary::vocabulary,
-    word_table::FoldedText,
 };
 
 /// Key of the protocol's own object. A client may have put it among the arguments.
@@ -161,85 +157,6 @@ pub(super) fn without_remark(key: &str) -> &str {
     }
 }
 
-/// Returns whether `key` contains every word of `name`, as `the_scene` contains `scene`.
-pub(super) fn has_words_of(key: &str, name: &str) -> bool {
-    let (key, name) = (words(key), words(name));
-    !name.is_empty() && name.iter().all(|word| key.contains(word))
-}
-
-/// Returns whether a key says how far, how fast, how often or with what.
-pub(super) fn is_size(key: &str) -> bool {
-    vocabulary().is_physical(&FoldedText::new(key))
-}
-
-/// Returns whether a value is a quantity, or holds one or a physical key at any depth: `5` under `loop`, `"10 mm/s"`.
-pub(super) fn holds_size(key: &str, node: &ParsedValue) -> bool {
-    match node {
-        ParsedValue::Map(pairs) => pairs
-            .iter()
-            .any(|(key, inner)| !inner.is_empty() && (is_size(key) || holds_size(key, inner))),
-        ParsedValue::List(items) => items.iter().any(|item| holds_size(key, item)),
-        ParsedValue::Text(text) | ParsedValue::Word(text) => {
-            is_written_quantity(key, text) || mentions_quantity(text)
-        }
-        ParsedValue::Number(number) => number.as_f64().is_none_or(|number| is_amount(key, number)),
-        ParsedValue::Null | ParsedValue::Bool(_) | ParsedValue::Flag => false,
-    }
-}
-
-/// Returns whether a number under a key is an amount: 0 and 1 may be booleans.
-fn is_amount(key: &str, number: f64) -> bool {
-    ![0.0, 1.0].contains(&number) && !vocabulary().is_counter(&FoldedText::new(key))
-}
-
-/// Returns whether a text is a number, alone or before a unit or a word for "times": `3`, `30 mm wide`, `200%`, `2x`.
-fn is_written_quantity(key: &str, text: &str) -> bool {
-    const TIMES: [&str; 5] = ["x", "×", "%", "times", "percent"];
-    let narrow = numeral::narrow(text);
-    let Some(written) = unit::quantity(&narrow) else {
-        return false;
-    };
-    let Some(unit) = written.suffix.split_whitespace().next() else {
-        let number = numeral::number(&written.numeral);
-        let number = number.and_then(|number| number.as_f64());
-        return number.is_none_or(|number| is_amount(key, number));
-    };
-    TIMES.contains(&unit) || DeclaredUnit::named(unit).is_some()
-}
-
-/// Most words of a text that are searched for a quantity.
-const QUANTITY_WORDS_MAX: usize = 200;
-
-/// Returns whether a text mentions a quantity: `max speed 10 mm/s`, `use 50% speed`, `scale 0.5`, `half size`.
-fn mentions_quantity(text: &str) -> bool {
-    const SIZES: [&str; 13] = [
-        "size", "scale", "speed", "velocity", "depth", "width", "height", "length", "force",
-        "pressure", "angle", "zoom", "factor",
-    ];
-    const SHARES: [&str; 6] = ["half", "third", "quarter", "double", "twice", "triple"];
-    let is_mark = |c: char| ",;:.!?()\"'".contains(c);
-    let words = text.split_whitespace().take(QUANTITY_WORDS_MAX);
-    let words = words.map(|word| word.trim_matches(is_mark).to_lowercase());
-    let words: Vec<String> = words.collect();
-    let is_number = |word: &str| numeral::parse(word).is_some();
-    let is_size = |word: &str| SIZES.contains(&word);
-    words.iter().any(|word| {
-        !is_number(word)
-            && word.starts_with(|c: char| c.is_ascii_digit())
-            && is_written_quantity("", word)
-    }) || words.windows(2).any(|pair| match pair {
-        [first, second] if is_number(first) => {
-            // `2 in` may be a place: an ordinary word is not a unit after a number.
-            second != "in" && is_written_quantity("", &format!("{first} {second}"))
-        }
-        [first, second] => {
-            (is_size(first) && is_number(second))
-                || (SHARES.contains(&first.as_str()) && is_size(second))
-        }
-        _ => false,
-    })
-}
-
 /// Longest key that is compared with words; a longer one matches none.
 const KEY_BYTES_MAX: usize = 256;
 
@@ -248,51 +165,8 @@ fn is_one_of(key: &str, words: &[impl AsRef<str>]) -> bool {
     key.len() <= KEY_BYTES_MAX && words.iter().any(|word| same_key(word.as_ref(), key))
 }
 
-/// Returns whether a key is the protocol's own, or on a closed list of keys that mean nothing regardless of their
-/// value.
-pub(super) fn is_harmless(key: &str) -> bool {
-    key == PROTOCOL_KEY || vocabulary().is_harmless(&FoldedText::new(key))
-}
-
 pub(super) fn is_wrapper(key: &str) -> bool {
     is_one_of(key, &WRAPPERS)
-}
-
-/// Returns whether a key names a place for arguments or nothing, so that an empty object under it is no call: `options`,
-/// `additional_kwargs`, the `stroke_args` of a tool of this name, but not `align_args`.
-pub(super) fn is_packaging(key: &str, tool_names: &[String]) -> bool {
-    const PLACES: [&str; 12] = [
-        "",
-        "options",
-        "config",
-        "settings",
-        "body",
-        "query",
-        "extra",
-        "additionalproperties",
-        "request",
-        "values",
-        "state",
-        "session",
-    ];
-    const ENDS: [&str; 5] = ["args", "kwargs", "arguments", "params", "parameters"];
-    const OWNERS: [&str; 8] = [
-        "extra",
-        "additional",
-        "query",
-        "model",
-        "tool",
-        "function",
-        "call",
-        "input",
-    ];
-    let words = words(key);
-    let holds_arguments = words.split_last().is_some_and(|(last, owner)| {
-        let is_owner = |word: &String| OWNERS.contains(&word.as_str());
-        let is_own = || is_one_of(&owner.concat(), tool_names);
-        ENDS.contains(&last.as_str()) && (owner.iter().all(is_owner) || is_own())
-    });
-    is_wrapper(key) || is_one_of(key, &PLACES) || holds_arguments
 }
 
 /// Returns whether a key is an envelope whose value can be opened.
@@ -332,30 +206,12 @@ pub(super) fn names_calls(key: &str) -> bool {
     is_one_of(key, &CALLS)
 }
 
-/// Returns whether a name is that of a stop or of another tool of this program: `cancel`, `align`.
-pub(super) fn names_other_call(name: &str) -> bool {
-    let vocab = vocabulary();
-    vocab.names_dissent(&FoldedText::new(name)) || vocab.is_other_tool(name)
-}
-
 pub(super) fn is_tool_name(key: &str) -> bool {
     is_one_of(key, &TOOL_NAMES)
 }
 
 pub(super) fn stands_beside_a_call(key: &str) -> bool {
     is_one_of(key, &CALL_METADATA)
-}
-
-/// Returns whether a word of a key, split at case and punctuation, is physical or says whether to move at all. Returns
-/// `true` for a key too long to search, because it may say anything.
-#[must_use]
-pub fn is_physical(key: &str) -> bool {
-    let vocab = vocabulary();
-    let key = FoldedText::new(key);
-    vocab.is_physical(&key)
-        || vocab.withholds_if_false(&key)
-        || vocab.withholds_unless_false(&key)
-        || vocab.dry_run.is_in_key(&key)
 }
 
 /// Returns the words of a key in lower case, split at case changes and non-letters.
@@ -601,33 +457,6 @@ pub(super) fn is_schema_of_arguments(pairs: &[Pair], is_param: &dyn Fn(&str) -> 
 )]
 mod tests {
     use super::*;
-
-    #[test]
-    fn physical_words_are_found_in_keys() {
-        for key in [
-            "depth",
-            "needle_depth",
-            "penSpeed",
-            "X",
-            "force_n",
-            "scale_in_radius",
-            "repeat",
-            "size-mm",
-            "Angle",
-            "robot",
-            "penColor",
-            "text",
-            "Tiefe",
-            "скорость",
-        ] {
-            assert!(is_physical(key), "{key}");
-        }
-        for key in [
-            "style", "note", "comment", "exact", "maximal", "reason", "tag",
-        ] {
-            assert!(!is_physical(key), "{key}");
-        }
-    }
 
     #[test]
     fn templates_are_recognised() {

@@ -28,5 +28,3 @@ pub(super) const VALID_MAX: usize = 12;
 pub(super) const COMPLAINTS_MAX: usize = 32;
 /// Most repairs that are listed.
 pub(super) const REPAIRS_MAX: usize = 64;
-/// Most refusals that are remembered, the last of each tool to each caller.
-pub(super) const REFUSALS_MAX: usize = 256;

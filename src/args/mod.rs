@@ -5,30 +5,31 @@
 //!
 //! ```text
 //! text ─▶ strict JSON, else: quotes, fences, tags, objects in prose, calls, keywords, lines, options   (candidates)
-//!      ─▶ envelopes opened, keys matched, values coerced by kind, each oddity under a rule of the table
-//!         (unwrap_envelopes, parameter_keys, value_coercion, rules)
-//!      ─▶ the cheapest unique reading with its repairs, or a refusal with every complaint               (read)
+//!      ─▶ envelopes opened, keys matched, values coerced by kind      (unwrap_envelopes, parameter_keys, value_coercion)
+//!      ─▶ what nothing accounts for: the source without all that     (rest, leftover)
+//!      ─▶ the cheapest unique reading                                  (read)
+//!      ─▶ understood, a preview without the rest, or a refusal        (judge)
 //! ```
 //!
 //! The reader never supplies a missing end, chooses a similar name, clamps a number, takes a boolean from a substring, or looks
-//! into a text parameter.
+//! into a text parameter. Nothing moves without an [`Understood`], which [`judge`] alone makes.
 #![doc = include_str!("README.md")]
 
 mod arguments;
 mod call_header;
-mod called_in_syntax;
 mod called_names;
 mod candidates;
-mod corrected_call;
 mod definition;
 mod encoding;
 pub mod envelope;
 mod explain;
 mod finalize;
 mod form_repair;
+mod form_token;
 mod heuristics;
 mod indented;
-mod lead_in;
+mod judge;
+mod leftover;
 mod limits;
 pub mod name;
 mod nearest;
@@ -36,7 +37,6 @@ mod nested;
 mod numbers;
 mod numeral;
 mod objects;
-mod other_requests;
 mod outcome;
 mod parameter_keys;
 mod params;
@@ -44,13 +44,9 @@ mod parsed_value;
 mod pass_through;
 mod quote;
 mod read;
-mod refusal_memory;
-mod replaced;
-mod rules;
+mod rest;
 mod schema;
-mod sentence;
 mod shape;
-mod skipped;
 mod strict;
 mod strip_wrappers;
 mod tagged_text;
@@ -58,29 +54,25 @@ mod thought;
 mod tolerant;
 mod unbracketed;
 mod unit;
-mod unknown_keys;
 mod unwrap_envelopes;
 mod value_coercion;
 mod verbatim;
-mod vocabulary;
-mod withheld;
-mod word_table;
 
-pub use called_names::called_names;
+pub use called_names::called_name;
 pub use definition::is_tool_definition;
 pub use explain::{
-    LineReading, ProfileVerdict, ReadingAlternative, ReadingExplanation, explain, explain_line,
+    CallOutcome, LineReading, ProfileVerdict, ReadingAlternative, ReadingExplanation, explain,
+    explain_line,
 };
-pub use heuristics::is_physical;
+pub use judge::{
+    ForgivenessProfile, ReaderPolicy, ReaderRule, RepairClass, ToolEffect, Understood,
+    UnknownKeyPolicy, ValueRendering, Verdict, judge,
+};
+pub use leftover::Leftover;
 pub use nearest::nearest;
 pub use outcome::{ArgumentComplaint, ArgumentReading, ArgumentRefusal, ArgumentRepair};
 pub use pass_through::pass_on;
-pub use read::{ReceivedArguments, read};
-pub use refusal_memory::{LeftOutArgument, RefusalAdvice, RefusalMemory};
-pub use rules::{
-    ForgivenessProfile, ReaderPolicy, ReaderRule, RepairClass, ToolEffect, UnknownKeyPolicy,
-    ValueRendering,
-};
+pub use read::{ReceivedArguments, judged, read};
 pub use schema::SchemaError;
 pub use shape::{ArgumentShape, ItemCount, NumberRange, ParameterShape, ValueKind};
 pub use thought::without_thoughts;
@@ -89,14 +81,8 @@ pub use unit::DeclaredUnit;
 #[cfg(test)]
 mod call_form_tests;
 #[cfg(test)]
-mod guard_tests;
-#[cfg(test)]
-mod misread_tests;
+mod doubt_tests;
 #[cfg(test)]
 mod property_tests;
-#[cfg(test)]
-mod request_property_tests;
-#[cfg(test)]
-mod request_tests;
 #[cfg(test)]
 mod tests;

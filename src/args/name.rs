@@ -1,6 +1,6 @@
 //! Matches names of tools, scenes, overlays and nodes, regardless of case, blanks, hyphens, underscores and camel case.
 
-use super::{nearest::nearest, vocabulary::vocabulary, word_table::FoldedText};
+use super::nearest::nearest;
 use call::is_invisible;
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -76,39 +76,54 @@ fn split_namespace(name: &str) -> Option<(&str, &str)> {
     splits.min_by_key(|(_, last)| last.len())
 }
 
-/// Returns whether a namespace only says where the tool is, as `robot` does; `dry_run`, `slow`, `help`, `stop` and the names of
-/// other tools say more.
+/// Returns whether a namespace may stand before a tool's name: it is made of plain names, and none is another tool's.
 fn is_namespace<S: AsRef<str>>(namespace: &str, tool: &str, candidates: &[S]) -> bool {
+    let is_identifier = |part: &str| {
+        let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        part.starts_with(char::is_alphanumeric) && part.chars().all(is_inside)
+    };
     let is_another = |part: &str| {
         let part = fold(part);
         part != tool && candidates.iter().any(|name| fold(name.as_ref()) == part)
     };
-    says_where(namespace) && !parts(namespace).any(is_another)
+    parts(namespace).all(|part| is_identifier(part) && !is_another(part))
 }
 
+/// Returns the parts of a namespace, which may itself have one.
 fn parts(namespace: &str) -> impl Iterator<Item = &str> {
     let parts = namespace.split("::");
     let parts = parts.flat_map(|part| part.split(['.', '/', ':']));
     parts.flat_map(|part| part.split("__"))
 }
 
-/// Returns whether a namespace names a place, and neither asks nor denies anything nor names a tool of this program.
-pub(super) fn says_where(namespace: &str) -> bool {
-    let (vocab, folded) = (vocabulary(), FoldedText::new(namespace));
-    let is_identifier = |part: &str| {
-        let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-        part.starts_with(char::is_alphanumeric) && part.chars().all(is_inside)
+/// Namespaces that clients and models write before every tool's name.
+const NAMESPACES: [&str; 9] = [
+    "functions",
+    "function",
+    "tools",
+    "tool",
+    "default_api",
+    "api",
+    "mcp",
+    "multi_tool_use",
+    "steadyhand",
+];
+
+/// Returns the namespace of a tool's name, unless it is one that every tool has, or a server's as `mcp__SERVER__stroke`.
+#[must_use]
+pub fn foreign_namespace<'a, S: AsRef<str>>(name: &'a str, candidates: &[S]) -> Option<&'a str> {
+    let trimmed = trim_marks(name);
+    if by_form(&fold(trimmed), candidates).is_some() {
+        return None;
+    }
+    let (namespace, _) = split_namespace(trimmed)?;
+    let is_server = |space: &str| {
+        space
+            .strip_prefix("mcp__")
+            .is_some_and(|server| !server.contains("__"))
     };
-    let is_place = |part: &str| {
-        let folded = FoldedText::new(part);
-        let says_how = vocab.is_dissent(&folded) || vocab.says_how(&folded);
-        let is_other = vocab.asks_otherwise(&folded) || vocab.is_other_tool(part);
-        is_identifier(part) && !says_how && !is_other
-    };
-    let asks = vocab.dry_run.is_in_key(&folded)
-        || vocab.negations.is_in(&folded)
-        || vocab.conditions.is_in(&folded);
-    !asks && parts(namespace).all(is_place)
+    let is_common = NAMESPACES.contains(&namespace) || is_server(namespace);
+    (!is_common).then_some(namespace)
 }
 
 /// Finds the candidate that `received` names: exactly, or else uniquely after normalising. Never by similarity.
@@ -241,53 +256,25 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_with_a_meaning_of_its_own_is_not_a_namespace() {
+    fn a_namespace_of_another_tool_or_of_signs_is_none_and_any_other_is_told() {
         for received in [
-            "dry_run.stroke",
-            "simulate:stroke",
-            "mcp__dry-run__stroke",
-            "do_not.stroke",
-            "not/stroke",
-            "later::stroke",
             "align.stroke",
             "robot.align.stroke",
-            "stop.stroke",
-            "cancel.stroke",
-            "halt:sense",
-            "stop/reset",
-            "test.stroke",
             "!stroke",
-            "! stroke()",
-            "plan.stroke",
-            "virtual.stroke",
-            "usage://stroke",
-            "help.stroke",
-            "should I call: stroke",
-            "how_long:stroke",
-            "wait.stroke",
-            "erase/stroke",
-            "5x:stroke",
-            "slow.stroke",
-            "mirror.stroke",
-            "left_arm.stroke",
             "//stroke",
-            "#.stroke",
             "🚫.stroke",
-            "tools/list: stroke",
         ] {
             assert_eq!(found(received), None, "{received}");
         }
-        for received in [
-            "stroke!",
-            "test-arm.stroke",
-            "stroke.stroke",
-            "arm1/stroke()!",
-            "robot_arm.stroke",
-            "mcp__pen-robot__stroke",
-            "tools/call:stroke",
-            "default_api.stroke",
+        for (received, namespace) in [
+            ("dry_run.stroke", Some("dry_run")),
+            ("later::stroke", Some("later")),
+            ("mcp__pen-robot__stroke", None),
+            ("functions.stroke", None),
+            ("stroke!", None),
         ] {
             assert_eq!(found(received), Some("stroke"), "{received}");
+            assert_eq!(foreign_namespace(received, &TOOLS), namespace, "{received}");
         }
     }
 

@@ -4,10 +4,10 @@ use super::{
     candidates,
     form_repair::FormRepair,
     heuristics,
+    judge::{ReaderRule, ValueRendering},
     outcome::{ArgumentIssue, ArgumentRepair, RepairLog},
     params::GIVEN_TWICE,
     parsed_value::{self, Pair, ParsedValue},
-    rules::{ReaderRule, ValueRendering},
     shape::{ItemCount, ParameterShape, ValueKind},
     value_coercion::{CoercionResult, ValueCoercer, ValueSite, dropped, is_default, missing},
 };
@@ -184,13 +184,13 @@ impl ValueCoercer<'_> {
     ) -> Result<(), ArgumentIssue> {
         if self.policy.guards_motion() {
             let names = fields.iter().map(|field| field.name.clone()).collect();
-            let (rule, reason) = (ReaderRule::Unplaceable, "there is no such field");
+            let (rule, reason) = (ReaderRule::Invalid, "there is no such field");
             let issue = ArgumentIssue::new(rule, "unknown_field", path, reason);
             let issue = issue.received(parsed_value::shown_node(node));
             return Err(issue.valid(names));
         }
         let reason = "no such field; ignored";
-        let repair = dropped(path, node, "unknown_key", ReaderRule::Meaningless, reason);
+        let repair = dropped(path, node, "unknown_key", ReaderRule::Ignored, reason);
         self.repairs.push(repair);
         Ok(())
     }

@@ -4,7 +4,6 @@ use super::{
     candidates::{CandidateReading, TextFlaw},
     form_repair::{FormRepair, FormRepairs},
     parsed_value::ParsedValue,
-    skipped::SkippedPlace,
     tolerant::{self, TolerantParser},
 };
 
@@ -88,9 +87,6 @@ fn flaw_around(before: &str, after: &str, forms: &mut FormRepairs) -> Option<Tex
             FormRepair::Prose
         });
     }
-    forms.skip(before, SkippedPlace::Around);
-    // A comment after the arguments may end with the text.
-    forms.skip(&format!("{after}\n"), SkippedPlace::Around);
     if after.contains('{') {
         return Some(if holds_object(after) {
             TextFlaw::TwoObjects

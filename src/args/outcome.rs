@@ -1,8 +1,9 @@
 //! Results of reading: the arguments as understood with every repair, or a refusal with every complaint.
 
 use super::{
+    judge::{ReaderRule, RepairClass},
+    leftover::Leftover,
     limits::{COMPLAINTS_MAX, REPAIRS_MAX},
-    rules::{ReaderRule, RepairClass},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -60,6 +61,12 @@ pub struct ArgumentReading {
     pub loss: RepairClass,
     /// True if nothing moves with these arguments: they ask for a dry run.
     pub is_cautious: bool,
+    /// What nothing accounts for, in the order in which it was found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub leftover: Vec<Leftover>,
+    /// True if what is left over or ignored names a scene or an overlay that the call does not use.
+    #[serde(skip)]
+    pub names_other: bool,
 }
 
 impl ArgumentReading {
@@ -100,31 +107,15 @@ pub struct ArgumentComplaint {
 pub struct ArgumentRefusal {
     /// Every complaint at once.
     pub complaints: Vec<ArgumentComplaint>,
-    /// Arguments that would be accepted and do no more than was asked for: the caller's readable ones, and declared
-    /// defaults for others. `None` if a value would be invented, or an arm would move on a guess.
+    /// For a foreign schema, arguments that would be accepted: the caller's readable ones, and declared defaults for others.
     pub corrected: Option<Map<String, Value>>,
-    /// Further advice for the next call, in words; often empty.
-    pub guidance: String,
     /// Good arguments that were sent, without what was refused.
     pub good: Map<String, Value>,
     /// Repairs made before it was refused.
     pub repairs: Vec<ArgumentRepair>,
     /// The gravest rule of the complaints.
     pub kind: ReaderRule,
-    /// Parameters whose value was refused, and keys that asked for no motion or another one: a call that merely drops them
-    /// is suspect.
-    #[serde(skip)]
-    pub must_mend: Vec<String>,
-    /// Parameters that choose what is done: a call that names another value for one is another call.
-    #[serde(skip)]
-    pub choosing: Vec<String>,
-    /// The argument with which nothing moves, if the tool has one.
-    #[serde(skip)]
-    pub cautious: Option<(String, Value)>,
 }
-
-/// Name of the arguments as a whole, where there is no parameter or key to name.
-pub(super) const WHOLE_CALL: &str = "arguments";
 
 impl fmt::Display for ArgumentRefusal {
     /// Writes one sentence: what is wrong, what was received, what is valid.
@@ -174,17 +165,11 @@ impl RepairLog {
     }
 }
 
-/// A complaint with the rule it comes under and what would mend it.
+/// A complaint with the rule it comes under.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ArgumentIssue {
     pub(super) rule: ReaderRule,
     pub(super) complaint: Box<ArgumentComplaint>,
-    /// The caller's own value for the intended parameter, if it stands under a misspelt key.
-    pub(super) fix: Option<Value>,
-    /// The intended parameter, if the complaint is about an unknown key.
-    pub(super) mends: Option<String>,
-    /// True if it is in doubt whether anything should move.
-    pub(super) is_in_doubt: bool,
 }
 
 impl ArgumentIssue {
@@ -202,23 +187,12 @@ impl ArgumentIssue {
             valid: Vec::new(),
             why: reason.into(),
         });
-        Self {
-            rule,
-            complaint,
-            fix: None,
-            mends: None,
-            is_in_doubt: false,
-        }
+        Self { rule, complaint }
     }
 
     /// Returns the parameter or key that it is about, even if the fault lies deeper inside the value.
     pub(super) fn subject(&self) -> &str {
-        root(self.mends.as_deref().unwrap_or(&self.complaint.path))
-    }
-
-    pub(super) fn in_doubt(mut self, is_in_doubt: bool) -> Self {
-        self.is_in_doubt |= is_in_doubt;
-        self
+        root(&self.complaint.path)
     }
 
     pub(super) fn received(mut self, received: String) -> Self {

@@ -2,11 +2,12 @@
 
 use super::{
     arguments::{CallReader, whole_text},
-    heuristics,
-    limits::KEY_BYTES_MAX,
+    candidates, heuristics,
+    judge::ReaderRule,
+    leftover::is_ignored_key,
+    limits::{KEY_BYTES_MAX, PAIRS_MAX, UNWRAP_MAX},
     outcome::{ArgumentIssue, ArgumentRepair},
     parsed_value::{self, Pair, ParsedValue},
-    rules::ReaderRule,
     shape::{ParameterShape, ValueKind},
 };
 use serde_json::Map;
@@ -14,7 +15,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 impl CallReader<'_> {
     /// Reads pairs; `flaw` is the issue with pairs read without brackets if none of their keys is known.
-    pub(super) fn read_pairs(&mut self, pairs: &[Pair], flaw: Option<ArgumentIssue>) {
+    pub(super) fn read_pairs(&mut self, pairs: &[Pair]) {
         let owners: Vec<_> = pairs
             .iter()
             .map(|(key, node)| match node {
@@ -22,7 +23,7 @@ impl CallReader<'_> {
                 _ => find(&self.shape.params, key),
             })
             .collect();
-        if owners.iter().all(Option::is_none) && self.has_lost_arguments(pairs, flaw) {
+        if owners.iter().all(Option::is_none) && self.has_lost_arguments(pairs) {
             return;
         }
         let of_owner = |index: Option<usize>| {
@@ -36,6 +37,15 @@ impl CallReader<'_> {
             return self.add_text_issue(issue, "");
         }
         self.sent = owners.iter().flatten().copied().collect();
+        let chooses = |(owner, (_, node)): (&Option<usize>, &Pair)| {
+            let at = owner.filter(|_| !node.is_empty() && *node != ParsedValue::Bool(false))?;
+            self.shape
+                .params
+                .get(at)
+                .filter(|param| param.selects_motion)
+                .map(|_| at)
+        };
+        self.choosing = owners.iter().zip(pairs).filter_map(chooses).collect();
         self.given = Map::with_capacity(self.sent.len());
         for ((key, _), owner) in pairs.iter().zip(&owners) {
             if let Some(param) = owner.and_then(|index| self.shape.params.get(index)) {
@@ -44,13 +54,9 @@ impl CallReader<'_> {
         }
         for (index, param) in self.shape.params.iter().enumerate() {
             let sent = of_owner(Some(index)).map(|(_, node)| node);
-            for node in sent.clone() {
-                self.search_fields(&param.kind, node);
-            }
             self.read_param(param, sent);
         }
-        // The meaning of unknown keys depends on the arguments in use.
-        self.judge_unknown_keys(&of_owner(None).collect::<Vec<_>>());
+        self.take_unknown_keys(&of_owner(None).collect::<Vec<_>>());
     }
 
     /// Returns whether a key means a parameter.
@@ -58,33 +64,52 @@ impl CallReader<'_> {
         find(&self.shape.params, key).is_some()
     }
 
-    /// Returns the parameter that a key means.
-    pub(super) fn param_named(&self, key: &str) -> Option<&ParameterShape> {
-        find(&self.shape.params, key).and_then(|at| self.shape.params.get(at))
-    }
-
-    /// Returns whether pairs without a known key are not arguments, or hold arguments where none are expected. Their
-    /// requests still count then.
-    fn has_lost_arguments(&mut self, pairs: &[Pair], flaw: Option<ArgumentIssue>) -> bool {
+    /// Refuses a call by a foreign schema whose only arguments stand under a key that none has: defaults would replace the
+    /// whole call. For the tools of this program they are left over.
+    fn has_lost_arguments(&mut self, pairs: &[Pair]) -> bool {
         let is_stand_in = |(key, node): &Pair| {
             heuristics::is_template_pair(key, node) || heuristics::holds_schema(node)
         };
-        if pairs.iter().any(is_stand_in) {
+        let lost = pairs.iter().find(|(key, node)| {
+            !is_ignored_key(key, node) && self.holds_arguments(node, UNWRAP_MAX)
+        });
+        let is_refused = !self.judges_unknown_keys() && !pairs.iter().any(is_stand_in);
+        let Some((key, node)) = lost.filter(|_| is_refused) else {
             return false;
-        }
-        let lost = self.lost_arguments(pairs);
-        let (issue, node) = match (flaw, lost) {
-            (Some(flaw), _) if !pairs.is_empty() => (flaw, ParsedValue::Map(pairs.to_vec())),
-            // Nothing else was sent, so defaults would replace the whole call.
-            (_, Some((key, node))) => {
-                let (rule, shown) = (ReaderRule::Contradiction, parsed_value::shown(key));
-                (self.nested_issue(rule, &shown, node), node.clone())
-            }
-            _ => return false,
         };
-        self.search_unread("", &ParsedValue::Map(pairs.to_vec()));
-        self.add_issue(issue, &node);
+        let reason = "this holds arguments where none are expected; send them at the top";
+        let shown = parsed_value::shown(key);
+        let issue = ArgumentIssue::new(
+            ReaderRule::Contradiction,
+            "nested_arguments",
+            &shown,
+            reason,
+        );
+        let issue = issue.received(parsed_value::shown_node(node));
+        self.add_issue(issue.expected("the tool's own parameters"), node);
         true
+    }
+
+    /// Returns whether a parameter is given at any depth, including inside text.
+    fn holds_arguments(&self, node: &ParsedValue, left: usize) -> bool {
+        let Some(left) = left.checked_sub(1) else {
+            return false;
+        };
+        match node {
+            ParsedValue::Map(pairs) => pairs.iter().any(|(key, inner)| {
+                (!inner.is_empty() && self.is_param(key))
+                    || heuristics::is_call(key, inner)
+                    || self.holds_arguments(inner, left)
+            }),
+            ParsedValue::List(items) if items.len() <= PAIRS_MAX => {
+                items.iter().any(|item| self.holds_arguments(item, left))
+            }
+            ParsedValue::Text(text) if text.trim_start().starts_with('{') => {
+                let inner = candidates::of_inner_text(text);
+                inner.is_some_and(|inner| self.holds_arguments(&inner.node, left))
+            }
+            _ => false,
+        }
     }
 
     fn note_spelling(&mut self, name: &str, key: &str) {

@@ -2,9 +2,9 @@
 
 use super::{
     arguments::CallReader,
+    judge::ReaderRule,
     outcome::{ArgumentIssue, ArgumentRepair},
     parsed_value::{self, ParsedValue},
-    rules::ReaderRule,
     shape::{ParameterShape, ValueKind},
     value_coercion::{self, ValueSite, dropped},
 };
@@ -20,8 +20,12 @@ impl CallReader<'_> {
         if let ValueKind::Verbatim { bytes_max } = param.kind {
             return self.read_verbatim(param, bytes_max, sent);
         }
-        let is_stated =
-            |node: &&ParsedValue| !is_unspecified(param, node) || is_own_word(&param.kind, node);
+        let is_filled_in = self.another_chooses(param);
+        let is_stated = |node: &&ParsedValue| {
+            let is_unsent =
+                is_unspecified(param, node) || (is_filled_in && is_empty_place(param, node));
+            !is_unsent || is_own_word(&param.kind, node)
+        };
         let mut stated = sent.clone().filter(is_stated);
         let Some(first) = stated.next() else {
             return self.read_absent(param, sent.next());
@@ -57,10 +61,19 @@ impl CallReader<'_> {
         match self.coercer.value(ValueSite::of_parameter(param, node)) {
             Ok(value) => Some(value),
             Err(mut issue) => {
-                let is_guard = param.guards || param.cautious.is_some();
-                if is_guard && issue.rule == ReaderRule::PayloadLost && self.policy.guards_motion()
+                if let Some(cautious) = &param.cautious {
+                    let reason = "not a clear false, so this is a dry run";
+                    self.coercer.repairs.push(ArgumentRepair {
+                        used: cautious.to_string(),
+                        ..dropped(&param.name, node, "dry_run", ReaderRule::Leftover, reason)
+                    });
+                    return Some(cautious.clone());
+                }
+                if param.guards
+                    && issue.rule == ReaderRule::PayloadLost
+                    && self.policy.guards_motion()
                 {
-                    issue.rule = ReaderRule::Unplaceable;
+                    issue.rule = ReaderRule::Invalid;
                 }
                 self.add_issue(issue, node);
                 None
@@ -92,16 +105,28 @@ impl CallReader<'_> {
                 let issue = value_coercion::missing(param, &param.name);
                 self.add_issue(issue, empty.unwrap_or(&ParsedValue::Null));
             }
-            Some(node) => {
-                let shown = |value: &Value| parsed_value::shown(&value.to_string());
-                let reason = "empty, so read as not sent";
-                self.coercer.repairs.push(ArgumentRepair {
-                    used: param.default.as_ref().map(shown).unwrap_or_default(),
-                    ..dropped(&param.name, node, "empty", ReaderRule::Empty, reason)
-                });
-            }
+            Some(node) => self.note_empty(param, node),
             None => {}
         }
+    }
+
+    /// Notes an empty value, which counts as not sent.
+    pub(super) fn note_empty(&mut self, param: &ParameterShape, node: &ParsedValue) {
+        let shown = |value: &Value| parsed_value::shown(&value.to_string());
+        let reason = "empty, so read as not sent";
+        self.coercer.repairs.push(ArgumentRepair {
+            used: param.default.as_ref().map(shown).unwrap_or_default(),
+            ..dropped(&param.name, node, "empty", ReaderRule::Empty, reason)
+        });
+    }
+
+    /// Returns whether another parameter than this one says what to draw.
+    pub(super) fn another_chooses(&self, param: &ParameterShape) -> bool {
+        let chosen = self
+            .choosing
+            .iter()
+            .filter_map(|at| self.shape.params.get(*at));
+        chosen.into_iter().any(|other| other.name != param.name)
     }
 }
 
@@ -119,6 +144,16 @@ fn given_twice(param: &ParameterShape, sent: &[&ParsedValue]) -> ArgumentIssue {
 
 /// Returns whether a value is empty. For a parameter whose cautious value keeps the arm still, only a clear null
 /// counts.
+/// Returns whether a value fills in the place of a design that is not there: a size of 0, or a list of nothing.
+fn is_empty_place(param: &ParameterShape, node: &ParsedValue) -> bool {
+    let is_zero = |node: &ParsedValue| matches!(node, ParsedValue::Number(number) if number.as_f64() == Some(0.0));
+    match node {
+        _ if param.beside.is_empty() => false,
+        ParsedValue::List(items) => items.iter().all(ParsedValue::is_empty),
+        node => is_zero(node),
+    }
+}
+
 fn is_unspecified(param: &ParameterShape, node: &ParsedValue) -> bool {
     let is_word = |text: &str| !text.trim().is_empty() && parsed_value::is_nothing(text);
     let is_clear = *node == ParsedValue::Null || node.as_text().is_some_and(is_word);

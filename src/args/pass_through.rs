@@ -2,10 +2,10 @@
 
 use super::{
     arguments::whole_text,
+    judge::{ReaderRule, RepairClass},
     outcome::{self, ArgumentReading, ArgumentRefusal},
     parsed_value::{self, ParsedValue},
     read::ReceivedArguments,
-    rules::{ReaderRule, RepairClass},
     strict,
 };
 use serde_json::{Map, Value};
@@ -30,6 +30,8 @@ pub fn pass_on(received: &ReceivedArguments) -> Result<ArgumentReading, Box<Argu
         repairs: Vec::new(),
         loss: RepairClass::L0,
         is_cautious: false,
+        leftover: Vec::new(),
+        names_other: false,
     })
 }
 
@@ -54,16 +56,12 @@ fn refusal(received: &ReceivedArguments) -> ArgumentRefusal {
         }
     };
     let reason = "this tool passes its arguments on unread, so they must be one JSON object";
-    let issue = whole_text(ReaderRule::Unplaceable, "not_an_object", reason).received(shown);
+    let issue = whole_text(ReaderRule::Invalid, "not_an_object", reason).received(shown);
     ArgumentRefusal {
         complaints: outcome::complaints(&[issue]),
         corrected: None,
-        guidance: String::new(),
         good: Map::new(),
         repairs: Vec::new(),
-        kind: ReaderRule::Unplaceable,
-        must_mend: Vec::new(),
-        choosing: Vec::new(),
-        cautious: None,
+        kind: ReaderRule::Invalid,
     }
 }

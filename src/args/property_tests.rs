@@ -7,7 +7,7 @@
 
 use super::{
     ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ReceivedArguments, ToolEffect,
-    ValueKind, envelope, explain_line, read,
+    ValueKind, Verdict, envelope, explain_line, judged, read,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -355,8 +355,8 @@ proptest! {
             if cut.trim_matches('\u{feff}').is_empty() {
                 continue;
             }
-            if let Ok(reading) = read(&shape(), &policy, ReceivedArguments::Text(cut.clone())) {
-                prop_assert_eq!(Value::Object(reading.given), Value::Object(object.clone()), "{} of {}", cut, text);
+            if let Verdict::Understood(understood) = judged(&shape(), &policy, ReceivedArguments::Text(cut.clone())) {
+                prop_assert_eq!(Value::Object(understood.reading().given.clone()), Value::Object(object.clone()), "{} of {}", cut, text);
             }
         }
     }

@@ -1,36 +1,45 @@
-//! Reads one call: judges every candidate and takes the cheapest unique one.
+//! Reads one call: reads every candidate and takes the cheapest unique one.
 
 use super::{
-    arguments::{self, JudgedCandidate},
+    arguments::{self, ReadCandidate},
     candidates::{self, CandidateReading},
-    corrected_call::RefusedCall,
-    outcome::{ArgumentReading, ArgumentRefusal, ArgumentRepair},
+    judge::{ReaderPolicy, ReaderRule, ToolEffect, Verdict, judge},
+    outcome::{self, ArgumentReading, ArgumentRefusal, ArgumentRepair},
     parsed_value::ParsedValue,
-    rules::{ReaderPolicy, ReaderRule, ToolEffect},
     shape::ArgumentShape,
 };
 pub use call::ReceivedArguments;
 use serde_json::{Map, Value};
 
-/// Reads arguments.
+/// Reads arguments and judges the call.
+#[must_use]
+pub fn judged(
+    shape: &ArgumentShape,
+    policy: &ReaderPolicy,
+    received: ReceivedArguments,
+) -> Verdict {
+    judge(shape, policy, read(shape, policy, received))
+}
+
+/// Reads arguments. What is left over is in the reading, for [`judge`].
 ///
 /// # Errors
-/// The policy refuses to run the tool. The refusal has every complaint at once, and arguments that would be accepted.
-/// A tool that stops is never refused.
+/// The call contradicts itself, or a value is invalid. The refusal has every complaint at once. A tool that stops is never
+/// refused.
 pub fn read(
     shape: &ArgumentShape,
     policy: &ReaderPolicy,
     received: ReceivedArguments,
 ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
-    choose(judged(shape, policy, received), shape, policy)
+    choose(candidates(shape, policy, received), policy)
 }
 
-/// Judges every reading of what was received.
-pub(super) fn judged<'a>(
+/// Reads every candidate of what was received.
+pub(super) fn candidates<'a>(
     shape: &'a ArgumentShape,
     policy: &'a ReaderPolicy,
     received: ReceivedArguments,
-) -> impl Iterator<Item = JudgedCandidate> {
+) -> impl Iterator<Item = ReadCandidate> {
     let of_node = |node| (vec![CandidateReading::of_node(node)], String::new());
     let (candidates, text) = match received {
         ReceivedArguments::Absent => of_node(ParsedValue::Null),
@@ -41,85 +50,69 @@ pub(super) fn judged<'a>(
     };
     candidates
         .into_iter()
-        .map(move |candidate| arguments::judge(shape, policy, candidate, &text))
+        .map(move |candidate| arguments::read_candidate(shape, policy, candidate, &text))
 }
 
 /// Returns the cheapest reading, if no different one is as cheap; otherwise the cheapest refusal.
 fn choose(
-    judged: impl Iterator<Item = JudgedCandidate>,
-    shape: &ArgumentShape,
+    all: impl Iterator<Item = ReadCandidate>,
     policy: &ReaderPolicy,
 ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
     let mut refusal: Option<(u32, Box<ArgumentRefusal>)> = None;
     let mut best: Option<(u32, ArgumentReading)> = None;
-    let (mut is_tie, mut may_move) = (false, false);
-    let (mut withheld, mut verbatim) = (None, None);
-    for candidate in judged {
-        let cost = candidate.cost;
-        match candidate.outcome {
-            Err(found) if found.kind == ReaderRule::Verbatim => verbatim = verbatim.or(Some(found)),
-            Err(found) if found.kind == ReaderRule::Withheld => withheld = withheld.or(Some(found)),
-            Ok(reading) => match &best {
-                Some((least, chosen)) if cost >= *least => {
-                    is_tie |= cost == *least && reading.given != chosen.given;
+    let (mut is_tie, mut asks_for_dry_run) = (false, false);
+    for ReadCandidate { outcome, cost } in all {
+        match outcome {
+            // Data that one reading finds and refuses must not be passed over by another.
+            Err(found) if found.kind == ReaderRule::Verbatim => return Err(found),
+            Ok(reading) => {
+                asks_for_dry_run |= reading.is_cautious;
+                match &best {
+                    Some((least, chosen)) if cost >= *least => {
+                        is_tie |= cost == *least && reading.given != chosen.given;
+                    }
+                    _ => {
+                        is_tie = false;
+                        best = Some((cost, reading));
+                    }
                 }
-                _ => {
-                    is_tie = false;
-                    may_move = !candidate.is_cautious;
-                    best = Some((cost, reading));
-                }
-            },
+            }
             Err(found) if refusal.as_ref().is_none_or(|(least, _)| cost < *least) => {
                 refusal = Some((cost, found));
             }
             Err(_) => {}
         }
     }
-    // Data that one reading finds and refuses must not be passed over by another.
-    if let Some(refused) = verbatim {
-        return Err(refused);
-    }
-    // A request not to move that one reading finds must not be ignored by another.
-    if let Some(refused) = withheld
-        && (best.is_none() || may_move)
-    {
-        return Err(refused);
-    }
+    let is_ambiguous = |reading: &ArgumentReading| {
+        // A dry run that one reading finds must not be passed over by another.
+        (is_tie || asks_for_dry_run != reading.is_cautious)
+            && policy.refuses(ReaderRule::Contradiction)
+    };
     match (best, refusal) {
-        (Some((_, reading)), _) if is_tie && policy.refuses(ReaderRule::Contradiction) => {
-            Err(ambiguous(shape, policy, reading.repairs))
-        }
-        // Arguments that were read and refused are not saved by reading the text as empty.
+        (Some((_, reading)), _) if is_ambiguous(&reading) => Err(ambiguous(reading.repairs)),
+        // Arguments that were read and refused are not saved by leaving the whole text over.
         (Some((_, reading)), Some((_, refusal)))
-            if policy.effect == ToolEffect::Moves && has_no_arguments(&reading) =>
+            if policy.effect == ToolEffect::Moves
+                && reading.given.is_empty()
+                && !reading.leftover.is_empty() =>
         {
             Err(refusal)
         }
         (Some((_, reading)), _) => Ok(reading),
         (None, Some((_, refusal))) => Err(refusal),
-        (None, None) => Err(ambiguous(shape, policy, Vec::new())),
+        (None, None) => Err(ambiguous(Vec::new())),
     }
 }
 
-/// Returns whether defaults replace a text in which no arguments were found.
-fn has_no_arguments(reading: &ArgumentReading) -> bool {
-    let mut repairs = reading.repairs.iter();
-    repairs.any(|repair| repair.code == "no_arguments")
-}
-
 /// Refuses a text with two meanings; no part of it counts as readable.
-fn ambiguous(
-    shape: &ArgumentShape,
-    policy: &ReaderPolicy,
-    repairs: Vec<ArgumentRepair>,
-) -> Box<ArgumentRefusal> {
+fn ambiguous(repairs: Vec<ArgumentRepair>) -> Box<ArgumentRefusal> {
     let (rule, reason) = (ReaderRule::Contradiction, "this can be read in two ways");
-    let call = RefusedCall {
-        shape,
-        policy,
-        given: Map::new(),
-        issues: &[arguments::whole_text(rule, "ambiguous", reason)],
+    let issue = arguments::whole_text(rule, "ambiguous", reason);
+    Box::new(ArgumentRefusal {
+        complaints: outcome::complaints(&[issue]),
+        corrected: None,
+        good: Map::new(),
         repairs,
-    };
-    call.refusal(rule)
+        kind: rule,
+    })
 }

@@ -10,18 +10,22 @@ use std::cmp::Ordering;
 pub struct ArgumentShape {
     /// Its parameters, in the order in which they are shown.
     pub params: Vec<ParameterShape>,
-    /// Names of parameters that belong to other tools: here they mean that another call was intended.
-    pub foreign: Vec<String>,
-    /// Those of them that are flags, which mean nothing when false.
-    pub foreign_flags: Vec<String>,
     /// Names by which callers know this tool; empty if any name inside the arguments is ignored.
     pub tool_names: Vec<String>,
-    /// Known names of scenes, overlays and arms, which a value under any key may mean.
+    /// Names of parameters that belong to other tools, for those who ask what a key that is left over was meant for.
+    pub foreign: Vec<String>,
+    /// Names of other tools: a call of one among the arguments is another call.
+    pub other_tools: Vec<String>,
+    /// Known names of scenes and overlays: one that is left over puts the call's choice in doubt.
     pub known_names: Vec<String>,
+    /// Parameters that the tool has on other nodes only.
+    pub elsewhere: Vec<String>,
+    /// Keys that an operator lists because a client adds them to every call.
+    pub ignore_keys: Vec<String>,
     /// True if unknown keys are kept unchanged, as an open JSON Schema allows.
     pub open: bool,
-    /// Action of a call without arguments, as in `draws the default scene`; empty if unknown.
-    pub default_action: String,
+    /// True if a call has to say what to draw before anything of it may be left over.
+    pub needs_choice: bool,
 }
 
 /// One parameter.
@@ -39,12 +43,11 @@ pub struct ParameterShape {
     pub default: Option<Value>,
     /// True if an empty value means the same as the default, so it counts as absent.
     pub empty_is_default: bool,
-    /// The value with which nothing moves. A corrected call sets it if it is in doubt whether, or what, to move.
+    /// The value with which nothing moves.
     pub cautious: Option<Value>,
     /// True if null is one of its values.
     pub nullable: bool,
-    /// True if it selects what is moved or drawn, as a scene does: a corrected call that keeps the caller's choice need not
-    /// be a preview.
+    /// True if it says what is moved or drawn, as a scene does.
     pub selects_motion: bool,
     /// True if it limits what is done, or says where: without its value more would happen than was requested, so a lost
     /// value is refused in every profile.
@@ -177,24 +180,21 @@ impl ArgumentShape {
         self
     }
 
-    /// Sets the parameters of other tools that are flags.
+    /// Sets the names of other tools.
     #[must_use]
-    pub fn with_foreign_flags<S: Into<String>>(
-        mut self,
-        flags: impl IntoIterator<Item = S>,
-    ) -> Self {
-        self.foreign_flags = flags.into_iter().map(Into::into).collect();
+    pub fn with_other_tools<S: Into<String>>(mut self, tools: impl IntoIterator<Item = S>) -> Self {
+        self.other_tools = tools.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets what a call without arguments does.
+    /// Requires a call to say what to draw, where anything is left over.
     #[must_use]
-    pub fn with_default_action(mut self, action: impl Into<String>) -> Self {
-        self.default_action = action.into();
+    pub fn needing_choice(mut self) -> Self {
+        self.needs_choice = true;
         self
     }
 
-    /// Sets the known names that a value under any key may mean.
+    /// Sets the known names of scenes and overlays.
     #[must_use]
     pub fn with_known_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.known_names = names.into_iter().map(Into::into).collect();

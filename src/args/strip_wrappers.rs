@@ -1,13 +1,7 @@
 //! Strips what models, their templates and programs put around a call: special tokens, reasoning, labels,
-//! assignments, a printing call, phrases.
+//! assignments, a printing call, sentences. What of it counts as form is judged in `rest`.
 
-use super::{
-    candidates::TextFlaw,
-    form_repair::{FormRepair, FormRepairs},
-    lead_in,
-    skipped::SkippedPlace,
-    thought,
-};
+use super::{candidates::TextFlaw, form_repair::FormRepair, thought};
 use std::borrow::Cow;
 
 /// Most layers that are taken off one text.
@@ -22,31 +16,22 @@ pub(super) struct StrippedText<T> {
     pub(super) form: FormRepair,
     /// Tool that a label named.
     pub(super) tool: Option<String>,
-    /// Text that was skipped with the wrapper.
-    pub(super) skipped: FormRepairs,
 }
 
 /// Returns the text inside, if anything was around it; a marker that announces a call with nothing after it is a cut.
 pub(super) fn strip_wrapper(text: &str) -> Result<Option<StrippedText<Cow<'_, str>>>, TextFlaw> {
     let layers = [
         channels, numbered, addressed, reasoning, marker, react, assignment, printed, pythonic,
+        sentences,
     ];
     let mut rest = WrapperLayer::new(text, FormRepair::Prose);
-    let mut may_have_phrases = true;
     for _ in 0..LAYERS_MAX {
-        let phrases = || {
-            // Once is enough, as all of them are stripped together.
-            let is_first = std::mem::take(&mut may_have_phrases);
-            is_first.then(|| lead_in::phrases(rest.text)).flatten()
-        };
-        let found = layers.iter().find_map(|layer| layer(rest.text));
-        let Some(layer) = found.or_else(phrases) else {
+        let Some(layer) = layers.iter().find_map(|layer| layer(rest.text)) else {
             break;
         };
         rest.text = layer.text.trim();
         rest.form = layer.form;
         rest.tool = rest.tool.or(layer.tool);
-        rest.skipped.extend(&layer.skipped);
         if rest.text.is_empty() {
             return Err(TextFlaw::Cut);
         }
@@ -59,7 +44,6 @@ pub(super) fn strip_wrapper(text: &str) -> Result<Option<StrippedText<Cow<'_, st
         text: requoted.map_or(Cow::Borrowed(rest.text), Cow::Owned),
         form: rest.form,
         tool: rest.tool,
-        skipped: rest.skipped,
     }))
 }
 
@@ -72,13 +56,7 @@ impl<'a> WrapperLayer<'a> {
             text,
             form,
             tool: None,
-            skipped: FormRepairs::default(),
         }
-    }
-
-    pub(super) fn skipping(mut self, text: &str, place: SkippedPlace) -> Self {
-        self.skipped.skip(text, place);
-        self
     }
 }
 
@@ -186,9 +164,8 @@ fn marker(text: &str) -> Option<WrapperLayer<'_>> {
     // A token alone is a stand-in, and nothing left after stripping is a cut.
     let is_token = |(token, rest): &(&str, &str)| is_token(token) && !rest.trim().is_empty();
     let mut all = MARKS.map(before).into_iter().chain(MARKS.map(after));
-    let (token, rest) = all.find_map(|found| found.filter(is_token))?;
-    let layer = WrapperLayer::new(rest, FormRepair::Tag);
-    Some(layer.skipping(&format!("<|{token}|>"), SkippedPlace::Around))
+    let (_, rest) = all.find_map(|found| found.filter(is_token))?;
+    Some(WrapperLayer::new(rest, FormRepair::Tag))
 }
 
 /// Returns whether the text inside `<|…|>` or `<｜…｜>` looks like a token and not like a value.
@@ -202,35 +179,47 @@ fn react(text: &str) -> Option<WrapperLayer<'_>> {
     const LABEL: &str = "Action Input:";
     let (before, rest) = text.split_once(LABEL)?;
     let starts_line = before.is_empty() || before.trim_end_matches([' ', '*']).ends_with('\n');
-    let words = without_thought(before);
+    let thought = before
+        .rsplit_once("\nAction:")
+        .map_or("", |(thought, _)| thought);
+    let words = match thought.trim_start().starts_with("Thought:") {
+        true => before.strip_prefix(thought).unwrap_or(before),
+        false => before,
+    };
     if !starts_line || rest.contains(LABEL) || before.contains("```") || words.contains('{') {
         return None;
     }
-    let (rest, observed) = rest.split_once("\nObservation:").unwrap_or((rest, ""));
+    let (rest, _) = rest.split_once("\nObservation:").unwrap_or((rest, ""));
     let names = before.lines().rev();
     let names = names.filter_map(|line| Some(line.trim().strip_prefix("Action:")?.trim()));
     let mut names = names.filter(|name| !name.is_empty());
-    let layer = WrapperLayer {
+    Some(WrapperLayer {
         tool: names.next().map(str::to_owned),
         ..WrapperLayer::new(rest.trim_start_matches('*'), FormRepair::Prose)
-    };
-    let layer = layer.skipping(&words, SkippedPlace::Around);
-    Some(layer.skipping(observed, SkippedPlace::Around))
+    })
 }
 
-/// Returns the lines before the input without the thought, which ends at the action, and without the action's name.
-fn without_thought(before: &str) -> String {
-    let mut is_thought = false;
-    let mut kept = String::new();
-    for line in before.lines() {
-        let is_action = line.trim_start().starts_with("Action:");
-        is_thought = !is_action && (is_thought || line.trim_start().starts_with("Thought:"));
-        if !is_action && !is_thought {
-            kept.push_str(line);
-            kept.push('\n');
-        }
+/// Strips lines that are sentences before and after lines of pairs: `Here is the call:`, `Let me know if this works.`
+fn sentences(text: &str) -> Option<WrapperLayer<'_>> {
+    let is_sentence = |line: &str, ends: &[char]| {
+        let words = line.trim().trim_end_matches(['*', '`']);
+        let inside = words.trim_end_matches(ends);
+        let is_plain = |c: char| !"{}[]()<>=\":".contains(c);
+        inside.len() < words.len() && inside.contains(' ') && inside.chars().all(is_plain)
+    };
+    let mut rest = text;
+    while let Some((line, after)) = rest.split_once('\n')
+        && (line.trim().is_empty() || is_sentence(line, &[':', '.', '!', '…']))
+    {
+        rest = after;
     }
-    kept
+    while let Some((before, line)) = rest.rsplit_once('\n')
+        && (line.trim().is_empty() || (!line.starts_with(' ') && is_sentence(line, &['.', '!'])))
+    {
+        rest = before;
+    }
+    let is_found = rest.trim().len() < text.len();
+    is_found.then(|| WrapperLayer::new(rest, FormRepair::Prose))
 }
 
 /// Strips the target of an assignment or a keyword: `const args = {…};`, `result = stroke(…)`, `await stroke(…)`, `return {…};`
@@ -251,21 +240,13 @@ fn assignment(text: &str) -> Option<WrapperLayer<'_>> {
                 .filter(|(target, _)| target.chars().all(is_name))
                 .and_then(|(target, _)| rest.get(target.len() + 1..))?,
         };
-        let written = text.get(..text.len() - value.len()).unwrap_or_default();
-        let layer = WrapperLayer::new(value, FormRepair::Prose);
-        // The word alone belongs to the language: `await` waits for the answer of the call.
-        let is_word = WORDS.contains(&written);
-        return Some(match is_word {
-            true => layer,
-            false => layer.skipping(written, SkippedPlace::Remark),
-        });
+        return Some(WrapperLayer::new(value, FormRepair::Prose));
     }
     let (target, rest) = text.split_once('=')?;
     let rest = rest.trim_start();
     let rest = rest.strip_prefix("await ").unwrap_or(rest);
     let is_call = is_identifier(target.trim()) && begins_call(rest) && rest.ends_with([')', ';']);
-    let layer = WrapperLayer::new(rest, FormRepair::Prose);
-    is_call.then(|| layer.skipping(target, SkippedPlace::Remark))
+    is_call.then(|| WrapperLayer::new(rest, FormRepair::Prose))
 }
 
 fn is_identifier(text: &str) -> bool {

@@ -2,11 +2,9 @@
 
 use super::{
     form_repair::FormRepair,
-    heuristics,
     limits::PAIRS_MAX,
     parsed_value::{Pair, ParsedValue},
     quote::QuoteMatching,
-    skipped::SkippedPlace,
     unbracketed::{self, UnbracketedPairs},
 };
 
@@ -64,8 +62,6 @@ pub(super) fn read(text: &str) -> Option<UnbracketedPairs> {
     let mut pos = 0;
     if text.starts_with("<?xml") {
         pos = text.find("?>")? + 2;
-        let prolog = text.get(..pos)?;
-        reader.read.forms.skip(prolog, SkippedPlace::Remark);
     }
     while let Some(found) = text.get(pos..)?.find('<') {
         let at = pos + found;
@@ -82,7 +78,6 @@ pub(super) fn read(text: &str) -> Option<UnbracketedPairs> {
         let inside = tag.get(1..length)?;
         pos = at + length + 1;
         if let Some(name) = inside.strip_prefix('/') {
-            reader.skip_words_after_child(between);
             reader.close(local_name(name.trim()), text.get(..at)?)?;
         } else {
             reader.skip_words(between)?;
@@ -104,7 +99,7 @@ fn local_name(name: &str) -> &str {
     local.filter(|local| is_wrapper(local)).unwrap_or(name)
 }
 
-fn is_carrier(name: &str) -> bool {
+pub(super) fn is_carrier(name: &str) -> bool {
     const CARRIERS: [&str; 5] = ["parameter", "param", "arg", "argument", "property"];
     CARRIERS
         .iter()
@@ -128,16 +123,8 @@ fn attributes(rest: &str) -> Option<TagAttributes> {
 impl<'a> TagReader<'a> {
     /// Skips words before a tag; `None` unless they stand inside a call's tag, because then the text is not a call.
     fn skip_words(&mut self, between: &str) -> Option<()> {
-        self.read.forms.skip(between, SkippedPlace::Around);
         let is_inside = self.open.last().is_some_and(|tag| is_wrapper(tag.name));
         (between.trim().is_empty() || is_inside).then_some(())
-    }
-
-    /// Skips words between an inner tag and the end of the outer one.
-    fn skip_words_after_child(&mut self, between: &str) {
-        if self.open.last().is_some_and(|tag| tag.has_children) {
-            self.read.forms.skip(between, SkippedPlace::Around);
-        }
     }
 
     fn start(&mut self, inside: &'a str, pos: usize) -> Option<()> {
@@ -146,13 +133,7 @@ impl<'a> TagReader<'a> {
         let ends_name = |c: char| c.is_whitespace() || c == '=';
         let end = inside.find(ends_name).unwrap_or(inside.len());
         let (name, rest) = inside.split_at_checked(end)?;
-        let local = local_name(name);
-        if local != name {
-            // What stands before it may be a request: `<dry_run:tool_call>`.
-            let tag = format!("<{name}>");
-            self.read.forms.skip(&tag, SkippedPlace::Around);
-        }
-        let name = local;
+        let name = local_name(name);
         let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
         let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
             && name.chars().all(is_inside);
@@ -178,7 +159,7 @@ impl<'a> TagReader<'a> {
             has_children: false,
         };
         if is_carrier(name) && !attributes.is_empty() {
-            let (parameter, value) = self.carried_pair(attributes)?;
+            let (parameter, value) = Self::carried_pair(attributes)?;
             match value {
                 Some(value) if self_closing => return self.push(parameter, value),
                 None if !self_closing => tag.parameter = Some(parameter),
@@ -195,26 +176,17 @@ impl<'a> TagReader<'a> {
 
     /// Notes the tool that a tag names. Only the first can be the tool; later ones are ordinary tags.
     fn note_tool(&mut self, tool: &str) {
-        match &self.read.tool {
-            Some(known) if known != tool => {
-                let tag = format!("<{tool}>");
-                self.read.forms.skip(&tag, SkippedPlace::Around);
-            }
-            _ => self.read.tool = Some(tool.to_owned()),
-        }
+        self.read.tool.get_or_insert_with(|| tool.to_owned());
     }
 
     /// Returns the parameter that a carrier names, and the value if that is an attribute too. Its `type` means nothing.
-    fn carried_pair(&mut self, attributes: TagAttributes) -> Option<(String, Option<ParsedValue>)> {
+    fn carried_pair(attributes: TagAttributes) -> Option<(String, Option<ParsedValue>)> {
         let (mut name, mut value) = (None, None);
         for (key, node) in attributes {
             let place = match key.as_str() {
                 "name" | "key" => &mut name,
                 "value" => &mut value,
-                "type" | "string" | "required" => {
-                    self.skip_remark(&node);
-                    continue;
-                }
+                "type" | "string" | "required" => continue,
                 _ => return None,
             };
             if place.replace(node).is_some() {
@@ -223,11 +195,6 @@ impl<'a> TagReader<'a> {
         }
         let name = name?.as_text()?.to_owned();
         Some((name, value.map(as_word)))
-    }
-
-    fn skip_remark(&mut self, node: &ParsedValue) {
-        let text = node.as_text().unwrap_or_default();
-        self.read.forms.skip(text, SkippedPlace::Remark);
     }
 
     /// Takes arguments from attributes, as in `<stroke scene="koi"/>`, or the tool, as in `<invoke name="stroke">`; returns whether
@@ -248,7 +215,7 @@ impl<'a> TagReader<'a> {
                 ("name", ParsedValue::Text(tool) | ParsedValue::Word(tool)) if wraps => {
                     self.note_tool(&tool);
                 }
-                ("id" | "type", node) if wraps => self.skip_remark(&node),
+                ("id" | "type", _) if wraps => {}
                 (_, node) => self.read.pairs.push((key, as_word(node))),
             }
         }
@@ -267,11 +234,7 @@ impl<'a> TagReader<'a> {
         if tag.has_children || (is_wrapper && tag.parameter.is_none()) {
             return (tag.has_children || value.trim().is_empty()).then_some(());
         }
-        let is_call = || tag.parameter.is_none() && heuristics::names_other_call(tag.name);
-        let node = if value.trim().is_empty() && is_call() {
-            // `<stop></stop>` is a call as `<stop/>` is.
-            ParsedValue::Map(Vec::new())
-        } else if let Some(inner) = value.trim().strip_prefix("<![CDATA[") {
+        let node = if let Some(inner) = value.trim().strip_prefix("<![CDATA[") {
             ParsedValue::Text(inner.strip_suffix("]]>")?.to_owned())
         } else if value.trim() == value && value.contains('\n') && value.contains(':') {
             return None;

@@ -76,6 +76,19 @@ fn first<'a>(text: &'a str, all: &[(&'static str, &'static str)]) -> Option<Thou
     })
 }
 
+/// Returns the bytes of the closed thought that a text begins with: `<think>…</think>`, or `Thought: …` up to its action.
+pub(super) fn closed_length(text: &str) -> Option<usize> {
+    if text.starts_with("Thought:") {
+        return text.find("\nAction:");
+    }
+    let all = TAGS.into_iter().chain([CHANNEL]);
+    let mut lengths = all.filter_map(|(open, close)| {
+        let inside = text.strip_prefix(open)?;
+        Some(open.len() + inside.find(close)? + close.len())
+    });
+    lengths.next()
+}
+
 /// Returns the text without thoughts, including those that break off.
 #[must_use]
 pub fn without_thoughts(text: &str) -> Cow<'_, str> {

@@ -6,7 +6,6 @@ use super::{
     numeral,
     parsed_value::{self, Pair, ParsedValue},
     quote::{self, QuoteError, QuoteMatching, QuotePosition},
-    skipped::SkippedPlace,
 };
 
 /// End of a run of `key: value` pairs.
@@ -33,6 +32,8 @@ pub(super) struct TolerantParser<'a> {
     brackets: usize,
     /// Range of the value of `params.arguments`, for an envelope to forward it as written.
     pub(super) arguments: Option<std::ops::Range<usize>>,
+    /// Ranges of comments, for an envelope to forward those around its arguments.
+    pub(super) comments: Vec<std::ops::Range<usize>>,
     pub(super) forms: FormRepairs,
     /// True if the text ended inside a value: complete parts are kept, incomplete ones dropped.
     pub(super) cut: bool,
@@ -50,6 +51,7 @@ impl<'a> TolerantParser<'a> {
             comments_left: COMMENTS_MAX,
             brackets: 0,
             arguments: None,
+            comments: Vec::new(),
             forms: FormRepairs::default(),
             cut: false,
         }
@@ -350,8 +352,7 @@ impl<'a> TolerantParser<'a> {
             self.pos += rest.len() - trimmed.len();
             match comment_length(trimmed) {
                 Some(Some(length)) => {
-                    let comment = trimmed.get(..length).unwrap_or_default();
-                    self.forms.skip(comment, SkippedPlace::Remark);
+                    self.comments.push(self.pos..self.pos + length);
                     self.pos += length;
                 }
                 Some(None) => {

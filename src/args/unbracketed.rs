@@ -5,7 +5,6 @@ use super::{
     limits::PAIRS_MAX,
     parsed_value::{Pair, ParsedValue},
     quote::{self, QuoteMatching},
-    skipped::SkippedPlace,
     tolerant::{self, PairsEnd, TolerantParser},
 };
 
@@ -96,8 +95,6 @@ fn call_in(text: &str, quotes: QuoteMatching) -> Option<UnbracketedPairs> {
     if !before.trim().is_empty() || !after.trim_matches([';', '.', ' ', '\n']).is_empty() {
         loose.forms.add(FormRepair::Prose);
     }
-    loose.forms.skip(before, SkippedPlace::Around);
-    loose.forms.skip(after, SkippedPlace::Around);
     Some(loose)
 }
 
@@ -145,13 +142,11 @@ pub(super) const CONSTRUCTORS: [&str; 9] = [
 /// heading.
 pub(super) fn lines(text: &str) -> Option<UnbracketedPairs> {
     let mut loose = UnbracketedPairs::of(FormRepair::Lines);
-    let (comments, lines): (Vec<&str>, Vec<&str>) =
-        text.lines().partition(|line| line.trim().starts_with('#'));
-    for comment in comments {
-        loose.forms.skip(comment, SkippedPlace::Remark);
-    }
-    let is_empty = |line: &str| matches!(line.trim(), "" | "---" | "...");
-    let mut lines = lines.into_iter().filter(|line| !is_empty(line)).peekable();
+    let is_empty = |line: &str| {
+        let line = line.trim();
+        matches!(line, "" | "---" | "...") || line.starts_with('#')
+    };
+    let mut lines = text.lines().filter(|line| !is_empty(line)).peekable();
     if let Some(tool) = lines.peek().and_then(|line| tool_heading(line)) {
         loose.tool = Some(tool.to_owned());
         lines.next();
@@ -227,20 +222,24 @@ pub(super) fn leading_name(text: &str) -> Option<(&str, &str)> {
     let first = rest.split(char::is_whitespace).next()?;
     let pair = first.split_once('=');
     let is_pair = pair.is_some_and(|(key, value)| is_name(key) && !value.is_empty());
-    let is_option = rest.starts_with("--") || first == DRY_RUN_OPTION;
+    let is_option = rest.starts_with("--") || is_short_option(first);
     (is_name(name) && (is_option || is_pair)).then_some((name, rest))
 }
 
-/// The option by which many programs ask for a dry run.
-const DRY_RUN_OPTION: &str = "-n";
+/// Returns whether a word is an option of one letter, which no parameter has.
+fn is_short_option(word: &str) -> bool {
+    let letter = word.strip_prefix('-').map(str::chars);
+    letter.is_some_and(|mut letters| {
+        letters.next().is_some_and(char::is_alphabetic) && letters.next().is_none()
+    })
+}
 
-/// Reads `--scene koi --debug --fps=5 -n`.
+/// Reads `--scene koi --debug --fps=5`. An option of one letter is left over.
 pub(super) fn options(text: &str) -> Option<UnbracketedPairs> {
     let mut loose = UnbracketedPairs::of(FormRepair::Options);
     let mut words = text.split_whitespace().peekable();
     while let Some(word) = words.next() {
-        if word == DRY_RUN_OPTION {
-            loose.pairs.push(("dry_run".to_owned(), ParsedValue::Flag));
+        if is_short_option(word) {
             continue;
         }
         let option = word
@@ -250,7 +249,7 @@ pub(super) fn options(text: &str) -> Option<UnbracketedPairs> {
             loose.cut |= value.is_empty() && words.peek().is_none();
             loose.push(key, value)?;
         } else if let Some(value) =
-            words.next_if(|next| !next.starts_with("--") && *next != DRY_RUN_OPTION)
+            words.next_if(|next| !next.starts_with("--") && !is_short_option(next))
         {
             loose.push(option, value)?;
         } else {
@@ -268,12 +267,10 @@ pub(super) fn url_pairs(text: &str) -> Option<UnbracketedPairs> {
     let mut loose = UnbracketedPairs::of(FormRepair::UrlEncoded);
     // Only the query of an address holds arguments.
     let is_address = text.contains("://") || text.starts_with('/');
-    let (address, query) = match text.split_once('?') {
-        Some((address, query)) if is_address || address.is_empty() => (address, query),
-        _ => ("", text),
+    let query = match text.split_once('?') {
+        Some((address, query)) if is_address || address.is_empty() => query,
+        _ => text,
     };
-    let address = percent_decoded(address)?;
-    loose.forms.skip(&address, SkippedPlace::Remark);
     for part in query.split('&') {
         let (key, value) = part.split_once('=')?;
         if !is_plain_key(key) || loose.pairs.len() == PAIRS_MAX {

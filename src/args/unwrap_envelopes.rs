@@ -5,16 +5,13 @@ use super::{
     candidates::{self, TextFlaw},
     form_repair::FormRepair,
     heuristics,
+    judge::ReaderRule,
+    leftover::is_id,
     limits::PAIRS_MAX,
     name::{self, NameResolution},
     outcome::ArgumentIssue,
-    parsed_value::{self, Pair, ParsedValue},
-    rules::ReaderRule,
+    parsed_value::{Pair, ParsedValue},
     unbracketed,
-    unknown_keys::is_doubt,
-    vocabulary::vocabulary,
-    withheld::{asks_not_to_move, is_none, may_forbid},
-    word_table::FoldedText,
 };
 
 impl CallReader<'_> {
@@ -42,11 +39,22 @@ impl CallReader<'_> {
             ParsedValue::List(items) if are_objects(&items) => {
                 Err(flaw_issue(TextFlaw::TwoObjects))
             }
+            ParsedValue::List(items) if self.judges_unknown_keys() && holds_one_object(&items) => {
+                let (objects, others): (Vec<_>, Vec<_>) = items
+                    .into_iter()
+                    .partition(|item| matches!(item, ParsedValue::Map(_)));
+                others.iter().for_each(|item| self.leave_all(item));
+                self.unwrapped_pairs(ParsedValue::List(objects), left)
+            }
             ParsedValue::List(items) if items.iter().any(holds_object) => {
                 Err(flaw_issue(TextFlaw::Garbled))
             }
             ParsedValue::Text(text) | ParsedValue::Word(text) => self.read_inner_text(&text, left),
-            node => Err(self.flaw_of_value(&node)),
+            node if self.judges_unknown_keys() => {
+                self.leave_all(&node);
+                Ok(Vec::new())
+            }
+            _ => Err(flaw_issue(TextFlaw::NoArguments)),
         }
     }
 
@@ -65,22 +73,22 @@ impl CallReader<'_> {
         let candidate = candidates::of_text(text).swap_remove(0);
         self.note_form(FormRepair::TextInText);
         self.note_forms(&candidate.forms);
-        if let Some(tool) = &candidate.tool {
-            self.check_called_name(tool);
-        }
-        self.judge_empty_call(&candidate, text);
-        let is_prose = candidate.is_loose && !self.knows_a_key(&candidate.node);
-        match candidate.flaw {
-            _ if is_prose => Err(self.flaw_without_default(TextFlaw::NoArguments, text)),
-            Some(flaw) => Err(self.flaw_without_default(flaw, text)),
-            None if candidate.node.as_text().is_some() => {
-                Err(self.flaw_without_default(TextFlaw::NoArguments, text))
+        let is_text = candidate.node.as_text().is_some();
+        let flaw = match candidate.flaw {
+            Some(flaw) => Some(flaw),
+            None if is_text || !self.account_for(&candidate) => Some(TextFlaw::NoArguments),
+            None => None,
+        };
+        match flaw {
+            Some(flaw) => {
+                self.add_flaw(flaw, text);
+                Ok(Vec::new())
             }
             None => self.unwrapped_pairs(candidate.node, left),
         }
     }
 
-    fn knows_a_key(&self, node: &ParsedValue) -> bool {
+    pub(super) fn knows_a_key(&self, node: &ParsedValue) -> bool {
         // `args = {"scene": "koi"}` is an envelope, and `stroke: {"scene": "koi"}` is one of a call.
         let is_key = |(key, inner): &Pair| {
             self.is_param(key)
@@ -142,8 +150,6 @@ impl CallReader<'_> {
     /// name is not known.
     fn holds_all_arguments(&self, pairs: &[Pair], value: &ParsedValue) -> bool {
         let is_alone = self.shape.tool_names.is_empty() && pairs.len() == 1 && !self.shape.open;
-        let asks = |(key, _): &Pair| may_forbid(key);
-        let is_alone = is_alone && !(self.judges_unknown_keys() && pairs.iter().any(asks));
         let are_params =
             |pairs: &[Pair]| !pairs.is_empty() && pairs.iter().all(|(key, _)| self.is_param(key));
         is_alone && value.as_pairs().is_some_and(are_params)
@@ -186,22 +192,15 @@ impl CallReader<'_> {
     ) -> Result<Vec<Pair>, ArgumentIssue> {
         let left = spend_level(left)?;
         let (_, inner) = pairs.remove(at);
-        let mut out = Vec::new();
-        for (key, value) in pairs {
-            if self.is_param(&key) {
-                out.push((key, value));
-            } else if let Some(tool) = value.as_text().filter(|tool| !tool.trim().is_empty())
-                && heuristics::is_tool_name(&key)
-            {
-                self.check_called_name(tool);
-            } else if !heuristics::stands_beside_a_call(&key)
-                || !is_plain_mark(&key, &value)
-                || self.names_other(&key, &value)
-            {
-                out.push((key, value));
-            } else if !self.withholds(&key, &value) {
-                let reason = "stands beside the arguments; ignored";
-                self.note_ignored(&key, &value, "envelope", reason);
+        let (mut out, mut beside) = (Vec::new(), Vec::new());
+        for pair in pairs {
+            match self.is_param(&pair.0) {
+                true => out.push(pair),
+                false if is_call_mark(&pair.0, &pair.1) => {
+                    let reason = "stands beside the arguments; ignored";
+                    self.note_ignored(&pair.0, &pair.1, "envelope", reason);
+                }
+                false => beside.push(pair),
             }
         }
         let is_given = out.iter().any(|(key, _)| self.is_param(key));
@@ -214,74 +213,45 @@ impl CallReader<'_> {
             ArgumentIssue { rule, ..issue }
         });
         out.extend(inside?);
+        // What stands beside an envelope is judged as keys at the top level are.
+        match self.judges_unknown_keys() {
+            true => out.extend(beside),
+            false => beside
+                .iter()
+                .for_each(|(key, node)| self.pass_beside(key, node)),
+        }
         Ok(out)
     }
 
-    /// Withholds the call if the tool's name asks for a dry run, or names a tool for stopping, testing or the like.
-    fn withhold_by_name(&mut self, path: &str, tool: &str, resolution: &NameResolution) -> bool {
-        let is_other = matches!(resolution, NameResolution::Unknown { .. });
-        if is_other {
-            // The name is judged as a request and as a mode, but not as an answer to itself: `stop` does not say "no" to `stop`.
-            let word = ParsedValue::Text(tool.to_owned());
-            let asks = self.judges_unknown_keys()
-                && (asks_not_to_move(tool, &ParsedValue::Flag) || asks_not_to_move("name", &word));
-            if asks {
-                self.withhold(path, parsed_value::shown(tool), ReaderRule::Meaningless);
+    /// Passes over what stands beside an envelope in arguments for a foreign schema.
+    fn pass_beside(&mut self, key: &str, node: &ParsedValue) {
+        match node.as_text().filter(|tool| !tool.trim().is_empty()) {
+            Some(tool) if heuristics::is_tool_name(key) => self.check_called_name(key, tool),
+            _ => self.take_unknown_key(key, node),
+        }
+    }
+
+    /// Checks the name of a call at a key beside the arguments, or before them: the tool's own name is form, another tool's
+    /// makes another call, and any other name is left over.
+    pub(super) fn check_called_name(&mut self, key: &str, tool: &str) {
+        let node = ParsedValue::Text(tool.to_owned());
+        let ours = &self.shape.tool_names;
+        let is_ours = matches!(name::resolve(tool, ours), NameResolution::Resolved { .. });
+        let is_form =
+            ours.is_empty() || tool == "tools/call" || unbracketed::CONSTRUCTORS.contains(&tool);
+        if is_ours || is_form {
+            let reason = "the tool's name among the arguments; ignored";
+            self.note_ignored(key, &node, "tool_name", reason);
+            if let Some(namespace) = name::foreign_namespace(tool, ours).filter(|_| !is_form) {
+                self.leave_words(vec![namespace.to_owned()]);
             }
-            return asks;
-        }
-        // The name itself is the tool's own, whatever its words mean.
-        let end = tool.rfind(['.', '/', ':']).unwrap_or(0);
-        let namespace = tool.get(..end).unwrap_or_default();
-        self.withholds("name", &ParsedValue::Text(namespace.to_owned()))
-    }
-
-    /// Checks the name of a call. One that denies or postpones is no tool's: `[not]`, `later(scene="koi")`,
-    /// `{"name": "never", "arguments": {}}`.
-    pub(super) fn check_called_name(&mut self, tool: &str) {
-        let (vocab, folded) = (vocabulary(), FoldedText::new(tool));
-        let is_denial = vocab.negations.is_in(&folded) || vocab.conditions.is_in(&folded);
-        let ours = &self.shape.tool_names;
-        let is_unknown = matches!(name::resolve(tool, ours), NameResolution::Unknown { .. });
-        let is_other = is_unknown && !ours.is_empty();
-        if is_denial && is_other && self.judges_unknown_keys() {
-            self.withhold("name", parsed_value::shown(tool), ReaderRule::ForeignKey);
-        } else {
-            self.check_tool_name("name", tool, &ParsedValue::Text(tool.to_owned()));
-        }
-    }
-
-    /// Checks a tool name at a path beside or instead of the arguments: the tool's own name is form, another name is another call.
-    pub(super) fn check_tool_name(&mut self, path: &str, tool: &str, node: &ParsedValue) {
-        let ours = &self.shape.tool_names;
-        if self.judges_unknown_keys() && is_none(node) {
-            return self.add_no_call(path, node);
-        }
-        let resolution = name::resolve(tool, ours);
-        let is_exact = matches!(resolution, NameResolution::Resolved { exact: true, .. });
-        // The namespace before the tool's own name counts too, as in `dry_run.stroke`.
-        if !is_exact && self.withhold_by_name(path, tool, &resolution) {
             return;
         }
-        let is_ours = !matches!(resolution, NameResolution::Unknown { .. });
-        if ours.is_empty()
-            || is_ours
-            || tool == "tools/call"
-            || unbracketed::CONSTRUCTORS.contains(&tool)
-        {
-            let reason = "the tool's name among the arguments; ignored";
-            return self.note_ignored(path, node, "tool_name", reason);
+        let others = &self.shape.other_tools;
+        if matches!(name::resolve(tool, others), NameResolution::Unknown { .. }) {
+            return self.leave_key(key, &node);
         }
-        let reason = "another tool is named among the arguments";
-        // A known tool is another call in every profile; a parameter's name shows that a value was meant for it.
-        let is_certain = vocabulary().is_other_tool(tool) || self.is_param(tool);
-        let rule = match is_certain {
-            true => ReaderRule::Contradiction,
-            false => ReaderRule::ForeignKey,
-        };
-        let issue = ArgumentIssue::new(rule, "other_tool", path, reason)
-            .received(parsed_value::shown(tool));
-        self.add_issue(issue.expected("no tool's name"), node);
+        self.refuse_other_tool(key, tool);
     }
 }
 
@@ -308,6 +278,15 @@ fn holds_object(item: &ParsedValue) -> bool {
     }
 }
 
+/// Returns whether a list holds one object among values that hold none.
+fn holds_one_object(items: &[ParsedValue]) -> bool {
+    let objects = items.iter().filter(|item| holds_object(item));
+    objects.clone().count() == 1
+        && objects
+            .clone()
+            .all(|item| matches!(item, ParsedValue::Map(_)))
+}
+
 /// Returns whether a list is the same object several times.
 fn are_repeats(items: &[ParsedValue]) -> bool {
     let are_equal = items.windows(2).all(|pair| pair.first() == pair.last());
@@ -323,13 +302,13 @@ fn is_named_call(names: &[String], key: &str, value: &ParsedValue) -> bool {
     matches!(value, ParsedValue::Map(_)) && names.iter().any(|name| heuristics::same_key(name, key))
 }
 
-/// Returns whether a value beside a call only identifies the call: an id, a kind, a number.
-fn is_plain_mark(key: &str, value: &ParsedValue) -> bool {
-    let is_plain = match value {
-        ParsedValue::Map(_) | ParsedValue::List(_) => value.is_empty(),
-        value => !matches!(value, ParsedValue::Bool(_)),
-    };
-    is_plain && !is_doubt(key, value)
+/// Returns whether a pair beside an envelope only identifies the call: an id, a kind, a number.
+fn is_call_mark(key: &str, node: &ParsedValue) -> bool {
+    let is_one_of = |keys: &[&str]| keys.iter().any(|one| heuristics::same_key(one, key));
+    let says = |words: &[&str]| node.as_text().is_some_and(|text| words.contains(&text));
+    (is_one_of(&["id", "index"]) && is_id(node))
+        || (is_one_of(&["type"]) && says(&["function", "function_call", "tool_call", "tool_use"]))
+        || (is_one_of(&["jsonrpc"]) && says(&["2.0"]))
 }
 
 /// Returns how many envelopes or texts may still be opened after this one.

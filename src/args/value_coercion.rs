@@ -2,12 +2,13 @@
 
 use super::{
     form_repair::FormRepair,
-    heuristics, name,
+    heuristics,
+    judge::{ReaderPolicy, ReaderRule, ValueRendering},
+    name,
     nearest::nearest,
     nested,
     outcome::{ArgumentIssue, ArgumentRepair, RepairLog},
     parsed_value::{self, ParsedValue},
-    rules::{ReaderPolicy, ReaderRule, ValueRendering},
     shape::{NumberRange, ParameterShape, ValueKind},
 };
 use serde_json::{Number, Value};
@@ -53,7 +54,7 @@ impl<'a> ValueSite<'a> {
 
     /// Returns the issue with a value that does not fit here.
     pub(super) fn refuse(&self, code: &'static str, reason: &str) -> ArgumentIssue {
-        let issue = self.issue(ReaderRule::Unplaceable, code, reason);
+        let issue = self.issue(ReaderRule::Invalid, code, reason);
         issue.valid(valid(self.kind))
     }
 
@@ -335,7 +336,7 @@ pub(super) fn dropped(
 /// Returns the issue with a required parameter that was not sent.
 pub(super) fn missing(param: &ParameterShape, path: &str) -> ArgumentIssue {
     let reason = "required but not sent";
-    ArgumentIssue::new(ReaderRule::Unplaceable, "missing", path, reason)
+    ArgumentIssue::new(ReaderRule::Invalid, "missing", path, reason)
         .expected(param.kind.describe())
         .valid(valid(&param.kind))
 }

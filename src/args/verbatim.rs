@@ -4,10 +4,10 @@
 use super::{
     arguments::CallReader,
     heuristics,
+    judge::{ReaderRule, RepairClass},
     limits::REPAIRS_MAX,
     outcome::{self, ArgumentIssue, ArgumentRepair},
     parsed_value::{self, ParsedValue},
-    rules::{ReaderRule, RepairClass},
     shape::{ParameterShape, ValueKind},
     strict,
 };
@@ -16,8 +16,8 @@ use serde_json::Value;
 /// Repairs of the text as a whole that leave every value in it as it was.
 const LOSSLESS_FORMS: [&str; 2] = ["envelope", "list_of_one"];
 
-/// Repairs that leave out keys that match no parameter and change nothing.
-const HARMLESS_LEFT_OUT: [&str; 3] = ["ignored_key", "envelope", "tool_name"];
+/// Repairs that leave out what is judged as a leftover, or means nothing.
+const HARMLESS_LEFT_OUT: [&str; 4] = ["ignored_key", "not_understood", "tool_name", "dry_run"];
 
 /// Ends of a text that a client or a log has cut.
 const CUT_MARKS: [&str; 3] = ["[truncated]", "(truncated)", "<truncated>"];
@@ -28,8 +28,15 @@ impl CallReader<'_> {
         &mut self,
         param: &ParameterShape,
         bytes_max: usize,
-        mut sent: impl Iterator<Item = &'n ParsedValue>,
+        sent: impl Iterator<Item = &'n ParsedValue> + Clone,
     ) {
+        if let Some(node) = sent.clone().next()
+            && sent.clone().all(ParsedValue::is_empty)
+            && self.another_chooses(param)
+        {
+            return self.note_empty(param, node);
+        }
+        let mut sent = sent;
         let Some(node) = sent.next() else {
             return;
         };
@@ -92,7 +99,10 @@ impl CallReader<'_> {
         let is_harmless = |repair: &&ArgumentRepair| match repair.field.as_str() {
             "arguments" => LOSSLESS_FORMS.contains(&repair.code),
             field if verbatim.iter().any(|param| param.name == field) => repair.code == "key_form",
-            field if is_known(field) => repair.class != RepairClass::L2,
+            field if is_known(field) => {
+                repair.class != RepairClass::L2
+                    || ["not_understood", "dry_run"].contains(&repair.code)
+            }
             _ => HARMLESS_LEFT_OUT.contains(&repair.code),
         };
         let first = log.iter().find(|repair| !is_harmless(repair));
@@ -110,7 +120,7 @@ impl CallReader<'_> {
         let issue = ArgumentIssue::new(ReaderRule::Verbatim, "beside_data", path, reason)
             .received(first.got.clone())
             .expected("plain JSON with only the tool's own parameters");
-        Some(issue.in_doubt(true))
+        Some(issue)
     }
 }
 
@@ -123,7 +133,6 @@ fn issue(
     ArgumentIssue::new(ReaderRule::Verbatim, code, &param.name, reason)
         .received(parsed_value::shown_node(node))
         .expected(param.kind.describe())
-        .in_doubt(true)
 }
 
 /// Returns the reason why a text certainly cannot be the intended data.
@@ -141,6 +150,14 @@ fn flaw(text: &str, name: &str, bytes_max: usize) -> Option<(&'static str, Strin
         ("template", "this is a stand-in for a value, not a value")
     } else if is_cut(trimmed) {
         ("cut_off", "this text was cut on the way")
+    } else if holds_rest_of_call(trimmed) {
+        let reason = "this holds the rest of a broken call; send the call again as plain JSON";
+        ("broken_call", reason)
+    } else if name == SVG && !ends_as_svg(trimmed) {
+        (
+            "broken_call",
+            "something stands behind the SVG's own end; send the call again as plain JSON",
+        )
     } else if holds_call(trimmed) {
         let reason = "this is JSON, as arguments are; send arguments at the top";
         ("nested_arguments", reason)
@@ -148,6 +165,33 @@ fn flaw(text: &str, name: &str, bytes_max: usize) -> Option<(&'static str, Strin
         return None;
     };
     Some((code, reason.to_owned()))
+}
+
+/// The parameter for an SVG.
+const SVG: &str = "svg";
+
+/// Tags that close a parameter or begin the next one, in the syntaxes of models.
+const CALL_TAGS: [&str; 6] = [
+    "</text>",
+    "</parameter>",
+    "<parameter name=",
+    "</invoke>",
+    "<function=",
+    "</tool_call>",
+];
+
+/// Returns whether a text holds a piece of the syntax of the call that carries it.
+fn holds_rest_of_call(text: &str) -> bool {
+    // `</text>` is an element of an SVG too.
+    let is_svg = text.contains("<svg");
+    CALL_TAGS
+        .iter()
+        .any(|tag| text.contains(tag) && !(is_svg && *tag == "</text>"))
+}
+
+/// Returns whether a text that begins as an SVG ends with its own end.
+fn ends_as_svg(trimmed: &str) -> bool {
+    !trimmed.contains("<svg") || trimmed.ends_with("</svg>") || trimmed.ends_with("/>")
 }
 
 fn is_cut(trimmed: &str) -> bool {

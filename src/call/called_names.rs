@@ -1,360 +1,157 @@
-//! The names by which a message calls something, wherever a caller may have put them.
+//! The name by which a message, or the arguments of a call, call something else. Whoever asks knows the names: here they are
+//! those that stop.
 
 use serde_json::{Map, Value};
 
-/// Maximum number of names read from one message.
-const NAMES_MAX: usize = 64;
-
-/// Longest text that can be a tool's name and nothing more.
-const LINE_BYTES_MAX: usize = 200;
-
-/// Bytes of an unreadable message that are searched for names.
-const SEARCHED_BYTES_MAX: usize = 1 << 20;
-
-/// Keys under which clients put the name of what they call, and its arguments, compared without case and punctuation.
-const NAME_KEYS: [&str; 14] = [
-    "method",
-    "name",
-    "tool",
-    "toolname",
-    "toolcall",
-    "toolcalls",
-    "function",
-    "functioncall",
-    "command",
-    "action",
-    "verb",
-    "cmd",
-    "call",
-    "params",
+/// Keys under which a name is called as the whole value, compared without case.
+const NAME_KEYS: [&str; 8] = [
+    "tool", "name", "function", "action", "command", "method", "verb", "params",
 ];
 
-/// Further keys that may hold a name, but do not hide other names.
-const OTHER_NAME_KEYS: [&str; 16] = [
-    "steps",
-    "tools",
-    "tooluses",
-    "functionname",
-    "apiname",
-    "recipientname",
-    "commands",
-    "actions",
-    "actionname",
-    "calls",
-    "operation",
-    "op",
-    "mode",
-    "intent",
-    "do",
-    "type",
+/// Keys of texts that are data. What a broken call has left in them stands behind a tag of its syntax.
+const DATA_KEYS: [&str; 2] = ["text", "svg"];
+
+/// Tags behind which a text holds the rest of the call that carries it.
+const CALL_TAGS: [&str; 6] = [
+    "</text>",
+    "</parameter>",
+    "<parameter name=",
+    "</invoke>",
+    "<function=",
+    "</tool_call>",
 ];
 
-/// Words of a key under which a name may stand, as in `next_action`, `tool_to_call`.
-const NAME_WORDS: [&str; 12] = [
-    "action",
-    "actions",
-    "tool",
-    "tools",
-    "function",
-    "command",
-    "call",
-    "verb",
-    "operation",
-    "method",
-    "intent",
-    "decision",
-];
+/// Deepest value that is searched.
+const DEPTH_MAX: usize = 16;
 
-/// Words of a key under which a name may stand, or words for the drawing if one of `DRAWN_WORDS` stands beside it.
-const SPOKEN_WORDS: [&str; 2] = ["instruction", "message"];
-const DRAWN_WORDS: [&str; 3] = ["text", "scene", "svg"];
+/// Bytes of one text that are searched. The search runs before the call's turn, so it must be short.
+const TEXT_BYTES_MAX: usize = 16 << 10;
 
-/// Words of a key that holds data, whatever its other words are.
-const DATA_WORDS: [&str; 5] = ["text", "note", "scene", "svg", "reason"];
+/// Bytes of an unreadable message that are searched.
+const UNREADABLE_BYTES_MAX: usize = 1 << 20;
 
-/// Words of a key that tells what was called, may be called, or would be called if something happened.
-const NOT_CALLING_WORDS: [&str; 28] = [
-    "previous",
-    "prev",
-    "past",
-    "prior",
-    "earlier",
-    "history",
-    "log",
-    "taken",
-    "executed",
-    "completed",
-    "result",
-    "results",
-    "description",
-    "schema",
-    "available",
-    "allowed",
-    "permitted",
-    "possible",
-    "supported",
-    "disallowed",
-    "forbidden",
-    "excluded",
-    "disabled",
-    "choices",
-    "error",
-    "failure",
-    "timeout",
-    "after",
-];
+/// A test for the names that are looked for.
+type IsName<'a> = &'a dyn Fn(&str) -> bool;
 
-/// Words of a key for a message or a call of which one has its id: `tool_call_id`. `tool_id` and `action_id` name a tool.
-const IDENTIFIED_WORDS: [&str; 2] = ["call", "message"];
-const ID_WORDS: [&str; 2] = ["id", "ids"];
-
-/// Words of a key that tells of an earlier call, as in `last_action`. The last message of a user says what is wanted now.
-const LATEST_WORDS: [&str; 2] = ["last", "recent"];
-
-/// Keys that hold the arguments of a call, which may be the call itself.
-const WRAPPERS: [&str; 10] = [
-    "arguments",
-    "args",
-    "input",
-    "toolinput",
-    "request",
-    "payload",
-    "parameters",
-    "kwargs",
-    "data",
-    "body",
-];
-
-/// Returns the names by which a message calls something.
+/// Returns the name that a value calls: as the whole value of `tool`, `name`, `function`, `action`, `command` or `method`, as a
+/// key whose value is not null, `[]`, `""` or false, or as the callee of a call's syntax in a text.
 #[must_use]
-pub fn called_names(message: &Value) -> Vec<String> {
-    CalledNames::of(message, false)
-}
-
-/// Returns the names by which a call's arguments call something. In arguments, no name hides another.
-#[must_use]
-pub fn names_in_arguments(arguments: &Value) -> Vec<String> {
-    CalledNames::of(arguments, true)
-}
-
-struct CalledNames {
-    found: Vec<String>,
-    is_arguments: bool,
-}
-
-impl CalledNames {
-    fn of(value: &Value, is_arguments: bool) -> Vec<String> {
-        let mut names = Self {
-            found: Vec::new(),
-            is_arguments,
-        };
-        names.gather(value, 0);
-        names.found
-    }
-
-    fn gather(&mut self, value: &Value, depth: usize) {
-        /// `[{"params": {"function": {"name": …}}}]` and no deeper.
-        const DEPTH_MAX: usize = 5;
-        if depth > DEPTH_MAX || self.found.len() >= NAMES_MAX {
-            return;
-        }
-        match value {
-            Value::String(name) => self.found.push(name.clone()),
-            Value::Array(values) => {
-                for value in values.iter().take(NAMES_MAX) {
-                    self.gather(value, depth + 1);
-                }
-            }
-            Value::Object(object) => self.gather_object(object, depth),
-            _ => {}
-        }
-    }
-
-    fn gather_object(&mut self, object: &Map<String, Value>, depth: usize) {
-        let method = object.get("method").and_then(Value::as_str);
-        if let Some(other) = method.filter(|method| is_another_method(method)) {
-            return self.found.push(other.to_owned());
-        }
-        let is_name = |key: &str| is_one_of(key, &NAME_KEYS);
-        let has_name = object.keys().any(|key| is_name(key));
-        let is_drawing = object.keys().any(|key| has_any(key, &DRAWN_WORDS));
-        for (key, inner) in object.iter().take(NAMES_MAX) {
-            if is_name(key) {
-                self.gather(inner, depth + 1);
-            } else if has_name && !self.is_arguments {
-                // Next to a name, the rest of a message holds the tool's arguments.
-            } else if is_one_of(key, &OTHER_NAME_KEYS)
-                || is_one_of(key, &WRAPPERS)
-                || has_name_word(key)
-                || (!is_drawing && speaks(key))
-            {
-                self.gather(inner, depth + 1);
-            } else if is_affirmative(key, inner) {
-                self.found.push(key.clone());
-            }
-        }
-    }
-}
-
-/// Returns whether a value makes a name of its key: `{"stop": true}`, `{"verb": {"stop": {}}}`, `{"stop": "yes, now!"}`,
-/// `{"stop": {"arm": "left"}}`.
-fn is_affirmative(key: &str, value: &Value) -> bool {
-    const WORDS: [&str; 10] = [
-        "true",
-        "yes",
-        "y",
-        "on",
-        "1",
-        "now",
-        "stop",
-        "please",
-        "ok",
-        "immediately",
-    ];
-    let is_yes = |word: &str| WORDS.iter().any(|yes| word.eq_ignore_ascii_case(yes));
+pub fn called_name(value: &Value, is_name: IsName<'_>) -> Option<String> {
     match value {
-        Value::Bool(value) => *value,
-        Value::Number(number) => number.as_f64() == Some(1.0),
-        Value::String(text) => {
-            let words = text.split(|c: char| !c.is_alphanumeric());
-            let mut words = words.filter(|word| !word.is_empty()).peekable();
-            words.peek().is_some() && words.all(is_yes)
-        }
-        Value::Object(object) => !says_no(key, object),
-        Value::Null | Value::Array(_) => false,
+        Value::String(text) => called_in_text(text, is_name),
+        value => search(value, is_name, 0),
     }
 }
 
-/// Returns whether an object under a key is switched off, only ends what the key names, or is a place: `{"enabled": false,
-/// "reason": "none"}`, `{"clear": true}`, `{"x": 0, "y": 0}`. Other parameters that are off switch nothing off:
-/// `{"stop": {"debug": false}}`; a stop with a reset behind it is a stop: `{"stop": {"reset": true}}`.
-fn says_no(key: &str, object: &Map<String, Value>) -> bool {
-    const SWITCHES: [&str; 7] = [
-        "enabled",
-        "enable",
-        "active",
-        "value",
-        "required",
-        "requested",
-        "stop",
-    ];
-    const ENDS: [&str; 2] = ["clear", "cleared"];
-    const DURATIONS: [&str; 2] = ["seconds", "duration"];
-    let is_pause = is_one_of(key, &["pause"]);
-    let is_no = |(key, value): (&String, &Value)| {
-        (is_off(value) && is_one_of(key, &SWITCHES))
-            || (is_pause && is_off(value) && is_one_of(key, &DURATIONS))
-    };
-    let is_place = ["x", "y"].iter().all(|axis| object.contains_key(*axis));
-    let (ends, others): (Vec<_>, Vec<_>) = object
-        .iter()
-        .partition(|(key, value)| **value == Value::Bool(true) && is_one_of(key, &ENDS));
-    let is_ended = || {
-        let mut others = others.into_iter();
-        !ends.is_empty() && !others.any(|(key, value)| is_affirmative(key, value))
-    };
-    is_place || object.iter().any(is_no) || is_ended()
+/// Returns the name that a text is, or calls: `stop`, `<function=stop>`, `stop()`, `"action": "stop"`.
+#[must_use]
+pub fn called_in_text(text: &str, is_name: IsName<'_>) -> Option<String> {
+    let text = text.get(..text.floor_char_boundary(TEXT_BYTES_MAX))?;
+    let is_edge = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-');
+    let whole = text.trim_matches(is_edge);
+    if is_name(whole) {
+        return Some(whole.to_owned());
+    }
+    callee(text, is_name)
 }
 
-fn is_off(value: &Value) -> bool {
+/// As [`called_name`], for a message that is not valid JSON. Bytes that are not text, and UTF-16, hide no name.
+#[must_use]
+pub fn called_in_unreadable(raw: &[u8], is_name: IsName<'_>) -> Option<String> {
+    let head = raw.get(..UNREADABLE_BYTES_MAX).unwrap_or(raw);
+    let text = String::from_utf8_lossy(head).replace(['\0', char::REPLACEMENT_CHARACTER], "");
+    called_in_text(&text, is_name).or_else(|| callee(&text, is_name))
+}
+
+fn search(value: &Value, is_name: IsName<'_>, depth: usize) -> Option<String> {
     match value {
-        Value::Bool(value) => !value,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => is_one_of(text, &["no", "false", "off", "0"]),
-        Value::Null | Value::Array(_) | Value::Object(_) => false,
-    }
-}
-
-/// Returns whether a word of a key says that a name stands under it, and none that it does not.
-fn has_name_word(key: &str) -> bool {
-    has_any(key, &NAME_WORDS) && !holds_no_name(key)
-}
-
-/// Returns whether a key holds data, or tells of calls: what stands under it calls nothing.
-#[must_use]
-pub fn holds_no_name(key: &str) -> bool {
-    let is_told = has_any(key, &NOT_CALLING_WORDS) || has_any(key, &LATEST_WORDS);
-    (is_told && has_any(key, &NAME_WORDS))
-        || identifies(key)
-        || has_any(key, &DATA_WORDS)
-        || is_one_of(key, &["calltoaction", "toolchoice"])
-}
-
-/// Returns whether a key holds the id of a call or a message.
-fn identifies(key: &str) -> bool {
-    has_any(key, &IDENTIFIED_WORDS) && has_any(key, &ID_WORDS)
-}
-
-/// Returns whether a word of a key says that a person speaks under it, now.
-fn speaks(key: &str) -> bool {
-    has_any(key, &SPOKEN_WORDS) && !has_any(key, &NOT_CALLING_WORDS) && !identifies(key)
-}
-
-/// Returns whether a key has one of these words: `next_action`, `nextAction` and `next-action` have `action`.
-fn has_any(key: &str, words: &[&str]) -> bool {
-    let mut spaced = String::with_capacity(key.len());
-    let mut was_lower = false;
-    for c in key.chars() {
-        if was_lower && c.is_uppercase() {
-            spaced.push(' ');
+        _ if depth > DEPTH_MAX => None,
+        Value::Array(items) => items
+            .iter()
+            .find_map(|item| search(item, is_name, depth + 1)),
+        Value::Object(object) if is_another_method(object) => {
+            let method = object.get("method").and_then(Value::as_str);
+            method.filter(|method| is_name(method)).map(str::to_owned)
         }
-        was_lower = c.is_lowercase();
-        spaced.push(c);
-    }
-    let mut own = spaced.split(|c: char| !c.is_alphanumeric());
-    own.any(|own| words.iter().any(|word| own.eq_ignore_ascii_case(word)))
-}
-
-fn is_name_key(key: &str) -> bool {
-    is_one_of(key, &NAME_KEYS) || is_one_of(key, &OTHER_NAME_KEYS)
-}
-
-fn is_one_of(key: &str, keys: &[&str]) -> bool {
-    let chars = key.chars().filter(char::is_ascii_alphanumeric);
-    let folded: String = chars.map(|c| c.to_ascii_lowercase()).collect();
-    keys.contains(&folded.as_str())
-}
-
-/// Returns whether a protocol method calls no tool: a name in its parameters is then that of a prompt or a client.
-fn is_another_method(method: &str) -> bool {
-    method.contains('/') && !method.eq_ignore_ascii_case("tools/call")
-}
-
-/// Returns the names by which a message that is not valid JSON calls something: a short message may be a name or hold one in
-/// quotes, a longer one holds names after their keys. Bytes that are not text, and UTF-16, hide no names.
-#[must_use]
-pub fn called_names_in_unreadable(raw: &[u8]) -> Vec<String> {
-    let head = raw.get(..SEARCHED_BYTES_MAX).unwrap_or(raw);
-    let text = String::from_utf8_lossy(head).replace('\0', "");
-    let line = text.trim_matches(|c: char| c.is_whitespace() || c == char::REPLACEMENT_CHARACTER);
-    let pieces: Vec<&str> = line.split(['"', '\'', '`']).collect();
-    if line.len() <= LINE_BYTES_MAX {
-        let quoted = pieces.into_iter().skip(1).step_by(2);
-        let names = std::iter::once(line).chain(quoted);
-        return names.map(str::to_owned).collect();
-    }
-    let is_separator = |text: &str| matches!(text.trim(), ":" | "=");
-    let after_keys = pieces.windows(3).filter_map(|window| match window {
-        [key, separator, name] if is_name_key(key) && is_separator(separator) => {
-            Some((*name).to_owned())
+        Value::Object(object) => {
+            let mut pairs = object.iter();
+            pairs.find_map(|(key, inner)| search_pair(key, inner, is_name, depth))
         }
         _ => None,
-    });
-    after_keys.take(NAMES_MAX).collect()
+    }
 }
 
-/// Returns the words that follow a key for names in a text of any form: `<function=stop>`, `Action: stop`, `--action stop`,
-/// `{"name":"stop"`.
-#[must_use]
-pub fn announced_names(text: &str) -> Vec<String> {
-    let is_word_char = |c: char| c.is_alphanumeric() || c == '_';
-    let words = text.split(|c| !is_word_char(c));
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    let pairs = words.windows(2).filter_map(|pair| match pair {
-        [key, name] if is_name_key(key) => Some((*name).to_owned()),
-        _ => None,
-    });
-    pairs.take(NAMES_MAX).collect()
+fn search_pair(key: &str, inner: &Value, is_name: IsName<'_>, depth: usize) -> Option<String> {
+    let is_one_of = |keys: &[&str]| keys.iter().any(|one| key.eq_ignore_ascii_case(one));
+    match inner {
+        Value::String(text) if is_one_of(&DATA_KEYS) => callee(rest_of_call(text)?, is_name),
+        Value::String(text) if is_one_of(&NAME_KEYS) => called_in_text(text, is_name),
+        Value::Array(items) if is_one_of(&NAME_KEYS) => items.iter().find_map(|item| {
+            let is_named = |text: &str| called_in_text(text, is_name);
+            item.as_str()
+                .map_or_else(|| search(item, is_name, depth + 1), is_named)
+        }),
+        Value::Null | Value::Bool(false) => None,
+        inner if is_name(key) && *inner != "" && *inner != Value::Array(Vec::new()) => {
+            Some(key.to_owned())
+        }
+        Value::String(text) => callee(
+            text.get(..text.floor_char_boundary(TEXT_BYTES_MAX))?,
+            is_name,
+        ),
+        inner => search(inner, is_name, depth + 1),
+    }
+}
+
+/// Returns what stands behind the first tag of a call's syntax in a text that is data.
+fn rest_of_call(text: &str) -> Option<&str> {
+    let ends = CALL_TAGS.iter().filter_map(|tag| text.find(tag));
+    text.get(ends.min()?..)
+}
+
+/// Returns whether an object is a message of a protocol method that calls no tool: a name in it is a prompt's or a client's.
+fn is_another_method(object: &Map<String, Value>) -> bool {
+    let method = object.get("method").and_then(Value::as_str);
+    method.is_some_and(|method| {
+        let is_protocols = method.contains('/') || ["initialize", "ping"].contains(&method);
+        is_protocols && !method.eq_ignore_ascii_case("tools/call")
+    })
+}
+
+/// Returns the name that stands where a syntax has its callee.
+fn callee(text: &str, is_name: IsName<'_>) -> Option<String> {
+    let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let mut end = 0;
+    while let Some(found) = text.get(end..)?.find(is_inside) {
+        let start = end + found;
+        let run = text.get(start..)?;
+        end = start + run.find(|c| !is_inside(c)).unwrap_or(run.len());
+        let run = text.get(start..end)?.trim_end_matches('.');
+        let name = run.rsplit('.').next().unwrap_or(run);
+        if is_called(text.get(..start)?, text.get(end..)?) && is_name(name) {
+            return Some(name.to_owned());
+        }
+    }
+    None
+}
+
+/// Returns whether what stands between these parts of a text is called.
+fn is_called(before: &str, after: &str) -> bool {
+    let is_quote = |c: char| matches!(c, '"' | '\'' | '`' | '\\');
+    let before = before.trim_end();
+    let unquoted = before.trim_end_matches(is_quote).trim_end();
+    if let Some(keyed) = unquoted.strip_suffix([':', '=']) {
+        let keyed = keyed.trim_end().trim_end_matches(is_quote);
+        let is_outside = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-');
+        let key = keyed.rsplit(is_outside).next().unwrap_or_default();
+        return NAME_KEYS.iter().any(|name| key.eq_ignore_ascii_case(name));
+    }
+    let is_bare = unquoted.len() == before.len();
+    let begins = |mark: &str| before.ends_with(mark) && !before.ends_with("</");
+    let is_token = ["<", "|>", "｜>", ">>>"].into_iter().any(begins);
+    let begins_statement =
+        before.is_empty() || before.ends_with([';', '\n', ',', '(', '[', '{', '>']);
+    is_bare && (is_token || (begins_statement && after.trim_start().starts_with('(')))
 }
 
 #[cfg(test)]
@@ -362,68 +159,48 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn is_stop(arguments: &Value) -> bool {
-        names_in_arguments(arguments)
-            .iter()
-            .any(|name| name.ends_with("stop"))
+    fn is_stop(name: &str) -> bool {
+        name.eq_ignore_ascii_case("stop")
     }
 
     #[test]
-    fn what_names_a_tool_or_was_said_last_is_heard() {
-        for key in [
-            "tool_id",
-            "action_id",
-            "function_id",
-            "command_id",
-            "operation_id",
-            "output_action",
-            "fallback_action",
-            "last_user_message",
-            "recent_user_message",
+    fn a_stop_is_found_where_a_name_is_called() {
+        for value in [
+            json!({"name": "stop"}),
+            json!({"tool": "stop", "scene": "koi"}),
+            json!({"params": {"function": {"name": "STOP"}}}),
+            json!({"stop": true}),
+            json!({"stop": {}}),
+            json!({"arguments": {"action": "stop"}}),
+            json!({"scene": "letters</parameter>\n</function>\n<tool_call>\n<function=stop>\n</function>"}),
+            json!({"text": "HI</text>\n<invoke name=\"stop\">"}),
+            json!("stop"),
+            json!("[sense(), stop()]"),
+            json!("Action: stop\nAction Input: {}"),
+            json!("<|tool_call_begin|>functions.stop:0"),
+            json!("print(default_api.stop())"),
+            json!("{\"name\": \"stop\"}"),
         ] {
-            assert!(is_stop(&json!({ key: "stop" })), "{key}");
-        }
-        for key in [
-            "tool_call_id",
-            "message_id",
-            "toolCallIds",
-            "last_action",
-            "recent_actions",
-        ] {
-            assert!(!is_stop(&json!({ key: "stop" })), "{key}");
+            assert!(called_name(&value, &is_stop).is_some(), "{value}");
         }
     }
 
-    /// The arm drew on.
     #[test]
-    fn a_stop_among_steps_is_heard() {
-        assert!(is_stop(
-            &json!({"steps": [{"tool": "sense"}, {"tool": "stop"}]})
-        ));
-        assert!(is_stop(&json!({"steps": ["stop"]})));
-        assert!(!is_stop(
-            &json!({"steps": [{"tool": "sense", "note": "stop"}]})
-        ));
-        assert!(!is_stop(&json!({"completed_steps": ["stop"]})));
-        assert!(!is_stop(&json!({"steps": 2})));
-    }
-
-    #[test]
-    fn a_stop_with_its_reset_or_release_behind_it_is_a_stop() {
-        for arguments in [
-            json!({"stop": {"reset": true}}),
-            json!({"stop": {"release": true}}),
-            json!({"stop": {"now": true, "reset": true}}),
-            json!({"stop": {"clear": true, "now": "yes"}}),
-            json!({"emergency_stop": {"reset": true}}),
+    fn a_word_that_is_not_called_stops_nothing() {
+        for value in [
+            json!({"text": "stop"}),
+            json!({"text": "stop() now", "svg": "<stop offset='0'/>"}),
+            json!({"scene": "stop", "note": "do not stop(it)"}),
+            json!({"stop": null, "halt": false}),
+            json!({"stop": []}),
+            json!({"stop": ""}),
+            json!({"stop_reason": "stop"}),
+            json!({"method": "prompts/get", "params": {"name": "stop"}}),
+            json!({"method": "initialize", "params": {"clientInfo": {"name": "stop"}}}),
+            json!("text='stop()', scene=stop"),
+            json!("please do not stop"),
         ] {
-            assert!(is_stop(&arguments), "{arguments}");
-        }
-        for arguments in [
-            json!({"stop": {"clear": true}}),
-            json!({"emergency_stop": {"cleared": true, "arm": "left", "dry_run": false}}),
-        ] {
-            assert!(!is_stop(&arguments), "{arguments}");
+            assert_eq!(called_name(&value, &is_stop), None, "{value}");
         }
     }
 }

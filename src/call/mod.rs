@@ -15,9 +15,7 @@ use serde_json::Value;
 
 pub use answer::ToolAnswer;
 pub use arrival_stamp::{ArrivalStamp, StopCounts};
-pub use called_names::{
-    announced_names, called_names, called_names_in_unreadable, holds_no_name, names_in_arguments,
-};
+pub use called_names::{called_in_text, called_in_unreadable, called_name};
 pub use plain_letter::{is_invisible, plain_letter};
 pub use queue_tag::{QueueTag, read_ticket};
 pub use refusal::Refusal;
@@ -177,22 +175,6 @@ impl ToolCaller {
         }
     }
 
-    /// Returns the one key of all callers whose own key may be another with their next call: those without a token over HTTP,
-    /// who may open a session for each call, here or on the node that passes the call on. `None` for a caller whose own key stays.
-    #[must_use]
-    pub fn shared_key(&self) -> Option<String> {
-        let own = match (&self.identity, self.via) {
-            (Some(_), _) => self.own_key(),
-            (None, EntryPoint::Http) => "http without a token".to_owned(),
-            (None, EntryPoint::Stdio | EntryPoint::InProcess) => return None,
-        };
-        match &self.hop {
-            Some(hop) => is_changing_key(&hop.caller)
-                .then(|| format!("{own} for callers without a token of {}", hop.from)),
-            None => self.identity.is_none().then_some(own),
-        }
-    }
-
     fn own_key(&self) -> String {
         if let Some(identity) = &self.identity {
             return format!("{TOKEN_PREFIX}{}", identity.name);
@@ -243,55 +225,12 @@ pub fn session_key(session: &str) -> String {
     format!("{SESSION_PREFIX}{}", hash.get(..12).unwrap_or_default())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn by_node_a(caller: &str) -> ToolCaller {
-        ToolCaller {
-            identity: Some(VerifiedIdentity {
-                name: "a".to_owned(),
-                role: "planner".to_owned(),
-                calls_per_minute: 60,
-            }),
-            hop: Some(CallHop {
-                from: "a".to_owned(),
-                called: "b".to_owned(),
-                role: None,
-                caller: caller.to_owned(),
-                queue: None,
-                order: None,
-            }),
-            ..ToolCaller::unnamed(EntryPoint::Http)
-        }
-    }
-
-    #[test]
-    fn sessions_without_a_token_share_a_key_here_and_by_way_of_another_node() {
-        let in_session = |session: &str| ToolCaller {
-            session: Some(session.to_owned()),
-            ..ToolCaller::unnamed(EntryPoint::Http)
-        };
-        let [one, other] = ["1", "2"].map(in_session);
-        assert_ne!(one.key(), other.key());
-        assert!(one.shared_key().is_some());
-        assert_eq!(one.shared_key(), other.shared_key());
-        let passed_on = by_node_a(&one.key()).shared_key();
-        assert!(passed_on.is_some());
-        assert_eq!(passed_on, by_node_a(&other.key()).shared_key());
-        assert_ne!(passed_on, one.shared_key());
-    }
-
-    #[test]
-    fn a_token_and_standard_input_have_keys_of_their_own_alone() {
-        let by_token = ToolCaller {
-            hop: None,
-            ..by_node_a("")
-        };
-        let stdio = ToolCaller::unnamed(EntryPoint::Stdio);
-        assert_eq!(by_token.shared_key(), None);
-        assert_eq!(stdio.shared_key(), None);
-        assert_eq!(by_node_a(&stdio.key()).shared_key(), None);
-        assert_eq!(by_node_a(&by_token.key()).shared_key(), None);
+/// Returns the key under which a caller is remembered: its own if it has a token, a session or standard input; all others are
+/// one.
+#[must_use]
+pub fn remembered_key(key: &str) -> &str {
+    match key.starts_with(HTTP_PREFIX) {
+        true => HTTP_PREFIX,
+        false => key,
     }
 }

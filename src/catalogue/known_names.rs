@@ -29,6 +29,8 @@ pub struct KnownNames {
     pub nodes: Vec<String>,
     /// Nodes, and the word for all of them.
     pub everywhere: Vec<String>,
+    /// Keys that mean nothing here, because a client adds them to every call.
+    pub ignore_keys: Vec<String>,
     /// Tools that this node does not offer.
     pub withheld: Vec<String>,
     /// The names by which the built-in tools stand in the list; every name is understood.

@@ -10,7 +10,6 @@ mod prompts;
 mod recording_tools;
 mod render;
 mod schema;
-mod stop_words;
 mod tool_definition;
 mod tools;
 
@@ -24,7 +23,6 @@ pub use prompts::{CataloguePrompt, PROMPTS};
 pub use recording_tools::RECORDING_TOOLS;
 pub use render::CatalogueFormat;
 pub use schema::{input, output};
-pub use stop_words::{asks_to_stop, says_stop, words_of};
 pub use tool_definition::{
     ListedTool, NameSource, ParameterKind, ResultField, ResultFieldKind, ToolDefinition,
     ToolEffect, ToolHints, ToolParameter, field,

@@ -58,6 +58,11 @@ pub const PREVIEW: &str = "dry_run";
 /// Every name of that parameter.
 pub const PREVIEW_NAMES: [&str; 2] = [PREVIEW, "preview"];
 
+/// Returns that parameter for a tool that does not list it.
+fn unlisted_preview() -> ToolParameter {
+    optional(PREVIEW, ParameterKind::Bool, "lengths and times, no motion")
+}
+
 /// Returns the parameter for a person's reading of the drawn cross.
 fn measured() -> ToolParameter {
     let kind = ParameterKind::Numbers {
@@ -125,6 +130,7 @@ fn align() -> ToolDefinition {
         default_action:
             "visits points of the default scene and draws a cross where its design is not"
                 .to_owned(),
+        unlisted: vec![unlisted_preview()],
         examples: texts(&[r#"{"scene":"$scene"}"#]),
         when: texts(&["Use after a pen change or a knock."]),
         fields: vec![
@@ -162,6 +168,7 @@ fn reset() -> ToolDefinition {
     ToolDefinition {
         aliases: texts(&["robot_reset"]),
         default_action: "lifts the pen and goes to rest".to_owned(),
+        unlisted: vec![unlisted_preview()],
         when: texts(&[
             "Use after a stop, refusal or fault, and at the end. A person clears an emergency stop.",
         ]),

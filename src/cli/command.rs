@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use super::duration::duration;
 use super::node_args::{AtArgs, NodeArgs};
 use super::serve_args::ServeArgs;
 use super::{
     arm, audit, bus, calibrate, call, clients, doctor, draw, explain, fleet, init, jog, nodes,
-    plan, reach, scenes, sim, token, tools, unclear_stop,
+    plan, reach, scenes, sim, stop_names, token, tools,
 };
 
 /// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
@@ -254,18 +254,11 @@ impl Cli {
         let read = Self::try_parse_from(&line);
         // Help and the version are no mistakes.
         let stop = |error: clap::Error| match error.use_stderr() {
-            true => unclear_stop::of(&line).unwrap_or(Err(error)),
+            true => stop_names::of(&line).unwrap_or(Err(error)),
             false => Err(error),
         };
         read.or_else(stop)
             .unwrap_or_else(|error| advised(error).exit())
-    }
-
-    /// Returns whether letters in lower case are those of a command: `torqueoff`.
-    pub(super) fn has_command(letters: &str) -> bool {
-        let command = Self::command();
-        let mut names = command.get_subcommands().map(clap::Command::get_name);
-        names.any(|name| unclear_stop::letters(name) == letters)
     }
 }
 
@@ -312,7 +305,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        <Cli as clap::CommandFactory>::command().debug_assert();
     }
 
     #[test]

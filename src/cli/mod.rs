@@ -48,11 +48,11 @@ mod scenes;
 mod serve_args;
 mod sim;
 mod stop_keys;
+mod stop_names;
 mod terminal_output;
 mod token;
 mod tools;
 mod trace;
-mod unclear_stop;
 mod watch;
 mod which_node;
 

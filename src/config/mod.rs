@@ -1,5 +1,6 @@
 //! The node file as data; unknown keys are refused with the nearest known one.
 
+mod before_drawing;
 mod cameras;
 mod config_problem;
 pub mod edit_node_file;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use config_problem::ProblemList;
 use peers::ZenohEntry;
 
+pub use before_drawing::{BeforeDrawing, BeforeDrawingEntry};
 pub use cameras::{CameraEntry, CameraSource, SimulatedCameraEntry};
 pub use config_problem::ConfigProblem;
 pub use exam::{ExamEntry, HelperEntry, OptionalToolset};
@@ -68,15 +70,13 @@ pub struct NodeFile {
     pub record: RecordEntry,
     /// Receivers of notices: of what is done, what needs a person, and faults.
     pub notices: NoticesEntry,
-    /// True if a drawing must be previewed first: `stroke` then needs the plan's hash.
-    pub require_preview: bool,
-    /// True if a person must allow each job: `steadyhand approve JOB`.
-    pub require_approval: bool,
+    /// What must come before a drawing that a planner asks for, for every scene or by scene: `nothing`, `preview` or `person`.
+    /// As shipped nothing; a person for a caller's own design on an arm that is not simulated.
+    pub before_drawing: BeforeDrawingEntry,
+    /// Keys that a client adds to every call, and that mean nothing here.
+    pub ignore_keys: Vec<String>,
     /// True if results carry pictures; where a client counts them as text, false leaves their files alone.
     pub images: bool,
-    /// Consent that a caller's design on a canvas needs on an arm that is not simulated: `person`, who allows each with `steadyhand
-    /// approve JOB`, or `preview`, which draws exactly the plan that was previewed.
-    pub canvas_approval: CanvasApproval,
     /// A motion that lasts longer than this is answered with its job while it goes on.
     pub answer_within_s: u32,
     /// Time at rest, in seconds, after which a caller other than the last may move an arm.
@@ -165,6 +165,9 @@ pub struct ArmEntry {
     /// True if the writer of this file states that no other arm of this node can reach this one, nor this one any other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
+    /// What must come before each of its drawings, if that is stricter than what the node says of the scene.
+    #[serde(default, skip_serializing_if = "BeforeDrawing::is_nothing")]
+    pub before_drawing: BeforeDrawing,
 }
 
 /// Source of an arm's calibration if it is not this node's.
@@ -207,17 +210,6 @@ pub enum ForgivenessSetting {
     Lenient,
     /// Nothing moves after a guess; for hardware.
     Guarded,
-}
-
-/// Consent that a caller's design on a canvas needs on an arm that is not simulated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CanvasApproval {
-    /// A person's approval of each plan. A planner's own preview is not enough.
-    #[default]
-    Person,
-    /// The hash of a previewed plan, which is drawn exactly.
-    Preview,
 }
 
 /// Level that a planner can be examined for; each includes the one before.
@@ -287,6 +279,7 @@ impl Default for NodeFile {
                 calibrated: None,
                 base_m: None,
                 apart: false,
+                before_drawing: BeforeDrawing::Nothing,
             }],
             cameras: Vec::new(),
             forgiveness: None,
@@ -300,10 +293,9 @@ impl Default for NodeFile {
             keep_jobs_days: 90,
             record: RecordEntry::default(),
             notices: NoticesEntry::default(),
-            require_preview: false,
-            require_approval: false,
+            before_drawing: BeforeDrawingEntry::default(),
+            ignore_keys: Vec::new(),
             images: true,
-            canvas_approval: CanvasApproval::Person,
             answer_within_s: 45,
             lease_idle_s: 120,
             require_tokens: false,
@@ -385,6 +377,10 @@ impl NodeFile {
     /// All of its problems: unknown keys, invalid values, and values that contradict each other.
     pub fn read(file: &str, text: &str) -> Result<Self, toml::FileError> {
         let toml::PartialRead { read, problems } = toml::read_partially::<Self>(text);
+        let problems = problems
+            .into_iter()
+            .map(before_drawing::with_replacement)
+            .collect();
         let mut error = toml::FileError {
             file: file.to_owned(),
             problems,
@@ -500,6 +496,12 @@ impl NodeFile {
         tools::check(&self.tools, &mut problems);
         self.exam.check(&mut problems);
         self.record.check(&self.cameras, &mut problems);
+        let is_dry_run = |key: &String| key.replace(['_', '-'], "").eq_ignore_ascii_case("dryrun");
+        problems.check(
+            !self.ignore_keys.iter().any(is_dry_run),
+            "ignore_keys",
+            || "`ignore_keys` lists dry_run, which always means something".to_owned(),
+        );
         self.notices.check(&mut problems);
         problems.found
     }

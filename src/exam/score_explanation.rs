@@ -91,11 +91,8 @@ fn partial(case: &ExamCase, judged: &JudgedAnswer, card: &ExamToolCard) -> Optio
     (is_only_fault && is_inert(case, card, name)).then_some(score)
 }
 
-/// Returns whether a parameter has no effect on the action. An unknown parameter is assumed to have one.
+/// Returns whether a parameter has no effect on the action.
 fn is_inert(case: &ExamCase, card: &ExamToolCard, name: &str) -> bool {
-    if args::is_physical(name) {
-        return false;
-    }
     let Some(param) = card.shape.params.iter().find(|param| param.name == name) else {
         return true;
     };
@@ -355,7 +352,6 @@ mod tests {
         check(json!({"scene": "letters", "mood": "cheerful"}), EXTRA);
         // These change the action.
         check(json!({"scene": "letters", "again": true}), 0.0);
-        check(json!({"scene": "letters", "speed": 3}), 0.0);
         check(json!({"scene": "default"}), 0.0);
         check(json!({}), 0.0);
         check(

@@ -8,7 +8,7 @@ use super::{ExamCase, ExamError};
 use args::name::{NameResolution, normalise, resolve};
 use args::{
     self, ArgumentReading, ArgumentRefusal, ArgumentShape, ReaderPolicy, ReceivedArguments,
-    ToolEffect,
+    ToolEffect, Verdict,
 };
 
 /// One tool.
@@ -162,7 +162,12 @@ impl ExamToolCard {
         &self,
         arguments: &ReceivedArguments,
     ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
-        args::read(&self.shape, &self.policy, arguments.clone())
+        match args::judged(&self.shape, &self.policy, arguments.clone()) {
+            Verdict::Understood(understood) => Ok(understood.into_reading()),
+            // Its keys that no parameter has are counted.
+            Verdict::Preview(reading) => Ok(reading),
+            Verdict::Refused(refusal) => Err(refusal),
+        }
     }
 
     /// Returns the parameter that a name means, regardless of its form.

@@ -54,4 +54,4 @@ pub use service_trait::{
     PromptParameter, PromptText, ResourceBody, ResourceCard, ResourceText, ServiceCapabilities,
     TemplateCard, ToolCard, UnknownNameError,
 };
-pub use stray_stop::tool_names;
+pub use stray_stop::named_tool;

@@ -3,7 +3,7 @@
 //! A message that means a stop becomes a call of it if it can be answered; otherwise the stop is carried out at once, and the
 //! refusal of the message says so. All other messages are judged as in [`message_intake`].
 
-use call::{VerifiedIdentity, called_names, called_names_in_unreadable};
+use call::{VerifiedIdentity, called_in_unreadable, called_name};
 use serde_json::{Map, Value, json};
 
 use super::cancellation::{self, CANCELLED, is_cancellation};
@@ -132,21 +132,30 @@ fn add_notice(mut refusal: Value, notice: &str) -> Value {
     refusal
 }
 
-/// Returns the tool names that a message to the operator endpoint may mean.
+/// Returns the name by which a message to the operator endpoint calls something that passes a test.
 #[must_use]
-pub fn tool_names(raw: &[u8]) -> Vec<String> {
-    names_in(parse_json(raw).as_ref(), raw)
+pub fn named_tool(raw: &[u8], is_name: &dyn Fn(&str) -> bool) -> Option<String> {
+    name_in(parse_json(raw).as_ref(), raw, is_name)
 }
 
-/// Returns the names by which a message, received as `raw`, calls something.
-fn names_in(message: Option<&Value>, raw: &[u8]) -> Vec<String> {
-    message.map_or_else(|| called_names_in_unreadable(raw), called_names)
+/// Returns the name by which a message, received as `raw`, calls something that passes a test.
+fn name_in(message: Option<&Value>, raw: &[u8], is_name: &dyn Fn(&str) -> bool) -> Option<String> {
+    let Some(message) = message else {
+        return called_in_unreadable(raw, is_name);
+    };
+    let method = message.get("method").and_then(Value::as_str);
+    let is_call = method.is_some_and(|method| method.eq_ignore_ascii_case("tools/call"));
+    let called = message.pointer("/params/name").and_then(Value::as_str);
+    match called.filter(|name| is_call && !name.is_empty()) {
+        // The arguments of a call are its tool's.
+        Some(name) => is_name(name).then(|| name.to_owned()),
+        None => called_name(message, is_name),
+    }
 }
 
-/// Returns the first of these names that would stop an arm.
+/// Returns the name by which a message calls a tool that would stop an arm.
 fn stop_name(message: Option<&Value>, raw: &[u8], service: &dyn McpService) -> Option<String> {
-    let mut names = names_in(message, raw).into_iter();
-    names.find(|name| service.is_stop(name))
+    name_in(message, raw, &|name| service.is_stop(name))
 }
 
 fn with_notice(admitted: MessageIntake, notice: &str) -> MessageIntake {

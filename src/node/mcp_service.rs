@@ -254,7 +254,6 @@ fn request(node: &Node, call: ToolCall) -> ToolRequest {
         .map_or(is_typed, |principal| principal.role == CallerRole::Operator);
     ToolRequest {
         caller: call.caller.key(),
-        shared_caller: call.caller.shared_key(),
         tool: call.tool,
         arguments: call.arguments,
         who: rank_of(is_person),

@@ -328,12 +328,10 @@ impl OperatorVerb {
     /// Reads a verb. An invalid text that names a stop becomes one: an emergency stop if it says so.
     pub(super) fn read(node: &Node, text: &[u8]) -> Result<Self, Refusal> {
         serde_json::from_slice(text).or_else(|error| {
-            let names = mcp::tool_names(text);
-            let stop_name = names.iter().find(|name| node.stops(name));
             let is_emergency =
                 |name: &String| ESTOP_NAMES.contains(&args::name::normalise(name).as_str());
-            match stop_name {
-                Some(name) if is_emergency(name) => Ok(Self::Estop),
+            match mcp::named_tool(text, &|name| node.stops(name)) {
+                Some(name) if is_emergency(&name) => Ok(Self::Estop),
                 Some(_) => Ok(Self::Stop),
                 None => Err(refusal!("not understood: {error}")),
             }

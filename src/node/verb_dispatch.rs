@@ -353,7 +353,6 @@ pub(super) fn call_as(
         tool: tool.to_owned(),
         arguments,
         caller: caller.to_owned(),
-        shared_caller: None,
         who,
         principal: None,
         hop: None,

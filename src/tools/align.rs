@@ -15,6 +15,7 @@ use nalgebra::Point3;
 use cross::DrawnCross;
 pub use cross::cross_place_mm;
 
+use super::AttachedArm;
 use super::calibration_check;
 use super::dispatch::ToolContext;
 use super::motion_job::{self, JobContext, JobError, tip_mm};
@@ -22,7 +23,7 @@ use super::pictures;
 use super::reply::{Reply, refused};
 use super::sheet_check;
 use super::stroke::rounded;
-use base::wording::{count, millimetres};
+use base::wording::{count, millimetres, seconds};
 use calib::{
     AlignedPoint, AlignmentResult, CalibrationChange, CalibrationKind, CalibrationSession,
     ResolutionClass,
@@ -48,6 +49,15 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     if (is_touch && is_ink) || ((is_touch || is_ink) && offset_mm.is_some()) {
         return Err(conflicting_modes());
     }
+    if ctx.is("dry_run") {
+        return match offset_mm {
+            Some(_) => Err(refused(
+                "no_dry_run",
+                "`measured` moves nothing and proposes at once: it has no dry run",
+            )),
+            None => preview(ctx, arm, &scene, is_touch || is_ink).await,
+        };
+    }
     if let Some(read_mm) = offset_mm {
         return reading::propose(ctx, &scene, read_mm);
     }
@@ -56,7 +66,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         return reading::propose_observed(ctx, &scene, &capture, &offset);
     }
     // The arm is measured anew each time, so only a call still under way counts as the same.
-    let call = ctx.job("align", arm, &scene, true);
+    let call = ctx.job("align", arm, &scene, true)?;
     let started = motion_job::start_job(ctx.node, arm, call, move |ctx| async move {
         if is_ink {
             ink::align(ctx, scene).await
@@ -75,6 +85,46 @@ fn conflicting_modes() -> Box<Reply> {
         "arguments_refused",
         "`touch` feels the sheet, `ink` draws a pattern and reads it, and `measured` says what a person read: send one of them",
     )
+}
+
+/// Shows where the arm would go, without a motion. What is felt or read decides the rest.
+async fn preview(
+    ctx: &ToolContext<'_>,
+    arm: &Arc<AttachedArm>,
+    scene: &Arc<Scene>,
+    follows_sensor: bool,
+) -> Result<Reply, Box<Reply>> {
+    let start = motion_job::measurement(arm).map_err(|reason| refused("refused", reason))?;
+    let mut visits = visit_points(scene);
+    if follows_sensor {
+        visits = visits.pop().into_iter().collect();
+    }
+    let (points, planned) = (visits.clone(), Arc::clone(scene));
+    let plan = motion_job::preview(arm, ctx.watch, move |watch| {
+        plan::visit(&planned, &start.position_rad, &points, watch)
+    });
+    let plan = plan.await.map_err(|error| error.reply().1.boxed())?;
+    let words = format!(
+        "It would visit {} of scene {} in {}, {} above the sheet",
+        count(visits.len(), "point"),
+        scene.title(),
+        seconds(plan.report.duration_s),
+        millimetres(scene.heights.hover_mm, 1),
+    );
+    let rest = match follows_sensor {
+        true => "; that is the approach, and the rest follows the sensor",
+        false => ", then draw its registration cross",
+    };
+    let last = visits
+        .last()
+        .map(|visit| target_mm(scene, visit).map(rounded));
+    let mut reply = Reply::done(format!("{words}{rest}."))
+        .with("moved", false)
+        .with("arm_time_s", rounded(plan.report.duration_s))
+        .with("pen_up_mm", rounded(plan.report.pen_up_mm))
+        .with("arm", arm.title());
+    reply.set_some("end_mm", last);
+    Ok(reply)
 }
 
 async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {

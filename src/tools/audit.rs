@@ -51,6 +51,7 @@ impl AuditedCall {
             "tool": self.tool,
             "arguments": self.arguments,
             "success": !reply.is_error,
+            "not_understood": reply.structured.get("not_understood"),
             "code": reply.structured.get("code"),
             "job": job,
             "message": reply.text.lines().next(),

@@ -14,7 +14,7 @@ use super::preview_text::CALL_BYTES_MAX;
 use super::reply::{Reply, refused};
 use base::wording::count;
 use catalogue::KnownNames;
-use config::CanvasApproval;
+use config::BeforeDrawing;
 use job::{DrawingOrigin, JournalDrawing};
 use permit::ActorRank;
 use scene::{CallerDesignKind, DesignReplacement, DesignSource, Scene, SceneError};
@@ -176,37 +176,45 @@ impl ToolContext<'_> {
             .boxed()
     }
 
-    /// Refuses a design on a hardware canvas that was not previewed, if the node file requires a preview rather than a
-    /// person's approval.
-    pub(super) fn check_canvas_previewed(
+    /// Refuses a drawing without the plan of a preview, if the node file asks for one.
+    pub(super) fn check_previewed(
         &self,
         arm: &AttachedArm,
         scene: &Scene,
     ) -> Result<(), Box<Reply>> {
-        let is_asked = self.node.canvas_approval(arm, scene, self.request.who)
-            == Some(CanvasApproval::Preview);
+        let is_asked =
+            self.node.before_drawing(arm, scene, self.request.who) == BeforeDrawing::Preview;
         if !is_asked || self.text("plan").is_some() {
             return Ok(());
         }
         Err(not_drawn(
             "needs_preview",
-            "on a canvas this node draws only what was previewed: send this call with `dry_run` true, then with the `plan_hash` of its result as `plan`",
+            "this node draws only what was previewed: send this call with `dry_run` true, then with the `plan_hash` of its result as `plan`",
         ))
     }
 }
 
 impl super::Node {
-    /// Returns the approval that a design on a canvas needs besides enabling: none on a simulated arm, and none from an operator.
-    pub(super) fn canvas_approval(
+    /// Returns what must come before a planner's drawing besides enabling: the stricter of what holds for the arm and for the
+    /// scene. As shipped that is a person for a caller's own design on an arm that is not simulated.
+    pub(super) fn before_drawing(
         &self,
         arm: &AttachedArm,
         scene: &Scene,
         who: ActorRank,
-    ) -> Option<CanvasApproval> {
+    ) -> BeforeDrawing {
+        if who != ActorRank::Planner {
+            return BeforeDrawing::Nothing;
+        }
         let canvas = scene.canvas.as_ref();
-        let is_on_canvas = canvas.is_some_and(|canvas| canvas.design_hash.is_some());
-        let is_asked = is_on_canvas && arm.workcell.is_none() && who == ActorRank::Planner;
-        is_asked.then_some(self.file.canvas_approval)
+        let is_callers = canvas.is_some_and(|canvas| canvas.design_hash.is_some());
+        let shipped = match is_callers && arm.workcell.is_none() {
+            true => BeforeDrawing::Person,
+            false => BeforeDrawing::Nothing,
+        };
+        let entry = self.file.arms.iter().find(|entry| entry.name == arm.name);
+        let of_arm = entry.map_or(BeforeDrawing::Nothing, |entry| entry.before_drawing);
+        of_arm.max(self.file.before_drawing.of_scene(&scene.name, shipped))
     }
 }
 

@@ -81,7 +81,7 @@ impl DesignArguments<'_> {
             (None, [only]) => Ok(only.clone()),
             (Some(named), all) => {
                 let reason = format!(
-                    "scene `{named}` draws its own design, and `{}` is drawn on a canvas: {}; without it stroke {{\"scene\":\"{named}\"}} draws the scene",
+                    "scene `{named}` draws its own design, and `{}` is drawn on a canvas: {}",
                     kind.word(),
                     all.join(", ")
                 );

@@ -1,13 +1,13 @@
 //! Dispatches calls: finds the tool, reads the arguments, runs it and reports what was understood.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tracing::Instrument as _;
 
 use super::declared_tools::DeclaredTools;
+use super::doubt::{self, DoubtfulCall, MotionOrder};
 use super::job_board::JobKey;
 use super::motion_job::{MotionJobRequest, accepted_job};
 use super::node::check_is_for;
@@ -21,9 +21,9 @@ use super::{
 };
 use args::name::NameResolution;
 use args::{
-    self, ArgumentReading, ArgumentRefusal, ReaderPolicy, ReceivedArguments, RefusalAdvice,
+    self, ArgumentReading, ArgumentRefusal, Leftover, ReaderPolicy, ReceivedArguments, Understood,
+    Verdict,
 };
-use base::lock::MutexExt;
 use call::ArrivalStamp;
 use caller::Principal;
 use catalogue::{EVERYWHERE, KnownNames, ListedNames, TOOLS, ToolDefinition, ToolEffect};
@@ -32,8 +32,6 @@ use fleet::{CallHop, QueueTag};
 use job::AcceptedJob;
 use permit::ActorRank;
 use scene::{Scene, SceneLibrary};
-
-pub(super) use args::RefusalMemory;
 
 /// Hint with every result of a node that reads arguments leniently although its arm is real.
 const LENIENT: &str =
@@ -48,8 +46,6 @@ pub struct ToolRequest {
     pub arguments: ReceivedArguments,
     /// Key of the caller: the same text for the same caller.
     pub caller: String,
-    /// Key of all callers that this one may be next time, where its own key may change; refusals are remembered under both.
-    pub shared_caller: Option<String>,
     /// Source of the call, such as an operator at the node.
     pub who: ActorRank,
     /// Permissions of the caller's token, where callers need one.
@@ -63,12 +59,9 @@ pub struct ToolRequest {
 }
 
 impl ToolRequest {
-    /// Returns the keys of the caller, its own first.
-    pub(super) fn callers(&self) -> Vec<&str> {
-        let shared = self.shared_caller.as_deref();
-        std::iter::once(self.caller.as_str())
-            .chain(shared)
-            .collect()
+    /// Returns the key under which the caller is remembered: a token, else a session, else standard input. All others are one.
+    pub(super) fn memory_key(&self) -> &str {
+        call::remembered_key(&self.caller)
     }
 }
 
@@ -80,6 +73,25 @@ pub(super) struct ToolContext<'a> {
     pub(super) watch: &'a RemoteCallWatch,
     /// The call as received.
     pub(super) request: &'a ToolRequest,
+    /// What was understood of it; `None` for the preview of a doubtful call, which moves nothing.
+    pub(super) order: Option<&'a Arc<Understood>>,
+}
+
+/// A call that was read, with what it may do.
+enum ReadCall {
+    /// It is carried out.
+    Understood(Arc<Understood>),
+    /// It is shown, because something of it was not understood; set if the same call was shown before.
+    Doubtful(ArgumentReading, bool),
+}
+
+impl ReadCall {
+    fn reading(&self) -> &ArgumentReading {
+        match self {
+            Self::Understood(understood) => understood.reading(),
+            Self::Doubtful(reading, _) => reading,
+        }
+    }
 }
 
 impl Node {
@@ -141,6 +153,7 @@ impl Node {
     async fn call_audited(self: Arc<Self>, request: ToolRequest, watch: RemoteCallWatch) -> Reply {
         let call = audit::AuditedCall::from_request(&request);
         let tool = self.intended_tool(&request.tool, &request.arguments);
+        let tool = tool.or_else(|| self.stop_by_unknown_name(&request));
         let only_reads = tool.is_some_and(|tool| tool.effect == ToolEffect::Reads && !tool.writes);
         let reply = self.route_call(tool, request, watch).await;
         let reply = self.refusals.judge(&call, self.narrow_claim(reply));
@@ -167,7 +180,7 @@ impl Node {
         watch: RemoteCallWatch,
     ) -> Reply {
         let Some(tool) = tool else {
-            return self.unknown_tool(&request, &watch).await;
+            return self.no_such_tool(&request);
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
         if request.hop.is_some() || !self.names_other_node(&request.arguments) {
@@ -199,36 +212,48 @@ impl Node {
         request: &ToolRequest,
         watch: &RemoteCallWatch,
     ) -> Reply {
-        let mut reading = match self.read(tool, request) {
-            Ok(reading) => reading,
-            Err((refusal, advice)) => {
-                repair_log::refused(tool, &request.arguments, &refusal);
-                let names = self.names_for(tool);
-                return refused_arguments(tool, &names, &refusal, advice);
-            }
+        let call = match self.read(tool, request) {
+            Ok(call) => call,
+            Err(reply) => return *reply,
         };
-        repair_log::repaired(tool, &request.arguments, &reading);
-        if let Err(reply) = self.check_one_hop(tool, request, &reading) {
+        let reading = call.reading();
+        repair_log::repaired(tool, &request.arguments, reading);
+        if let Err(reply) = self.check_one_hop(tool, request, reading) {
             return *reply;
-        }
-        if let Err(reply) = self.note_arm(tool, request, &mut reading) {
-            return reply::with_understood(*reply, &reading);
         }
         let ctx = ToolContext {
             node: self,
             tool,
-            reading: &reading,
+            reading,
             watch,
             request,
+            order: match &call {
+                ReadCall::Understood(understood) => Some(understood),
+                ReadCall::Doubtful(..) => None,
+            },
         };
         let reply = self.answer(&ctx).await;
+        let reply = match &call {
+            ReadCall::Doubtful(_, is_repeated) => {
+                let doubtful = DoubtfulCall {
+                    tool,
+                    names: &self.names_for(tool),
+                    reading,
+                    is_repeated: *is_repeated,
+                };
+                doubtful.answer(self, ctx.arm().ok().map(|arm| &**arm), reply)
+            }
+            ReadCall::Understood(_) if tool.effect == ToolEffect::Moves => {
+                doubt::warn_of_default(tool, reading, reply)
+            }
+            ReadCall::Understood(_) => reply,
+        };
         let reply = match ctx.named_arm() {
             Some(arm) => self.with_arm_name(arm, reply),
             None => reply,
         };
-        let names = self.names_for(tool);
-        let reply = own_design_hint::add(tool, &reading, &names, reply);
-        let reply = reply::with_understood(reply, &reading);
+        let reply = own_design_hint::add(tool, reading, &self.names_for(tool), reply);
+        let reply = reply::with_understood(reply, reading);
         if self.is_lenient_on_hardware() {
             reply.hint(LENIENT)
         } else {
@@ -288,48 +313,127 @@ impl Node {
         Ok(())
     }
 
-    fn read(
+    /// Reads a call and decides what it may do.
+    ///
+    /// # Errors
+    /// The answer, if it is refused.
+    fn read(&self, tool: &ToolDefinition, request: &ToolRequest) -> Result<ReadCall, Box<Reply>> {
+        let policy = self.policy(tool, request);
+        let outcome = self.read_arguments(tool, request, &policy);
+        let outcome = outcome.and_then(|reading| self.with_remembered_plan(tool, reading));
+        let outcome = match outcome {
+            Ok(mut reading) => {
+                self.leave_namespace(tool, request, &mut reading);
+                let noted = self.note_arm(tool, request, &mut reading);
+                noted.map_err(|reply| reply::with_understood(*reply, &reading).boxed())?;
+                Ok(reading)
+            }
+            refused => refused,
+        };
+        let shape = self.shape(tool);
+        let judged = args::judge(&shape, &policy, outcome);
+        let (moves, now) = (
+            tool.effect == ToolEffect::Moves && !request.is_step,
+            self.clock.now(),
+        );
+        match judged {
+            Verdict::Understood(understood) => {
+                if moves {
+                    self.doubts.settle(request, understood.reading());
+                }
+                Ok(ReadCall::Understood(Arc::new(understood)))
+            }
+            Verdict::Preview(reading) => {
+                let is_repeated = self.doubts.set(request, now);
+                let has_preview = shape.params.iter().any(|param| param.cautious.is_some());
+                if has_preview {
+                    return Ok(ReadCall::Doubtful(doubt::as_dry_run(reading), is_repeated));
+                }
+                Err(doubt::without_preview(tool, &self.names_for(tool), &reading).boxed())
+            }
+            Verdict::Refused(refusal) => {
+                if moves {
+                    self.doubts.set(request, now);
+                }
+                repair_log::refused(tool, &request.arguments, &refusal);
+                Err(refused_arguments(tool, &self.names_for(tool), &refusal).boxed())
+            }
+        }
+    }
+
+    /// Leaves over the namespace before the name by which a tool was called, unless every tool has it.
+    fn leave_namespace(
         &self,
         tool: &ToolDefinition,
         request: &ToolRequest,
-    ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
-        let policy = self.policy(tool);
-        let outcome = self.read_arguments(tool, request, &policy);
-        let outcome = outcome.map_err(|refusal| self.with_arm_of_scene(tool, refusal));
-        self.judge(request, tool, &policy, outcome)
+        reading: &mut ArgumentReading,
+    ) {
+        let names: Vec<&str> = tool.names().collect();
+        let namespace = args::name::foreign_namespace(&request.tool, &names);
+        let is_own = |space: &str| {
+            self.names_of_places()
+                .any(|name| name.eq_ignore_ascii_case(space))
+        };
+        if let Some(namespace) = namespace.filter(|space| !is_own(space)) {
+            reading.leftover.push(Leftover::text(namespace));
+        }
     }
 
-    /// Adds the only arm that draws the scene of a corrected call which has lost its arm, unless the default arm draws it.
-    fn with_arm_of_scene(
+    /// Returns the names of this node and its arms.
+    fn names_of_places(&self) -> impl Iterator<Item = &str> {
+        let arms = self.arms.iter().map(|arm| arm.name.as_str());
+        std::iter::once(self.file.name.as_str()).chain(arms)
+    }
+
+    /// Completes a call that names the plan of a preview: what the preview was of is drawn.
+    fn with_remembered_plan(
         &self,
         tool: &ToolDefinition,
-        mut refusal: Box<ArgumentRefusal>,
-    ) -> Box<ArgumentRefusal> {
-        let Some(call) = refusal.corrected.as_mut() else {
-            return refusal;
+        mut reading: ArgumentReading,
+    ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
+        let Some(written) = reading.given.get("plan").and_then(Value::as_str) else {
+            return Ok(reading);
         };
-        if !self.has_several_arms() || !is_of_one_arm(tool) || call.contains_key("arm") {
-            return refusal;
+        if tool.name != "stroke" {
+            return Ok(reading);
         }
-        let text = |name: &str| call.get(name).and_then(Value::as_str);
-        let scene = text("scene").map(|scene| self.scenes.scene(scene, text("meta")));
-        let Some(Ok(scene)) = scene else {
-            return refusal;
+        let (written, hash) = (written.to_owned(), stroke::normalized_hash(written));
+        let found = self.previews.find(&hash, self.clock.now());
+        let sent = reading.given.clone();
+        let refusal =
+            |code, reason: String| doubt::plan_complaint(code, &written, reason, sent.clone());
+        let preview = match found {
+            Ok(Some(preview)) => preview,
+            // A plan of another process is compared with that of the scene that the call names.
+            Ok(None)
+                if ["scene", "text", "svg", "resume"]
+                    .iter()
+                    .any(|key| reading.given.contains_key(*key)) =>
+            {
+                return Ok(reading);
+            }
+            Ok(None) => {
+                return Err(refusal(
+                    "unknown_plan",
+                    "no preview of the last hour has this plan".to_owned(),
+                ));
+            }
+            Err(reason) => return Err(refusal("unknown_plan", reason)),
         };
-        let is_default = self
-            .arm(None)
-            .is_some_and(|arm| check_is_for(arm, &scene).is_ok());
-        match self.arms_of(&scene).as_slice() {
-            _ if is_default => {}
-            [one] => {
-                call.insert("arm".to_owned(), one.name.as_str().into());
-            }
-            arms => {
-                refusal.guidance = naming_one_of(arms);
-                refusal.corrected = None;
-            }
+        let agrees = |(name, value): (&String, &Value)| {
+            reading.given.get(name).is_none_or(|given| given == value)
+        };
+        if !preview.arguments.iter().all(agrees) {
+            // The plan of the call as it stands differs, and is refused as such.
+            return Ok(reading);
         }
-        refusal
+        for arguments in [&mut reading.given, &mut reading.understood] {
+            arguments.extend(preview.arguments.clone());
+        }
+        for arguments in [&mut reading.given, &mut reading.understood] {
+            arguments.insert("plan".to_owned(), preview.hash.as_str().into());
+        }
+        Ok(reading)
     }
 
     fn read_arguments(
@@ -349,19 +453,6 @@ impl Node {
         names.nodes.push(hop.called.clone());
         names.everywhere.push(hop.called.clone());
         args::read(&shape(tool, &names), policy, request.arguments.clone())
-    }
-
-    pub(super) fn judge(
-        &self,
-        request: &ToolRequest,
-        tool: &ToolDefinition,
-        policy: &ReaderPolicy,
-        outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
-    ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
-        let now = Duration::from_nanos(self.clock.now().as_nanos());
-        let mut refusal_memory = self.refusal_memory.locked();
-        refusal_memory.advance_to(now);
-        refusal_memory.judge(&request.callers(), &tool.name, policy, outcome)
     }
 
     /// Refuses a call that another node passed on and that names a third node: calls go one hop.
@@ -388,7 +479,7 @@ impl Node {
         ))
     }
 
-    fn policy(&self, tool: &ToolDefinition) -> ReaderPolicy {
+    fn policy(&self, tool: &ToolDefinition, request: &ToolRequest) -> ReaderPolicy {
         let names = self.recent_names();
         let default = names.default_scene();
         let only_default = |arm: &Arc<AttachedArm>| {
@@ -398,6 +489,7 @@ impl Node {
         // The scene of a declared tool, if it has one, follows from the tool's name.
         ReaderPolicy {
             default_is_all_enabled: !self.is_declared(tool) && self.arms.iter().all(only_default),
+            after_doubt: !request.is_step && self.doubts.is_set(request, self.clock.now()),
             ..ReaderPolicy::new(tool.effect, self.profile())
         }
     }
@@ -453,8 +545,7 @@ impl ToolContext<'_> {
         self.text("scene").ok_or_else(no_default_scene)
     }
 
-    /// Refuses a scene that this arm does not draw, with the arms that do and, where one does, the corrected call. It moves only what
-    /// the caller named: the scene, without another arm.
+    /// Refuses a scene that this arm does not draw, with the arms that do.
     pub(super) fn check_draws(&self, arm: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
         let Err(error) = check_is_for(arm, scene) else {
             return Ok(());
@@ -466,31 +557,30 @@ impl ToolContext<'_> {
                 _ => refused("scene", format!("{error}; {}", naming_one_of(&arms))),
             });
         };
-        let mut call = self.reading.given.clone();
-        let is_certain = call.contains_key("scene") && !call.contains_key("arm");
-        call.insert("arm".to_owned(), other.name.as_str().into());
-        call.shift_remove("plan");
-        if !is_certain && self.tool.name == "stroke" {
-            call.insert("dry_run".to_owned(), true.into());
-        } else if !is_certain {
-            let error = format!("{error}; {}", naming_one_of(&arms));
-            return Err(refused("scene", error));
-        }
-        let call = Value::Object(call);
-        let text = corrected_call_text(self.tool, &call);
-        let reply = refused("scene", format!("{error}; {text}"));
-        Err(with_corrected_call(*reply, &self.tool.name, &call).boxed())
+        Err(refused(
+            "scene",
+            format!("{error}; {}", naming_one_of(&[other])),
+        ))
     }
 
     /// Describes the call as a motion job. Two calls are the same job if their tool, their scene's revision and the arguments that
     /// name neither arm nor scene are equal.
+    ///
+    /// # Errors
+    /// The call was not understood to the last word: nothing moves for it.
     pub(super) fn job(
         &self,
         tool: &str,
         arm: &AttachedArm,
         scene: &Scene,
         again: bool,
-    ) -> MotionJobRequest {
+    ) -> Result<MotionJobRequest, Box<Reply>> {
+        let order = self.order.ok_or_else(|| {
+            refused(
+                "preview_only",
+                "this call was not understood to the last word",
+            )
+        })?;
         let mut understood = self.reading.understood.clone();
         understood.retain(|name, _| !NAMING_ARGUMENTS.contains(&name.as_str()));
         let work = format!("{tool} {} {}", Value::Object(understood), scene.revision);
@@ -500,9 +590,10 @@ impl ToolContext<'_> {
             repairs: serde_json::to_string(&self.reading.repairs).unwrap_or_default(),
             ..accepted_job(tool, arm, scene, &self.request.caller)
         };
-        MotionJobRequest {
+        Ok(MotionJobRequest {
             scene: scene.title(),
             accepted,
+            order: MotionOrder::Call(Arc::clone(order)),
             who: self.request.who,
             key: JobKey {
                 work,
@@ -511,7 +602,7 @@ impl ToolContext<'_> {
             again,
             seen_stops: self.node.stops_before(&self.request.arrived, arm).stops,
             arrived: self.request.arrived.clone(),
-        }
+        })
     }
 }
 
@@ -585,6 +676,7 @@ pub(super) fn names_without_scenes(file: &NodeFile, tools: &DeclaredTools) -> Kn
             NamesEntry::Robot => ListedNames::Robot,
         },
         reworded: tools.reworded(),
+        ignore_keys: file.ignore_keys.clone(),
         withheld: tool_filter::withheld_names(file, tools),
         declared: tools.shared(),
         ..KnownNames::default()
@@ -638,47 +730,26 @@ pub(super) fn tools_of<'a>(
     }
 }
 
-/// Returns the answer to refused arguments. It ends with the shortest call that works: the minimal one for a tool that moves
-/// nothing, otherwise the corrected one.
+/// Returns the answer to refused arguments. It ends with the minimal call of a tool that moves nothing.
 pub(super) fn refused_arguments(
     tool: &ToolDefinition,
     names: &KnownNames,
     refusal: &ArgumentRefusal,
-    advice: RefusalAdvice,
 ) -> Reply {
-    let corrected = refusal.corrected.clone().map(Value::Object);
-    let mut parts = vec![refusal.to_string()];
-    if advice == RefusalAdvice::AskTheOperator {
-        parts.push("this failed the same way before: ask the operator".to_owned());
+    let mut message = refusal.to_string();
+    let is_left_over = |one: &args::ArgumentComplaint| one.code == "not_understood";
+    let is_own_picture = refusal.complaints.iter().any(is_left_over);
+    if let Some(own) = own_design_hint::advice(tool, names).filter(|_| is_own_picture) {
+        message = format!("{message}; {own}");
     }
-    parts.extend(corrected.iter().map(|call| corrected_call_text(tool, call)));
-    parts.extend(Some(refusal.guidance.clone()).filter(|words| !words.is_empty()));
-    let is_own_picture = refusal
-        .complaints
-        .iter()
-        .any(|one| matches!(one.code, "only_unknown" | "physical_key"));
-    let own = own_design_hint::advice(tool, names).filter(|_| is_own_picture);
-    parts.extend(own.map(str::to_owned));
-    let repairs = refusal.repairs.iter();
-    let needless = repairs.filter(|repair| repair.why.contains("do not send "));
-    parts.extend(needless.map(|repair| format!("do not send {}", repair.field)));
     if tool.effect != ToolEffect::Moves && tool.required().next().is_none() {
-        parts.push(format!("send {}", tool.minimal(names)));
+        message = format!("{message}; send {}", tool.minimal(names));
     }
-    let reply = refused("arguments_refused", parts.join("; "))
+    refused("arguments_refused", message)
         .with("complaints", &refusal.complaints)
         .with("repairs", &refusal.repairs)
         .with("understood", &refusal.good)
-        .with("moved", false);
-    match corrected {
-        Some(call) => with_corrected_call(reply, &tool.name, &call),
-        None => reply,
-    }
-}
-
-/// Describes a corrected call.
-pub(super) fn corrected_call_text(tool: &ToolDefinition, call: &Value) -> String {
-    format!("corrected call: {} {call}", tool.name)
+        .with("moved", false)
 }
 
 /// Adds a corrected call to an answer.

@@ -6,7 +6,7 @@ use super::design_arguments::DesignArguments;
 use super::dispatch::no_default_scene;
 use super::reply::Reply;
 use super::tool_shape::shape;
-use args::ReadingExplanation;
+use args::{CallOutcome, ReadingExplanation};
 use catalogue::{KnownNames, ToolDefinition};
 
 /// Explains how `text` would be read as the arguments of a tool, and whether the tool would take them.
@@ -22,10 +22,7 @@ pub fn explain(tool: &ToolDefinition, here: &KnownNames, text: &str) -> ReadingE
     }
     for profile in &mut explanation.profiles {
         if let Err(refused) = settle(&mut profile.understood, &profile.given, here) {
-            let call = refused.structured.get("corrected_call");
-            let call = call.and_then(|call| call.get("arguments")?.as_object());
-            profile.corrected = call.cloned();
-            profile.runs = false;
+            profile.outcome = CallOutcome::Refused;
             profile.loss = None;
             profile.refused = Some(refused.text);
         }

@@ -13,6 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::calibration_check;
 use super::completed_motion::CompletedMotion;
+use super::doubt::MotionOrder;
 use super::job_board::{ArmJob, JobCard, JobClaim, JobKey, claim_board};
 use super::journal_entries::{self, UnrecordedJobError};
 use super::panic_guard::{InternalError, catch_panic};
@@ -102,6 +103,8 @@ pub(super) struct MotionJobRequest {
     pub(super) scene: String,
     /// First entry of its journal.
     pub(super) accepted: AcceptedJob,
+    /// What gives leave to begin it.
+    pub(super) order: MotionOrder,
     /// Source of the request.
     pub(super) who: ActorRank,
     pub(super) key: JobKey,
@@ -509,10 +512,12 @@ async fn start_boxed(
     };
     let MotionJobRequest {
         accepted,
+        order,
         who,
         seen_stops,
         ..
     } = call;
+    order.log_repairs();
     let job = match claim {
         JobClaim::Busy(job) => return StartedJob::Busy(busy_reply(node, &job.card()).boxed()),
         JobClaim::Same(job) if job.is_over() => return StartedJob::DoneBefore(job),

@@ -136,7 +136,7 @@ pub struct Node {
     /// The other nodes, where there are any.
     pub fleet: Option<Arc<Fleet>>,
     pub(super) sequences: SequenceRegistry,
-    pub(super) refusal_memory: Mutex<super::dispatch::RefusalMemory>,
+    pub(super) doubts: super::doubt::CallerDoubts,
     pub(super) refusals: super::audit::RefusalHistory,
     pub(super) approvals: super::plan_approval::PlanApprovals,
     pub(super) pen_changes: PenChanges,
@@ -354,7 +354,7 @@ impl Node {
             job_recorder: None,
             fleet: None,
             sequences: SequenceRegistry::default(),
-            refusal_memory: Mutex::default(),
+            doubts: super::doubt::CallerDoubts::default(),
             refusals: super::audit::RefusalHistory::default(),
             approvals: super::plan_approval::PlanApprovals::default(),
             pen_changes: PenChanges::default(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::doubt::MotionOrder;
 use super::drawing_offer::DrawingOffer;
 use super::job_board::{JobCard, JobKey};
 use super::motion_job::{MotionJobRequest, StartedJob};
@@ -474,6 +475,7 @@ impl Node {
                 plan: None,
             },
             accepted,
+            order: MotionOrder::Operator,
             who: ActorRank::Operator,
             again: true,
             seen_stops: self.stops_before(arrived, &drawing.arm).stops,

@@ -10,14 +10,13 @@ use super::reply::Reply;
 /// Arguments that say what is drawn.
 const CHOICES: [&str; 5] = ["scene", "text", "svg", "resume", "plan"];
 
-/// Repairs that leave out an argument which the tool does not have.
-const UNKNOWN: [&str; 2] = ["unknown_key", "physical_key"];
+/// The repair that leaves out what was not understood.
+const UNKNOWN: &str = "not_understood";
 
 /// Returns how a caller of a tool draws something of its own on this node.
 pub(super) fn advice(tool: &ToolDefinition, names: &KnownNames) -> Option<&'static str> {
     let takes_designs = tool.name == "stroke" && !names.canvases.is_empty();
-    takes_designs
-        .then_some(r#"to draw your own, send {"text":"Hi"} or {"svg":"<path d='M0 0L9 9'/>"}"#)
+    takes_designs.then_some("to draw your own, send its words as `text` or its lines as `svg`")
 }
 
 /// Puts first, where the default scene was drawn in place of what the caller asked for, that it was.
@@ -34,7 +33,7 @@ pub(super) fn add(
     let unknown = reading
         .repairs
         .iter()
-        .filter(|repair| UNKNOWN.contains(&repair.code));
+        .filter(|repair| repair.code == UNKNOWN);
     let fields: Vec<String> = unknown
         .map(|repair| format!("`{}`", repair.field))
         .collect();

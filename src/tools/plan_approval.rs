@@ -13,8 +13,7 @@ use base::lock::MutexExt;
 use base::units::ClockInstant;
 use base::wording::duration;
 use call::{Refusal, refusal};
-use config::CanvasApproval;
-use permit::ActorRank;
+use config::BeforeDrawing;
 use plan::Plan;
 use scene::Scene;
 
@@ -128,9 +127,7 @@ impl Node {
 impl JobContext {
     /// Returns whether each plan in a scene waits for a person's approval.
     pub(super) fn must_be_approved(&self, scene: &Scene) -> bool {
-        let approval = self.node.canvas_approval(&self.arm, scene, self.who);
-        approval == Some(CanvasApproval::Person)
-            || (self.node.file.require_approval && self.who == ActorRank::Planner)
+        self.node.before_drawing(&self.arm, scene, self.who) == BeforeDrawing::Person
     }
 
     /// Waits for a person's approval of a plan, if the node file asks for one.

@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::dispatch::{ToolRequest, resolve};
 use super::reply::{NOTHING_FOR_THIS_CALL, Reply, instead_of_nothing_moved, refused};
-use super::route::CallRoute;
 use super::stop_cause::StopCause;
-use super::{AttachedArm, Node, RemoteCallWatch};
-use args::{self, ReceivedArguments};
+use super::{AttachedArm, Node};
+use args::{self, ReceivedArguments, name::normalise};
 use call::StopOrder;
-use catalogue::{TOOLS, ToolDefinition, ToolEffect, asks_to_stop, says_stop};
+use call::is_same_caller;
+use catalogue::{TOOLS, ToolDefinition, ToolEffect};
 use motion::MotionState;
 use permit::{ActorRank, StopLatch};
 
@@ -68,39 +68,38 @@ impl Node {
     /// Returns whether a tool of this name stops.
     #[must_use]
     pub fn stops(&self, tool: &str) -> bool {
-        self.tool_for(tool)
+        self.tool_named(tool)
             .is_some_and(|tool| tool.effect == ToolEffect::Stops)
     }
 
-    /// Returns the tool that a call means: the one that its name means, or `stop` if an arm moves and the arguments say
-    /// stop: `call_tool {"name": "stop"}`, `stroke "stop()"`.
+    /// Returns the tool that a call means: the one of its name, or `stop` if an arm moves and the arguments call it:
+    /// `call_tool {"name": "stop"}`, `stroke "stop()"`.
     pub(super) fn intended_tool(
         &self,
         name: &str,
         arguments: &ReceivedArguments,
     ) -> Option<&ToolDefinition> {
-        let named = self.tool_for(name);
+        let named = self.tool_named(name);
         // A declared tool's arguments are its own, whatever they say.
         let is_own =
             |tool: &ToolDefinition| tool.effect == ToolEffect::Stops || self.is_declared(tool);
         if named.is_some_and(is_own) {
             return named;
         }
-        let is_stop = self.may_any_move() && self.arguments_ask_to_stop(arguments);
-        stop_tool().filter(|_| is_stop).or(named)
+        let calls_stop = || args::called_name(arguments, &|name| self.stops(name)).is_some();
+        stop_tool()
+            .filter(|_| self.may_any_move() && calls_stop())
+            .or(named)
     }
 
-    /// Returns the tool that a name means: the one of this name, ignoring its form, or `stop` if an arm moves and the name
-    /// contains a word for stopping.
-    fn tool_for(&self, name: &str) -> Option<&ToolDefinition> {
-        let named = self.tool_named(name);
-        let is_exact =
-            named.is_some_and(|tool| self.is_declared(tool) || tool.names().any(|own| own == name));
-        let is_stop = || self.may_any_move() && says_stop(name);
-        match stop_tool() {
-            Some(stop) if !is_exact && is_stop() => Some(stop),
-            _ => named,
-        }
+    /// Returns `stop` for a name that no tool has, if it comes from the caller whose job moves: in whatever language, it does
+    /// not mean that the arm is to go on.
+    pub(super) fn stop_by_unknown_name(&self, request: &ToolRequest) -> Option<&ToolDefinition> {
+        let is_movers = || {
+            let mut jobs = self.arms.iter().filter_map(|arm| arm.board.under_way());
+            jobs.any(|job| is_same_caller(&job.card().caller, &request.caller))
+        };
+        stop_tool().filter(|_| is_unknown_name(&request.tool) && is_movers())
     }
 
     /// Returns the tool of this name, ignoring its form; `stop` if the last part of the name is one of its names.
@@ -110,14 +109,6 @@ impl Node {
 
     fn may_any_move(&self) -> bool {
         self.arms.iter().any(|arm| arm.may_move_on())
-    }
-
-    /// Returns whether arguments name a tool that stops, or say stop and nothing else.
-    fn arguments_ask_to_stop(&self, arguments: &ReceivedArguments) -> bool {
-        let stops = |tool: &ToolDefinition| tool.effect == ToolEffect::Stops;
-        args::called_names(arguments).iter().any(|name| {
-            asks_to_stop(name) || resolve(name, self.declared.tools()).is_some_and(stops)
-        })
     }
 
     /// Stops if the tool does, unless that was done when the call arrived: what came behind it is not to be stopped once more.
@@ -151,33 +142,6 @@ impl Node {
         Ok(())
     }
 
-    /// Answers a call of a tool that does not exist. If its name contains a word for stopping, the call is passed on to the
-    /// node that it names, which decides by what moves there; here `stop` is offered first.
-    pub(super) async fn unknown_tool(
-        &self,
-        request: &ToolRequest,
-        watch: &RemoteCallWatch,
-    ) -> Reply {
-        let unknown = self.no_such_tool(request);
-        let Some(stop) = stop_tool().filter(|_| says_stop(&request.tool)) else {
-            return unknown;
-        };
-        // Calls of before are older than what is passed on now.
-        self.count_stop();
-        let as_named = ToolDefinition {
-            name: request.tool.clone(),
-            ..stop.clone()
-        };
-        match self.route(stop, request) {
-            CallRoute::There(peer) => self.pass_on(&peer, &as_named, request, watch).await,
-            CallRoute::Everywhere(reason) => {
-                let others = self.stop_others(&as_named, request).await;
-                self.stopped_everywhere(unknown, others, reason.as_deref())
-            }
-            CallRoute::Here | CallRoute::Nowhere(_) => unknown,
-        }
-    }
-
     /// Adds a note to the answer to a stop that was called under another name.
     pub(super) fn note_other_name(
         &self,
@@ -198,7 +162,7 @@ impl Node {
         };
         let stop = &tool.name;
         reply.hint(&format!(
-            "{reason}; because an arm moves, or was stopped, it was taken as `{stop}`"
+            "{reason}; because an arm moves, or was stopped, it was taken as `{stop}`: `reset` ends the stop, then `stroke` with `resume` goes on"
         ))
     }
 
@@ -253,6 +217,25 @@ fn last_part_stops(name: &str) -> Option<&'static ToolDefinition> {
         .filter(stops)
         .filter(|_| !name.starts_with(['!', '¬']))
 }
+
+/// Returns whether a text is a name, of any script, that no tool has and that holds no tool's name as `stroke_status` does.
+fn is_unknown_name(text: &str) -> bool {
+    let is_inside = |c: char| {
+        c.is_alphanumeric() || matches!(c, '_' | '-' | '.') || (!c.is_ascii() && !c.is_whitespace())
+    };
+    let folded = normalise(text);
+    let is_word = !["null", "none", "true", "false", "undefined"].contains(&folded.as_str());
+    let others = TOOLS.iter().filter(|tool| tool.effect != ToolEffect::Stops);
+    let mut names = others.flat_map(ToolDefinition::names).map(normalise);
+    is_word
+        && text.len() <= NAME_BYTES_MAX
+        && text.chars().any(|c| c.is_alphabetic() || !c.is_ascii())
+        && text.chars().all(is_inside)
+        && !names.any(|name| folded.contains(&name))
+}
+
+/// Longest text that is a name.
+const NAME_BYTES_MAX: usize = 128;
 
 /// Returns the beginning of a name that a caller made up.
 fn short(name: &str) -> String {

@@ -8,6 +8,7 @@ use super::reply::{Reply, refused};
 use super::sense::latch_text;
 use super::which_arm::arm_option;
 use super::{AttachedArm, Node};
+use base::wording::seconds;
 use job::PastJob;
 use permit::{ActorRank, StopLatch};
 use scene::{DEFAULT_SCENE, Scene};
@@ -17,7 +18,10 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let arm = ctx.arm()?;
     let scene = scene(ctx)?;
     let who = ctx.request.who;
-    let call = ctx.job("reset", arm, &scene, true);
+    if ctx.is("dry_run") {
+        return preview(ctx, arm, &scene).await;
+    }
+    let call = ctx.job("reset", arm, &scene, true)?;
     tokio::select! {
         () = arm.wait_for_stopped_job() => {}
         () = ctx.watch.cancelled.cancelled() => {
@@ -268,6 +272,33 @@ fn which_scene(why: &str, scenes: &[String]) -> Box<Reply> {
             scenes.join(", ")
         ),
     )
+}
+
+/// Shows the way to rest, without a motion.
+async fn preview(
+    ctx: &ToolContext<'_>,
+    arm: &AttachedArm,
+    scene: &Arc<Scene>,
+) -> Result<Reply, Box<Reply>> {
+    let start = motion_job::measurement(arm).map_err(|reason| refused("refused", reason))?;
+    let (planned, poses) = (Arc::clone(scene), [scene.ready_rad, scene.rest_rad]);
+    let plan = motion_job::preview(arm, ctx.watch, move |watch| {
+        plan::go_to(&planned, &start.position_rad, &poses, watch)
+    });
+    let plan = plan.await.map_err(|error| error.reply().1.boxed())?;
+    let seconds_text = seconds(plan.report.duration_s);
+    let end_deg = scene
+        .rest_rad
+        .iter()
+        .map(|rad| super::stroke::rounded(rad.to_degrees()));
+    Ok(Reply::done(format!(
+        "It would lift the pen and go to the rest pose of scene {} in {seconds_text}.",
+        scene.title()
+    ))
+    .with("moved", false)
+    .with("arm_time_s", super::stroke::rounded(plan.report.duration_s))
+    .with("end_deg", end_deg.collect::<Vec<f64>>())
+    .with("arm", arm.title()))
 }
 
 async fn run(ctx: JobContext, scene: Arc<Scene>, who: ActorRank) -> Result<Reply, JobError> {

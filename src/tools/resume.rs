@@ -48,7 +48,6 @@ async fn resume_drawing(
             format!("{reason}, or start over with `again` true"),
         )
     })?;
-    ctx.check_canvas_previewed(arm, &scene)?;
     calibration_check::check(ctx.node, arm, &scene)?;
     let drawing = DrawingScope {
         rest: Some(rest_of(ctx.node, past)),
@@ -58,9 +57,9 @@ async fn resume_drawing(
     let reply = if ctx.is("dry_run") {
         stroke::dry_run(ctx, &scene, drawing).await
     } else {
-        stroke::check_previewed(ctx)?;
+        ctx.check_previewed(arm, &scene)?;
         sheet_check::check(ctx.node, arm, &scene).await?;
-        let mut call = ctx.job("stroke", arm, &scene, false);
+        let mut call = ctx.job("stroke", arm, &scene, false)?;
         call.accepted.resumes.clone_from(&past.id);
         call.accepted.ticket.clone_from(&past.ticket);
         call.accepted.drawing = job_scene::kept_drawing(ctx.node, past);
@@ -146,7 +145,6 @@ fn check_same_target(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Re
     let is_dropped = |key: &str| key == "plan" || others.iter().any(|(name, _)| *name == key);
     resume.retain(|key, _| !is_dropped(key));
     Err(resume_differs(
-        ctx,
         past,
         resume,
         &format!("this call names {}", named.join(", ")),
@@ -176,26 +174,16 @@ fn check_is_last(
         later.id,
         title(&later)
     );
-    let refused = resume_differs(ctx, past, resume, &since);
+    let refused = resume_differs(past, resume, &since);
     Err(refused.with("understood", without_scene(ctx)).boxed())
 }
 
 /// Refuses to resume a drawing that the caller may not mean. `resume` are the arguments that do mean it.
-fn resume_differs(
-    ctx: &ToolContext<'_>,
-    past: &PastJob,
-    mut resume: Map<String, Value>,
-    reason: &str,
-) -> Box<Reply> {
-    let arguments = Value::Object(resume.clone());
+fn resume_differs(past: &PastJob, mut resume: Map<String, Value>, reason: &str) -> Box<Reply> {
     resume.insert("dry_run".to_owned(), true.into());
     let shown = Value::Object(resume.clone());
-    let draws = match ctx.is("dry_run") {
-        true => String::new(),
-        false => format!(", stroke {arguments} draws that"),
-    };
     refused("resume_differs", format!(
-        "`resume` goes on with {}, which draws {} with arm {} ({}), and {reason}; corrected call: stroke {shown} shows what is left of it{draws}",
+        "`resume` goes on with {}, which draws {} with arm {} ({}), and {reason}; corrected call: stroke {shown} shows what is left of it",
         past.id,
         title(past),
         past.arm,

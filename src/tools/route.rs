@@ -61,13 +61,8 @@ impl Node {
         match args::read(&shape, &policy, request.arguments.clone()) {
             Ok(reading) => self.route_by_reading(tool, &reading),
             Err(refusal) if refusal.complaints.iter().any(is_about_node) => {
-                let judged = self.judge(request, tool, &policy, Err(refusal));
-                match judged {
-                    Err((refusal, advice)) => CallRoute::Nowhere(
-                        refused_arguments(tool, &self.names_for(tool), &refusal, advice).boxed(),
-                    ),
-                    Ok(reading) => self.route_by_reading(tool, &reading),
-                }
+                let names = self.names_for(tool);
+                CallRoute::Nowhere(refused_arguments(tool, &names, &refusal).boxed())
             }
             Err(refusal) => self.route_to_named(refusal.good.get("node").and_then(Value::as_str)),
         }
@@ -261,7 +256,7 @@ impl Node {
 
 /// Returns whether a complaint leaves it unclear which node is meant.
 fn is_about_node(complaint: &ArgumentComplaint) -> bool {
-    complaint.path == "node" || complaint.code == "other_name"
+    complaint.path == "node"
 }
 
 /// Keys whose texts explain a stop, and name no node.
@@ -279,9 +274,7 @@ const EXPLANATIONS: [&str; 8] = [
 /// Returns an argument of a stop that was lost and may have named a node; not an unknown key such as `reason`.
 fn lost_by_a_stop(reading: &ArgumentReading) -> Option<&ArgumentRepair> {
     let is_lost = |repair: &&ArgumentRepair| {
-        repair.class == RepairClass::L2
-            && repair.code != "only_unknown"
-            && !EXPLANATIONS.contains(&repair.field.as_str())
+        repair.class == RepairClass::L2 && !EXPLANATIONS.contains(&repair.field.as_str())
     };
     let lost = reading.repairs.iter().filter(is_lost);
     // `node` itself, if it was lost; otherwise the first.
@@ -329,7 +322,8 @@ fn says_dry_run(tool: &ToolDefinition, arguments: &ReceivedArguments) -> bool {
 
 /// Returns the answer of another node. One that says that it was no success is an error, even if it is not marked as one.
 fn reply_from_peer(peer: &FleetPeer, mut reply: Reply) -> Reply {
-    reply.is_error |= reply.structured.get("success") == Some(&json!(false));
+    let is_preview = reply.code() == Some("preview_only");
+    reply.is_error |= !is_preview && reply.structured.get("success") == Some(&json!(false));
     reply.text = format!("{}: {}", peer.name, reply.text);
     reply.set("node", &peer.name);
     reply

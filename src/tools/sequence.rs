@@ -56,7 +56,6 @@ fn request_for(
         tool: step.tool.name.clone(),
         arguments: ReceivedArguments::Value(Value::Object(step.arguments(given))),
         caller: request.caller.clone(),
-        shared_caller: request.shared_caller.clone(),
         who: request.who,
         principal: None,
         hop: None,

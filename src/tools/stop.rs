@@ -223,6 +223,7 @@ fn card(arm: &AttachedArm, report: Option<&StopReport>) -> serde_json::Value {
     reason = "a failing test may panic"
 )]
 mod tests {
+    use super::super::doubt::MotionOrder;
     use super::super::job_board::JobKey;
     use super::super::motion_job::{MotionJobRequest, start_job};
     use super::super::{NodeStorage, RemoteCallWatch, ToolRequest};
@@ -264,6 +265,7 @@ mod tests {
                 tool: "stroke".to_owned(),
                 ..AcceptedJob::default()
             },
+            order: MotionOrder::Operator,
             who,
             key: JobKey {
                 work: "once".to_owned(),
@@ -358,7 +360,6 @@ mod tests {
             tool: tool.to_owned(),
             arguments: ReceivedArguments::Absent,
             caller: "test".to_owned(),
-            shared_caller: None,
             who: ActorRank::Operator,
             principal: None,
             hop: None,

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -14,6 +15,7 @@ use super::preview_text::DrawnExtent;
 use super::reply::{Reply, refused};
 use super::{AttachedArm, calibration_check, pictures, repeated_drawing, resume, sheet_check};
 use base::lock::MutexExt;
+use base::units::ClockInstant;
 use base::wording::{count, millimetres, seconds};
 use call::Refusal;
 use design::compare::{InkDeviation, deviation_mm};
@@ -58,12 +60,11 @@ async fn begin(
     }
     calibration_check::check(ctx.node, arm, &scene)?;
     resume::check_none_cut_short(ctx, arm)?;
-    check_previewed(ctx)?;
-    ctx.check_canvas_previewed(arm, &scene)?;
+    ctx.check_previewed(arm, &scene)?;
     // Checked before planning, so that no caller waits for a plan that is not carried out, and again
     // before anything moves.
     sheet_check::check(ctx.node, arm, &scene).await?;
-    let mut call = ctx.job("stroke", arm, &scene, ctx.is("again"));
+    let mut call = ctx.job("stroke", arm, &scene, ctx.is("again"))?;
     target.note_in(ctx, &mut call)?;
     let work = move |ctx| draw(ctx, scene, drawing);
     let queued = ctx.queued_drawing()?;
@@ -92,34 +93,32 @@ impl ToolContext<'_> {
         self.text("plan").map(normalized_hash)
     }
 
-    /// Returns the arguments of the call that draws exactly the previewed plan: those of this call without `dry_run`, and the
-    /// plan's hash; `None` for a plan that is refused.
-    ///
-    /// # Errors
-    /// It would leave out what was just refused; the error says so.
-    fn drawing_call(
-        &self,
-        scene: &Scene,
-        preview: &DrawingPreview,
-    ) -> Option<Result<Map<String, Value>, String>> {
-        let is_drawn = preview.refusals.is_empty();
-        let plan = preview.plan.as_ref().filter(|_| is_drawn)?;
-        let is_about_it = |name: &str| !["dry_run", "debug", "plan"].contains(&name);
+    /// Returns the arguments that say what this call draws: those that were given, with the scene.
+    fn drawn_arguments(&self, scene: &Scene) -> Map<String, Value> {
+        let is_about_it = |name: &str| !["dry_run", "debug", "plan", "again"].contains(&name);
+        let mut arguments = Map::new();
+        if !self.is("resume") {
+            arguments.insert("scene".to_owned(), scene.name.as_str().into());
+        }
         let given = self.reading.given.iter();
         let given = given.filter(|(name, _)| is_about_it(name));
-        let given: Map<String, Value> = given
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        if let Err(left_out) = self.check_nothing_left_out(&given, scene, plan) {
-            return Some(Err(left_out));
-        }
-        let mut call = Map::new();
-        if !self.is("resume") {
-            call.insert("scene".to_owned(), scene.name.as_str().into());
-        }
-        call.extend(given);
+        arguments.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+        arguments
+    }
+
+    /// Returns the arguments of the call that draws exactly the previewed plan; `None` for a plan that is refused, and where
+    /// anything of this call was not understood.
+    fn drawing_call(&self, scene: &Scene, preview: &DrawingPreview) -> Option<Map<String, Value>> {
+        let is_offered = preview.refusals.is_empty() && self.is_understood_whole();
+        let plan = preview.plan.as_ref().filter(|_| is_offered)?;
+        let mut call = self.drawn_arguments(scene);
         call.insert("plan".to_owned(), plan.hash.as_str().into());
-        Some(Ok(call))
+        Some(call)
+    }
+
+    /// Returns whether nothing of this call was left over.
+    fn is_understood_whole(&self) -> bool {
+        self.order.is_some() && self.reading.leftover.is_empty()
     }
 }
 
@@ -165,31 +164,87 @@ impl DrawingScope {
 #[derive(Default)]
 pub(super) struct PreviewHistory(Mutex<VecDeque<RememberedPreview>>);
 
-struct RememberedPreview {
-    hash: String,
+#[derive(Clone)]
+pub(super) struct RememberedPreview {
+    pub(super) hash: String,
+    /// The arguments that say what is drawn.
+    pub(super) arguments: Map<String, Value>,
     scene: String,
     revision: Revision,
     words: String,
+    at: ClockInstant,
 }
 
 /// Fraction of its tolerance from which the joint that deviated most is named: two encoder counts.
 const NAMED_FROM: f64 = 0.2;
 
-/// Most previews that are remembered.
+/// Most previews that are remembered, and for how long.
 const PREVIEWS_MAX: usize = 64;
+const PREVIEWED_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// Fewest digits by which a plan is named.
+const PLAN_DIGITS_MIN: usize = 8;
+
+/// Returns the beginning of a plan's hash that is shown: eight digits, or more up to one that no number has.
+pub(super) fn shown_hash(hash: &str) -> &str {
+    let is_letter = |c: char| matches!(c, 'a'..='d' | 'f');
+    let end = match hash.find(is_letter) {
+        Some(at) => (at + 1).max(PLAN_DIGITS_MIN),
+        None => hash.len(),
+    };
+    hash.get(..end).unwrap_or(hash)
+}
+
+/// Returns whether a plan is named by its hash, or by a beginning of at least eight digits.
+pub(super) fn is_plan(named: &str, hash: &str) -> bool {
+    named.len() >= PLAN_DIGITS_MIN && hash.starts_with(named)
+}
 
 impl PreviewHistory {
-    fn remember(&self, scene: &Scene, plan: &Plan) {
+    fn remember(
+        &self,
+        scene: &Scene,
+        plan: &Plan,
+        (arguments, at): (Map<String, Value>, ClockInstant),
+    ) {
         let mut all = self.0.locked();
         all.retain(|preview| preview.hash != plan.hash);
         all.push_back(RememberedPreview {
             hash: plan.hash.clone(),
+            arguments,
             scene: scene.title(),
             revision: scene.revision,
             words: size_text(plan),
+            at,
         });
         if all.len() > PREVIEWS_MAX {
             all.pop_front();
+        }
+    }
+
+    /// Returns the preview of the last hour whose plan has this name, if there is one.
+    ///
+    /// # Errors
+    /// The name is too short, or several plans have it.
+    pub(super) fn find(
+        &self,
+        named: &str,
+        now: ClockInstant,
+    ) -> Result<Option<RememberedPreview>, String> {
+        if named.len() < PLAN_DIGITS_MIN {
+            return Err(format!(
+                "a plan is named by at least {PLAN_DIGITS_MIN} digits"
+            ));
+        }
+        let all = self.0.locked();
+        let is_found = |one: &&RememberedPreview| {
+            is_plan(named, &one.hash) && now.since(one.at) < PREVIEWED_FOR
+        };
+        let found: Vec<&RememberedPreview> = all.iter().filter(is_found).collect();
+        match found.as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some((*one).clone())),
+            _ => Err("several plans begin so: write more digits".to_owned()),
         }
     }
 
@@ -197,7 +252,7 @@ impl PreviewHistory {
     fn changed(&self, hash: &str, scene: &Scene, plan: &Plan) -> String {
         let all = self.0.locked();
         let now = size_text(plan);
-        match all.iter().find(|preview| preview.hash == hash) {
+        match all.iter().find(|preview| is_plan(hash, &preview.hash)) {
             None => format!("no dry run since this node started made it; the plan would be {now}"),
             Some(before) if before.scene != scene.title() => format!(
                 "it was made for scene {}, and this call is for {}",
@@ -230,17 +285,6 @@ pub(super) fn size_text(plan: &Plan) -> String {
     )
 }
 
-/// Refuses a drawing without the hash of a previewed plan, if the node file requires a preview.
-pub(super) fn check_previewed(ctx: &ToolContext<'_>) -> Result<(), Box<Reply>> {
-    if !ctx.node.file.require_preview || ctx.text("plan").is_some() {
-        return Ok(());
-    }
-    Err(refused(
-        "needs_preview",
-        "this node draws only what was previewed: send this call with `dry_run` true, then with the `plan_hash` of its result as `plan`",
-    ))
-}
-
 pub(super) async fn dry_run(
     ctx: &ToolContext<'_>,
     scene: &Arc<Scene>,
@@ -264,19 +308,20 @@ async fn preview_reply(
     })
     .await?;
     if let Some(plan) = &preview.plan {
-        ctx.node.previews.remember(scene, plan);
+        let arguments = ctx.drawn_arguments(scene);
+        ctx.node
+            .previews
+            .remember(scene, plan, (arguments, ctx.node.clock.now()));
     }
     let picture = pictures::preview(scene, &preview);
     let folder = format!("preview-{}", ctx.node.number());
     let files = pictures::write(ctx.node, &folder, &[("plan.png", picture.as_deref())]);
     let call = ctx.drawing_call(scene, &preview);
-    let (call, left_out) = match call {
-        Some(Err(left_out)) => (None, Some(left_out)),
-        Some(Ok(call)) => (Some(call), None),
-        None => (None, None),
+    let words = preview.text(call.as_ref());
+    let message = match ctx.order {
+        Some(_) => format!("planned, not drawn: {words}"),
+        None => format!("It would draw scene {}: {words}.", scene.title()),
     };
-    let mut message = format!("planned, not drawn: {}", preview.text(call.as_ref()));
-    message.extend(left_out.map(|left_out| format!("; {left_out}")));
     let mut reply = if preview.refusals.is_empty() {
         Reply::done(message)
     } else {
@@ -311,7 +356,11 @@ pub(super) async fn draw(
         let within = canvas.check_time(plan.report.duration_s);
         within.map_err(Refusal::from)?;
     }
-    if let Some(hash) = drawing.plan.as_ref().filter(|hash| **hash != plan.hash) {
+    if let Some(hash) = drawing
+        .plan
+        .as_ref()
+        .filter(|hash| !is_plan(hash, &plan.hash))
+    {
         return Err(refuse_changed_plan(&ctx, hash, &scene, &plan).into());
     }
     ctx.job.update(|card| {
@@ -569,7 +618,18 @@ pub(super) fn rounded(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::normalized_hash;
+    use super::{normalized_hash, shown_hash};
+
+    #[test]
+    fn a_shown_plan_cannot_be_read_as_a_number() {
+        for (hash, shown) in [
+            ("3f9a0c11aa", "3f9a0c11"),
+            ("12345678e9b1", "12345678e9b"),
+            ("1234567890", "1234567890"),
+        ] {
+            assert_eq!(shown_hash(hash), shown, "{hash}");
+        }
+    }
 
     #[test]
     fn quotes_around_a_hash_are_form() {

@@ -10,29 +10,38 @@ use catalogue::{
 #[must_use]
 pub fn shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentShape {
     let parameters = || tool.listed_parameters(here).chain(&tool.unlisted);
+    let elsewhere = tool
+        .canvas_parameters
+        .iter()
+        .filter(|_| here.canvases.is_empty());
+    let others = || here.tools().filter(|other| other.name != tool.name);
     let own: Vec<&str> = parameters().flat_map(names).collect();
-    let others = || here.tools().flat_map(|other| other.listed_parameters(here));
-    let flags = others().filter(|other| other.kind == ParameterKind::Bool);
-    let is_foreign = |name: &&str| !own.contains(name);
-    let params = parameters().map(|parameter| param(parameter, here));
-    ArgumentShape::new(params.collect())
-        .with_foreign(others().flat_map(names).filter(is_foreign))
-        .with_foreign_flags(flags.flat_map(names).filter(is_foreign))
-        .with_known_names(known_names(here))
+    let foreign = others()
+        .flat_map(|other| other.listed_parameters(here))
+        .flat_map(names);
+    let shape = ArgumentShape {
+        elsewhere: elsewhere.flat_map(names).map(str::to_owned).collect(),
+        ignore_keys: here.ignore_keys.clone(),
+        needs_choice: parameters().any(|one| is_scene(one) && one.default.is_some()),
+        ..ArgumentShape::new(
+            parameters()
+                .map(|parameter| param(parameter, here))
+                .collect(),
+        )
+    };
+    shape
+        .with_foreign(foreign.filter(|name| !own.contains(name)))
+        .with_other_tools(others().flat_map(ToolDefinition::names))
+        .with_known_names(here.scenes.iter().chain(&here.overlays))
         .with_tool_names(tool.names())
-        .with_default_action(&tool.default_action)
 }
 
-/// Returns the names that any value can mean. Excludes the names of a single arm and of this node, which no call needs to give.
-fn known_names(here: &KnownNames) -> impl Iterator<Item = &String> {
-    let arms = here.arms.iter().filter(|_| here.arms.len() > 1);
-    let places = arms.chain(other_nodes(here));
-    here.scenes.iter().chain(&here.overlays).chain(places)
+fn is_scene(parameter: &ToolParameter) -> bool {
+    parameter.kind == ParameterKind::Name(NameSource::Scenes)
 }
 
-fn other_nodes(here: &KnownNames) -> impl Iterator<Item = &String> {
-    here.nodes.iter().skip(1)
-}
+/// Parameters that say what is drawn, besides the scene.
+const CHOICES: [&str; 4] = ["text", "svg", "plan", "resume"];
 
 /// Returns a parameter's name and aliases.
 fn names(parameter: &ToolParameter) -> impl Iterator<Item = &str> {
@@ -42,7 +51,7 @@ fn names(parameter: &ToolParameter) -> impl Iterator<Item = &str> {
 }
 
 fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
-    let is_scene = parameter.kind == ParameterKind::Name(NameSource::Scenes);
+    let is_scene = is_scene(parameter);
     let is_place = PLACE_KEYS.contains(&parameter.name.as_str());
     let beside = DESIGN_KEYS.iter().filter(|_| is_place);
     ParameterShape {
@@ -52,7 +61,7 @@ fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
         cautious: PREVIEW_NAMES
             .contains(&parameter.name.as_str())
             .then_some(true.into()),
-        selects_motion: is_scene,
+        selects_motion: is_scene || CHOICES.contains(&parameter.name.as_str()),
         guards: !is_scene,
         beside: beside.map(|key| (*key).to_owned()).collect(),
         ..ParameterShape::new(&parameter.name, kind(&parameter.kind, here))
@@ -73,10 +82,7 @@ pub(super) fn open_shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentSh
         }
         param
     });
-    ArgumentShape::new(params.collect())
-        .with_known_names(other_nodes(here))
-        .with_tool_names(tool.names())
-        .with_default_action(&tool.default_action)
+    ArgumentShape::new(params.collect()).with_tool_names(tool.names())
 }
 
 fn kind(kind: &ParameterKind, here: &KnownNames) -> ValueKind {

@@ -249,7 +249,7 @@ const steps = {
   },
 
   async "“Draw this” is no person's approval"() {
-    const strict = await connect(await startNode("strict", 'name = "strict"\nrequire_approval = true\n'), VIEWS);
+    const strict = await connect(await startNode("strict", 'name = "strict"\nbefore_drawing = "person"\n'), VIEWS);
     const shown = await host({ client: strict });
     await planner(shown, strict, "stroke", { dry_run: true });
     await button(shown.frame, "Draw this").click();

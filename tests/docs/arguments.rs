@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::{fs, path::PathBuf};
 use steadyhand::args::{
     ArgumentShape, DeclaredUnit, ForgivenessProfile, LineReading, ParameterShape, ReaderPolicy,
-    ReceivedArguments, ToolEffect, ValueKind, explain_line, read,
+    ReceivedArguments, ToolEffect, ValueKind, Verdict, explain_line, judged,
 };
 
 fn rows(file: &str) -> Vec<Value> {
@@ -48,7 +48,8 @@ fn stroke() -> ArgumentShape {
                 "zorya",
             ]),
         )
-        .default("default"),
+        .default("default")
+        .selects_motion(),
         ParameterShape::new("meta", names(["tatbotlogo", "koi"])),
         ParameterShape::new("debug", ValueKind::Bool).default(false),
         ParameterShape::new("fps", ValueKind::integer(1, 120)).default(10),
@@ -56,14 +57,9 @@ fn stroke() -> ArgumentShape {
         ParameterShape::new("enable_joystick", ValueKind::Bool).default(false),
         ParameterShape::new("enable_realsense", ValueKind::Bool).default(false),
     ])
-    .with_foreign([
-        "num_plys",
-        "calibrate_extrinsics",
-        "reference_tag_id",
-        "max_deviation_warning",
-        "enable_vggt",
-    ])
+    .with_other_tools(["align", "reset", "sense", "list_nodes", "stop"])
     .with_tool_names(["stroke"])
+    .needing_choice()
 }
 
 /// Equal as values: 5 and 5.0 alike.
@@ -201,14 +197,12 @@ fn nothing_moves_with_a_value_that_was_not_emitted() {
     for row in rows("models.jsonl") {
         let text = row["args_raw"].as_str().unwrap_or_default();
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
-            let Ok(reading) = read(
-                &shape,
-                &ReaderPolicy::new(ToolEffect::Moves, profile),
-                ReceivedArguments::Text(text.into()),
-            ) else {
+            let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
+            let verdict = judged(&shape, &policy, ReceivedArguments::Text(text.into()));
+            let Verdict::Understood(understood) = verdict else {
                 continue;
             };
-            for (name, value) in &reading.understood {
+            for (name, value) in &understood.reading().understood {
                 let default = shape
                     .params
                     .iter()
@@ -242,14 +236,14 @@ fn nothing_moves_after_text_that_cannot_be_trusted() {
         if !labels.iter().any(|label| bad.contains(label)) {
             continue;
         }
-        if let Ok(reading) = read(
-            &shape,
-            &ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded),
-            ReceivedArguments::Text(text.into()),
-        ) {
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+        if let Verdict::Understood(understood) =
+            judged(&shape, &policy, ReceivedArguments::Text(text.into()))
+        {
+            let reading = understood.reading();
             ran.push(format!(
                 "{labels:?}: {text} -> {}",
-                Value::Object(reading.understood)
+                Value::Object(reading.understood.clone())
             ));
         }
     }
@@ -320,7 +314,7 @@ fn documented(language: &str) -> Vec<String> {
     lines
 }
 
-/// Checks what a documented line says of a text: the arguments, or the code of a complaint.
+/// Checks what a documented line says of a text: the arguments, `preview` with the arguments, or the code of a complaint.
 fn check_documented(line: &str, judge: impl Fn(&str) -> Result<Value, Vec<&'static str>>) {
     let (text, want) = line.rsplit_once(" => ").unwrap();
     let text = text.replace('⏎', "\n");
@@ -341,9 +335,13 @@ fn documented_tool() -> ArgumentShape {
     };
     ArgumentShape::new(vec![
         ParameterShape::new("scene", names(["default", "koi", "star", "practice_skin"]))
-            .default("default"),
+            .default("default")
+            .selects_motion(),
         ParameterShape::new("overlay", names(["crosses", "leaf"])).alias("meta"),
         ParameterShape::new("debug", ValueKind::Bool).default(false),
+        ParameterShape::new("dry_run", ValueKind::Bool)
+            .default(false)
+            .cautious(true),
         ParameterShape::new("fps", ValueKind::integer(1, 120)).default(10),
         number("lift", 0.001, 0.6, "m"),
         number("angle", 0.0, 3.2, "rad"),
@@ -353,9 +351,10 @@ fn documented_tool() -> ArgumentShape {
         ParameterShape::new("note", ValueKind::Text),
         ParameterShape::new("tags", ValueKind::list(ValueKind::Text)),
     ])
-    .with_foreign(["num_plys"])
+    .with_other_tools(["align", "reset", "sense", "stop"])
     .with_known_names(["default", "koi", "star", "practice_skin", "crosses", "leaf"])
     .with_tool_names(["stroke", "draw"])
+    .needing_choice()
 }
 
 #[test]
@@ -363,15 +362,53 @@ fn every_example_of_the_page_is_true() {
     let shape = documented_tool();
     let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
     let lines = documented("arguments");
-    assert!(lines.len() > 90, "{}", lines.len());
+    assert!(lines.len() > 60, "{}", lines.len());
     for line in lines {
         check_documented(&line, |text| {
-            match read(&shape, &policy, ReceivedArguments::Text(text.into())) {
-                Ok(reading) => Ok(Value::Object(reading.given)),
-                Err(refusal) => Err(refusal.complaints.iter().map(|c| c.code).collect()),
+            match judged(&shape, &policy, ReceivedArguments::Text(text.into())) {
+                Verdict::Understood(understood) => {
+                    Ok(Value::Object(understood.reading().given.clone()))
+                }
+                Verdict::Preview(reading) => Ok(json!({"preview": reading.given})),
+                Verdict::Refused(refusal) => {
+                    Err(refusal.complaints.iter().map(|c| c.code).collect())
+                }
             }
         });
     }
+}
+
+/// Neither too much nor too little: the calls that models make in whole JSON move a guarded arm, and so does every form of a
+/// wanted call that only its parameters are in; with a comment or prose it is shown first.
+#[test]
+fn wanted_calls_move_a_guarded_arm() {
+    let shape = stroke();
+    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+    let outcome = |text: &str| match judged(&shape, &policy, ReceivedArguments::Text(text.into())) {
+        Verdict::Understood(_) => "moves",
+        Verdict::Preview(_) => "preview",
+        Verdict::Refused(_) => "refused",
+    };
+    for row in rows("forms.jsonl") {
+        let text = row["s"].as_str().unwrap();
+        let has_scene = row["want"]["scene"] == "koi" || row["want"] == json!({});
+        let want = match row["cls"].as_str().unwrap() {
+            "prose" | "comment" => "preview",
+            _ if has_scene => "moves",
+            _ => continue,
+        };
+        assert_eq!(outcome(text), want, "{text}");
+    }
+    let rows = rows("models.jsonl");
+    let motions = rows.iter().filter(|row| {
+        let tool = row["tool_raw"].as_str().unwrap_or_default();
+        ["stroke", "align", "reset"]
+            .iter()
+            .any(|one| tool.contains(one))
+    });
+    let texts = motions.filter_map(|row| row["args_raw"].as_str());
+    let moving = texts.filter(|text| outcome(text) == "moves").count();
+    assert!(rows.is_empty() || moving >= 17, "{moving}");
 }
 
 #[test]
@@ -379,7 +416,7 @@ fn every_example_of_a_foreign_schema_is_true() {
     let schema: Value = serde_json::from_str(&documented("schema").join("\n")).unwrap();
     let shape = ArgumentShape::from_json_schema(&schema).unwrap();
     let lines = documented("cases");
-    assert!(lines.len() >= 10);
+    assert!(lines.len() >= 7);
     for line in lines {
         check_documented(&line, |text| match explain_line(&shape, text) {
             LineReading::Understood { understood, .. } => Ok(Value::Object(understood)),

@@ -131,7 +131,6 @@ fn what_is_no_design_draws_nothing_in_either_profile() {
             json!({"svg": SQUARE.get(..100).unwrap()}),
             json!({"text": "漢"}),
             json!({"text": "hi", "svg": SQUARE}),
-            json!({"text": "hi", "speed": 3}),
             json!({"scene": "short", "text": "hi"}),
             json!({"scene": "short", "size_mm": 30}),
             json!({"text": "hi", "size_mm": 500}),

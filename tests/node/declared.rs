@@ -273,7 +273,6 @@ arguments = [{ name = "dry_run", type = "boolean", description = "true plans onl
     let bench = bench(file);
     for arguments in [
         r#"{"dry_run":true}"#,
-        r#"{"preview":"yes"}"#,
         r#"{"options":{"dryRun":1}}"#,
         "{} as a dry run",
     ] {
@@ -283,7 +282,8 @@ arguments = [{ name = "dry_run", type = "boolean", description = "true plans onl
             (1, &json!("arguments_refused")),
             "{refused:#}"
         );
-        assert_eq!(refused["complaints"][0]["code"], "withheld", "{refused:#}");
+        let codes = refused["complaints"].to_string();
+        assert!(codes.contains("no_dry_run"), "{refused:#}");
     }
     let (code, refused) = call(&bench, &["draw_and_park", r#"{"dry_run":true}"#]);
     assert_eq!(

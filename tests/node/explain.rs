@@ -126,7 +126,7 @@ fn a_design_is_explained_as_a_call_takes_it() {
         let explanation = explained(arguments);
         assert_eq!(explanation["candidates"][0]["understood"]["scene"], scene);
         for profile in explanation["profiles"].as_array().unwrap() {
-            assert_eq!(profile["runs"], true, "{arguments}: {profile:#}");
+            assert_eq!(profile["outcome"], "moves", "{arguments}: {profile:#}");
             assert_eq!(profile["understood"]["scene"], scene, "{arguments}");
         }
     }
@@ -144,15 +144,12 @@ fn a_design_is_explained_as_a_call_takes_it() {
         (r#"{"resume": true, "text": "Hi"}"#, "would begin another"),
     ] {
         for profile in explained(arguments)["profiles"].as_array().unwrap() {
-            assert_eq!(profile["runs"], false, "{arguments}");
+            assert_eq!(profile["outcome"], "refused", "{arguments}");
             assert_eq!(profile.get("understood"), None, "{arguments}");
             let refused = profile["refused"].as_str().unwrap();
             assert!(refused.contains(says), "{arguments}: {refused}");
         }
     }
-    let refused = explained(r#"{"scene": "letters", "text": "Hi"}"#);
-    let corrected = json!({"scene": "canvas", "text": "Hi", "dry_run": true});
-    assert_eq!(refused["profiles"][1]["corrected"], corrected);
 }
 
 #[test]
@@ -162,12 +159,13 @@ fn a_tool_is_explained_in_words_and_as_json() {
         "",
     );
     let text = String::from_utf8(output.stdout).unwrap();
-    for expected in ["lenient", "guarded", "refused", "depth", "L0"] {
+    for expected in ["lenient", "guarded", "shows", "depth", "L0"] {
         assert!(text.contains(expected), "{expected} is not in:\n{text}");
     }
     let json = explain(&["stroke", "{scene: 'Default', depth: 2}"], "");
     let explanation: Value = serde_json::from_slice(&json.stdout).unwrap();
-    assert_eq!(explanation["profiles"][1]["runs"], false);
+    assert_eq!(explanation["profiles"][0]["outcome"], "moves");
+    assert_eq!(explanation["profiles"][1]["outcome"], "preview");
     let unknown = explain(&["strok", "{}"], "");
     assert!(!unknown.status.success());
     assert!(

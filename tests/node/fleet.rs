@@ -328,10 +328,7 @@ async fn a_name_that_nobody_has_is_answered_with_the_nearest() {
     let refused = data(&wrong);
     assert!(wrong.is_error);
     assert_eq!(refused["complaints"][0]["valid"][0], "left", "{refused:#}");
-    assert_eq!(
-        refused["corrected_call"],
-        json!({"tool": "stroke", "arguments": {"scene": "long", "dry_run": true}})
-    );
+    assert_eq!(refused.get("corrected_call"), None, "{refused:#}");
     // A stop with such a name stops every node that can be reached, and reports it.
     let looking = hub.client().await;
     let drawing = async {
@@ -746,7 +743,7 @@ fn queued_drawing(hub: &Bench, left: &Member) -> Vec<String> {
 
 #[test]
 fn a_queue_approves_nothing_and_its_death_changes_nothing() {
-    let left = Member::start("name = \"left\"\nrequire_approval = true\n", &[], &[]);
+    let left = Member::start("name = \"left\"\nbefore_drawing = \"person\"\n", &[], &[]);
     let hub = Bench::new();
     let draw = queued_drawing(&hub, &left);
     let draw: Vec<&str> = draw.iter().map(String::as_str).collect();

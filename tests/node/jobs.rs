@@ -88,7 +88,7 @@ fn a_job_is_told_replayed_and_audited_with_the_node_down() {
 #[test]
 fn only_the_plan_that_was_seen_is_drawn() {
     let bench = Bench::at_test_rate();
-    std::fs::write(bench.path("node.toml"), "require_preview = true\n").unwrap();
+    std::fs::write(bench.path("node.toml"), "before_drawing = \"preview\"\n").unwrap();
     let (config, state) = (bench.path("node.toml"), bench.state());
     let here = ["--config", config.to_str().unwrap(), "--state", &state];
     let call = |arguments: &str| bench.call(&[&["stroke", arguments], &here[..]].concat());
@@ -147,7 +147,7 @@ fn call(bench: &Bench, served: &Served, tool: &str, arguments: &str) -> (i32, Va
 #[test]
 fn a_job_waits_for_a_person_who_has_seen_its_plan() {
     let bench = Bench::at_test_rate();
-    std::fs::write(bench.path("node.toml"), "require_approval = true\n").unwrap();
+    std::fs::write(bench.path("node.toml"), "before_drawing = \"person\"\n").unwrap();
     let (config, state) = (bench.path("node.toml"), bench.state());
     let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
     std::thread::scope(|scope| {
@@ -204,7 +204,7 @@ fn wait_for_approval_request(bench: &Bench, not: &str) -> (String, String) {
 #[test]
 fn each_of_aligns_two_plans_waits_for_a_person() {
     let bench = Bench::at_test_rate();
-    std::fs::write(bench.path("node.toml"), "require_approval = true\n").unwrap();
+    std::fs::write(bench.path("node.toml"), "before_drawing = \"person\"\n").unwrap();
     let (config, state) = (bench.path("node.toml"), bench.state());
     let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
     std::thread::scope(|scope| {
@@ -354,7 +354,7 @@ fn every_call_refusal_enabling_and_stop_is_a_record() {
 #[test]
 fn changes_of_the_configuration_are_records_whether_the_node_runs_or_not() {
     let bench = Bench::new();
-    std::fs::write(bench.path("node.toml"), "require_preview = true\n").unwrap();
+    std::fs::write(bench.path("node.toml"), "before_drawing = \"preview\"\n").unwrap();
     let (config, state) = (bench.path("node.toml"), bench.state());
     let here = ["--config", config.to_str().unwrap(), "--state", &state];
     let log = bench.path("state/audit.log");
@@ -391,7 +391,7 @@ fn changes_of_the_configuration_are_records_whether_the_node_runs_or_not() {
     token(&["revoke", "cell"]);
     comes(&["token", "cell", "was revoked"]);
     served.child.terminate();
-    std::fs::write(bench.path("node.toml"), "require_preview = false\n").unwrap();
+    std::fs::write(bench.path("node.toml"), "before_drawing = \"nothing\"\n").unwrap();
     bench.scene(
         "late",
         &support::scene("late", "[[[0.0, 0.0], [31.0, 0.0]]]"),
@@ -597,7 +597,11 @@ fn a_drawing_is_not_given_up_for_one_that_has_not_begun() {
     let bench = Bench::new();
     let house = write_house_design(&bench);
     let (config, state) = (bench.path("node.toml"), bench.state());
-    std::fs::write(&config, "require_approval = true\nanswer_within_s = 1\n").unwrap();
+    std::fs::write(
+        &config,
+        "before_drawing = \"person\"\nanswer_within_s = 1\n",
+    )
+    .unwrap();
     let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
     let (left, _) = stopped_drawing(&bench, &house, &["stop"]);
     assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
@@ -650,7 +654,7 @@ fn counts_are_of_what_was_done() {
         (number("done"), number("of"))
     };
     assert_eq!(
-        counts("stroke", r#"{"scene":"short","plan":"abc"}"#),
+        counts("stroke", r#"{"scene":"short","plan":"abcdef0123"}"#),
         (0, 2)
     );
     let (done, of) = counts("align", "{}");

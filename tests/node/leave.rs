@@ -19,7 +19,7 @@ use steadyhand::calib::{
     CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, CalibrationStore,
     FileValues, FitVerdict,
 };
-use steadyhand::config::{CanvasApproval, NodeFile};
+use steadyhand::config::{BeforeDrawing, BeforeDrawingEntry, NodeFile};
 use steadyhand::motion::MotionHandle;
 use steadyhand::permit::{ActorRank, PermitRegistry};
 use steadyhand::plan::SpanKind;
@@ -139,7 +139,7 @@ async fn a_swapped_design_is_not_drawn_under_leave_for_the_one_before() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_is_for_one_plan_and_not_for_what_was_swapped_in() {
     let test_node = TestNode::new(NodeFile {
-        require_approval: true,
+        before_drawing: BeforeDrawingEntry::All(BeforeDrawing::Person),
         ..NodeFile::default()
     });
     test_node.enable();
@@ -227,7 +227,9 @@ async fn on_hardware_a_person_approves_each_design_of_a_caller() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_file_may_ask_for_a_previewed_design_instead_of_a_person() {
     let test_node = TestNode::new(NodeFile {
-        canvas_approval: CanvasApproval::Preview,
+        before_drawing: BeforeDrawingEntry::Scenes(
+            [("canvas".to_owned(), BeforeDrawing::Preview)].into(),
+        ),
         ..NodeFile::default()
     });
     enable_canvas(&test_node);
@@ -455,8 +457,8 @@ async fn resume_refuses_a_scene_overlay_or_arm_that_the_unfinished_job_does_not_
                 "{message}"
             );
             assert!(message.ends_with("nothing moved"), "{message}");
-            // What was asked to move nothing is not corrected to what moves.
-            assert_eq!(message.contains("draws that"), !dry_run, "{message}");
+            // A refusal offers nothing that moves.
+            assert!(!message.contains("draws that"), "{message}");
             let corrected = refused["corrected_call"]["arguments"].clone();
             assert_eq!(corrected["dry_run"], true, "{corrected}");
             let shown = test_node.call("stroke", corrected.clone()).await;

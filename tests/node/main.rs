@@ -17,6 +17,7 @@ mod curved;
 mod declared;
 mod default_scene;
 mod doctor;
+mod doubt;
 mod draw;
 mod emulated;
 mod ending;
@@ -49,7 +50,7 @@ mod pty;
 mod raised_sheet;
 #[cfg(feature = "recording")]
 mod recordings;
-mod refused_before;
+
 mod repeated;
 mod resources;
 mod security;

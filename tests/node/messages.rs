@@ -406,12 +406,12 @@ fn a_refused_argument_ends_with_the_shortest_call_that_works() {
     let bench = Bench::at_test_rate();
     let (_, refused) = bench.call(&["sense", r#"{"debug":"perhaps","ctx":{"a":1}}"#]);
     let message = refused["message"].as_str().unwrap();
-    check(message, &["do not send ctx; send {}; nothing moved"], &[]);
+    check(message, &["true, false; send {}; nothing moved"], &[]);
     let (code, sensed) = bench.call(&["sense", r#"{"ctx":{"a":1}}"#]);
     assert_eq!(code, 0, "{sensed:#}");
     check(
         &sensed["repairs"].to_string(),
-        &["the server supplies it; do not send ctx"],
+        &["has no meaning here; ignored"],
         &[],
     );
 }
@@ -424,7 +424,7 @@ fn call_json(served: &Served, tool: &str, arguments: &Value) -> Value {
 }
 
 #[test]
-fn nothing_said_after_a_refused_scene_is_refused_and_says_which_call_is_not() {
+fn nothing_said_after_a_refused_scene_is_shown_and_names_the_plan() {
     let bench = Bench::at_test_rate();
     let config = bench.path("node.toml").display().to_string();
     std::fs::write(&config, "forgiveness = \"guarded\"\n").unwrap();
@@ -433,16 +433,13 @@ fn nothing_said_after_a_refused_scene_is_refused_and_says_which_call_is_not() {
     let refused = call(json!({"scene": "shrt"}));
     assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
     let again = call(json!({}));
-    assert_eq!(again["code"], "arguments_refused", "{again:#}");
+    assert_eq!(again["code"], "preview_only", "{again:#}");
     let message = again["message"].as_str().unwrap();
     check(
         message,
-        &["write `scene` out, even if it is the default, or send the corrected call"],
-        &["`{}` draws"],
+        &["NOT DRAWN YET", "To draw exactly this: plan "],
+        &["{"],
     );
-    let corrected = again["corrected_call"]["arguments"].clone();
-    let shown = call(corrected);
-    assert_eq!(shown["success"], true, "{shown:#}");
 }
 
 #[test]

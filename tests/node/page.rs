@@ -584,7 +584,7 @@ fn an_open_page_keeps_no_node_from_its_end() {
 #[test]
 fn a_waiting_plan_is_shown_and_refused_on_the_page() {
     let bench = Bench::new();
-    std::fs::write(bench.path("node.toml"), "require_approval = true\n").unwrap();
+    std::fs::write(bench.path("node.toml"), "before_drawing = \"person\"\n").unwrap();
     let config = bench.path("node.toml");
     let state_folder = bench.state();
     let at = [

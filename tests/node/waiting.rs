@@ -134,7 +134,7 @@ fn progress_is_seconds_of_arm_time_from_zero_to_the_total() {
 #[test]
 fn waiting_for_a_person_is_told_with_the_command_that_approves() {
     let bench = Bench::at_test_rate();
-    std::fs::write(bench.path("node.toml"), "require_approval = true\n").unwrap();
+    std::fs::write(bench.path("node.toml"), "before_drawing = \"person\"\n").unwrap();
     let config = bench.path("node.toml").display().to_string();
     let state = bench.state();
     let mut client = StdioClient::new(&bench, "asks", &["--config", &config, "--state", &state]);

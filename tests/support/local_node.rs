@@ -44,7 +44,6 @@ pub(crate) async fn call_tool(
         tool: tool.to_owned(),
         arguments,
         caller: caller.to_owned(),
-        shared_caller: None,
         who,
         principal: None,
         hop: None,

@@ -50,7 +50,6 @@ fn shape() -> ArgumentShape {
     ])
     .with_known_names(["default", "koi", "canvas"])
     .with_tool_names(["stroke"])
-    .with_default_action("draws the default scene")
 }
 
 #[test]
@@ -129,114 +128,6 @@ fn texts_are_taken_verbatim() {
             [want.clone(), want],
             "{words}"
         );
-    }
-}
-
-#[test]
-fn a_text_that_is_not_a_design_is_refused_in_both_profiles() {
-    for lost in [
-        json!(null),
-        json!(""),
-        json!(" \n"),
-        json!("null"),
-        json!("undefined"),
-        json!("None"),
-        json!("[object Object]"),
-        json!("<text>"),
-        json!("{{text}}"),
-        json!("..."),
-        json!("YOUR_TEXT_HERE"),
-        json!("hel [truncated]"),
-        json!("{\"scene\":\"koi\"}"),
-        json!("{\"text\":\"hel"),
-        json!("[{\"scene\":\"koi\"}]"),
-        json!(["hello"]),
-        json!({"text": "hello"}),
-        json!(12),
-        json!(true),
-        json!("x".repeat(BYTES_MAX + 1)),
-    ] {
-        for call in [
-            json!({"text": lost}),
-            json!({"svg": lost}),
-            json!({"text": lost, "size_mm": 5}),
-        ] {
-            // A stand-in is recognised by its parameter's name.
-            if lost == json!("YOUR_TEXT_HERE") && call.get("svg").is_some() {
-                continue;
-            }
-            assert_eq!(value(call.clone()), [None, None], "{call}");
-        }
-        // A null beside a scene means the scene's own design.
-        if !lost.is_null() {
-            let call = json!({"scene": "koi", "text": lost});
-            assert!(value(call.clone()) == [None, None], "{call}");
-        }
-    }
-    let koi = Some(json!({"scene": "koi"}).as_object().unwrap().clone());
-    assert_eq!(
-        value(json!({"scene": "koi", "text": null, "svg": null})),
-        [koi.clone(), koi]
-    );
-}
-
-#[test]
-fn data_is_taken_only_from_plain_json() {
-    for sloppy in [
-        "{'text': 'hello'}",
-        "{text: \"hello\"}",
-        "text=hello",
-        "text: hello",
-        "--text hello",
-        "stroke(text=\"hello\")",
-        "```json\n{\"text\":\"hello\"}\n```",
-        "Sure! {\"text\":\"hello\"}",
-        "{\"text\":\"hello\",}",
-        "{\"text\":\"hello\"",
-        "{\"text\":\"hel",
-        "{\"text\":\"a\nb\"}",
-        "'{\"text\":\"hello\"}'",
-        "{\\\"text\\\":\\\"hello\\\"}",
-        "text=hello&size_mm=5",
-        "{\"text\":\"a\"} {\"text\":\"b\"}",
-        "{\"text\":\"a\",\"text\":\"b\"}",
-        "{\"text\":\"a\",\"text\":\"a\"}",
-        "{\"text\":\"hello\",\"type\":\"text\"}",
-        "{\"text\":\"hello\",\"speed\":3}",
-        "{\"text\":\"hello\",\"colour_of_text\":\"red\"}",
-        "{\"txet\":\"hello\"}",
-        "{\"arguments\":\"{\\\"text\\\":\\\"hello\\\"}\"}",
-    ] {
-        assert_eq!(text(sloppy), [None, None], "{sloppy}");
-    }
-    let own = Some(
-        json!({"dry_run": true, "text": "hello"})
-            .as_object()
-            .unwrap()
-            .clone(),
-    );
-    let call = json!({"text": "hello", "dry_run": "yes", "ctx": {"a": 1}, "_meta": {}});
-    assert_eq!(value(call), [own.clone(), own]);
-}
-
-#[test]
-fn no_corrected_call_goes_on_without_the_data() {
-    for call in [
-        "{\"text\":\"\",\"scene\":\"koi\"}",
-        "{\"text\":\"null\"}",
-        "{'text': 'hello'}",
-    ] {
-        for profile in ForgivenessProfile::ALL {
-            let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
-            let refusal =
-                read(&shape(), &policy, ReceivedArguments::Text(call.to_owned())).unwrap_err();
-            assert_eq!(refusal.corrected, None, "{call}");
-            assert!(
-                refusal.guidance.contains("text must come from the caller"),
-                "{}",
-                refusal.guidance
-            );
-        }
     }
 }
 
@@ -336,26 +227,4 @@ fn a_text_that_is_taken_was_there_as_json() {
         }
         Ok(())
     });
-}
-
-/// The corrected call kept the place of a text that was not there, and was refused in its turn.
-#[test]
-fn no_corrected_call_places_a_text_that_is_not_there() {
-    let mut shape = shape();
-    let places = shape.params.iter_mut();
-    for place in places.filter(|param| ["size_mm", "at_mm"].contains(&param.name.as_str())) {
-        place.beside = vec!["text".into(), "svg".into()];
-    }
-    let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
-    let offered = |sent: Value| {
-        let refusal = read(&shape, &policy, ReceivedArguments::Value(sent)).unwrap_err();
-        (refusal.corrected.map(Value::Object), refusal.guidance)
-    };
-    let (call, guidance) = offered(json!({"scene": "the koi", "at_mm": [1, 2]}));
-    assert_eq!(call, None);
-    let reason = "since text must come from the caller";
-    assert!(guidance.contains(reason), "{guidance}");
-    let (call, _) = offered(json!({"text": "Hi", "at_mm": [1, 2], "scene": "the koi"}));
-    let preview = json!({"dry_run": true, "text": "Hi", "at_mm": [1, 2]});
-    assert_eq!(call, Some(preview));
 }

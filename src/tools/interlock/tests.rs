@@ -218,7 +218,6 @@ async fn a_person_s_word_keeps_two_arms_apart_and_is_quoted_in_results() {
         tool: "reset".to_owned(),
         arguments: ReceivedArguments::Value(json!({"scene": "default"})),
         caller: "test".to_owned(),
-        shared_caller: None,
         who: ActorRank::Operator,
         principal: None,
         hop: None,

@@ -1,0 +1,252 @@
+//! The tokens of form: what models, their templates and programs write around arguments and what has no meaning of its own.
+
+use super::{tagged_text, thought};
+
+/// A token at the beginning of a text.
+pub(super) struct FormToken {
+    pub(super) bytes: usize,
+    /// True if it begins a call's tag, in which attributes may stand.
+    pub(super) begins_tag: bool,
+    /// True if it is a special token, behind which a role may stand.
+    pub(super) is_special: bool,
+}
+
+impl FormToken {
+    pub(super) const fn of(bytes: usize) -> Self {
+        Self {
+            bytes,
+            begins_tag: false,
+            is_special: false,
+        }
+    }
+}
+
+/// Markers that stand as they are.
+const MARKERS: [&str; 23] = [
+    "[TOOL_CALLS]",
+    "[/TOOL_CALLS]",
+    "[TOOL_CALL]",
+    "[/TOOL_CALL]",
+    "[TOOL_REQUEST]",
+    "[/TOOL_REQUEST]",
+    "[END_TOOL_REQUEST]",
+    "[ARGS]",
+    "<start_function_call>",
+    "<end_function_call>",
+    "<end_of_turn>",
+    "<functioncall>",
+    "</functioncall>",
+    "<tool_call|>",
+    "<|tool_call>",
+    "<eos>",
+    "</s>",
+    "<s>",
+    "<escape>",
+    "<![CDATA[",
+    "]]>",
+    "functools[",
+    "<start_of_turn>model",
+];
+
+/// Labels that begin a line.
+const LABELS: [&str; 3] = ["call:", "Action Input:", "Action:"];
+
+/// Words of special tokens, between `<|` and `|>`.
+const TOKEN_WORDS: [&str; 34] = [
+    "tool",
+    "tools",
+    "call",
+    "calls",
+    "function",
+    "functions",
+    "argument",
+    "arguments",
+    "args",
+    "begin",
+    "end",
+    "start",
+    "section",
+    "sep",
+    "im",
+    "python",
+    "tag",
+    "channel",
+    "message",
+    "constrain",
+    "eom",
+    "eot",
+    "eos",
+    "id",
+    "header",
+    "assistant",
+    "recipient",
+    "content",
+    "from",
+    "action",
+    "plugin",
+    "turn",
+    "stop",
+    "return",
+];
+
+/// Roles and formats that stand behind a special token.
+const ROLES: [&str; 9] = [
+    "assistant",
+    "model",
+    "commentary",
+    "final",
+    "function",
+    "json",
+    "tool",
+    "to=",
+    "python",
+];
+
+/// Names that code fences carry.
+const FENCE_NAMES: [&str; 20] = [
+    "json",
+    "json5",
+    "jsonc",
+    "javascript",
+    "js",
+    "typescript",
+    "ts",
+    "python",
+    "py",
+    "yaml",
+    "yml",
+    "xml",
+    "toml",
+    "text",
+    "txt",
+    "bash",
+    "sh",
+    "shell",
+    "tool_call",
+    "tool_code",
+];
+
+/// Attributes of a call's tags, and the types that one of them names.
+const ATTRIBUTES: [&str; 14] = [
+    "name", "key", "value", "type", "id", "string", "required", "integer", "number", "boolean",
+    "array", "object", "int", "bool",
+];
+
+/// Functions that make an object, and are no tools.
+const CONSTRUCTORS: [&str; 9] = super::unbracketed::CONSTRUCTORS;
+
+/// Returns the token that a text begins with. Labels count only where a line begins, thoughts only before the arguments.
+pub(super) fn at(text: &str, begins_line: bool, may_think: bool) -> Option<FormToken> {
+    let mut labels = LABELS.iter().filter(|_| begins_line);
+    if let Some(label) = labels.find(|label| text.starts_with(**label)) {
+        return Some(FormToken::of(label.len()));
+    }
+    let marker = MARKERS.iter().find(|marker| text.starts_with(**marker));
+    if let Some(marker) = marker {
+        return Some(FormToken {
+            is_special: marker.starts_with('<'),
+            ..FormToken::of(marker.len())
+        });
+    }
+    let thought = may_think.then(|| thought::closed_length(text)).flatten();
+    thought
+        .map(FormToken::of)
+        .or_else(|| special(text))
+        .or_else(|| tag(text))
+        .or_else(|| fence(text))
+        .or_else(|| word(text))
+}
+
+/// Returns the role that a text begins with, behind a special token.
+pub(super) fn role_at(text: &str) -> Option<FormToken> {
+    let role = ROLES.iter().find(|role| text.starts_with(**role))?;
+    Some(FormToken {
+        is_special: true,
+        ..FormToken::of(role.len())
+    })
+}
+
+/// Returns the attribute that a text begins with, inside a call's tag.
+pub(super) fn attribute_at(text: &str) -> Option<FormToken> {
+    let word = leading_word(text);
+    ATTRIBUTES
+        .contains(&word)
+        .then(|| FormToken::of(word.len()))
+}
+
+/// Returns whether a character is punctuation of form. Signs that deny or comment, such as `!`, `#` and `~`, are none.
+pub(super) fn is_mark(c: char) -> bool {
+    "{}[]()｛｝,，、:：;=\"'`´“”‘’„‟‚‛«»「」＂*-|&?.<>/\\+$@_".contains(c)
+}
+
+fn leading_word(text: &str) -> &str {
+    let is_inside = |c: char| c.is_alphanumeric() || c == '_';
+    text.get(..text.find(|c| !is_inside(c)).unwrap_or(text.len()))
+        .unwrap_or_default()
+}
+
+/// Returns a special token: `<|im_end|>`, `<｜tool▁calls▁begin｜>`.
+fn special(text: &str) -> Option<FormToken> {
+    let marks = [("<|", "|>"), ("<｜", "｜>")];
+    let (open, close) = marks.into_iter().find(|(open, _)| text.starts_with(open))?;
+    let (inside, _) = text.get(open.len()..)?.split_once(close)?;
+    let mut words = inside
+        .split(['_', '▁', '-', '/'])
+        .filter(|word| !word.is_empty());
+    words
+        .all(|word| TOKEN_WORDS.contains(&word))
+        .then(|| FormToken {
+            is_special: true,
+            ..FormToken::of(open.len() + inside.len() + close.len())
+        })
+}
+
+/// Returns the beginning of a call's tag: `<tool_call`, `</invoke`, `<parameter`, also with the namespace of a model.
+fn tag(text: &str) -> Option<FormToken> {
+    const NAMESPACES: [&str; 4] = ["antml:", "minimax:", "seed:", "qwen:"];
+    if let Some(prolog) = text.strip_prefix("<?xml ") {
+        let (inside, _) = prolog.split_once("?>")?;
+        let is_own = |word: &str| {
+            let mut own = ["version=", "encoding=", "standalone="].iter();
+            own.any(|own| word.starts_with(own))
+        };
+        let is_plain = inside.split_whitespace().all(is_own);
+        return is_plain.then(|| FormToken::of(inside.len() + 8));
+    }
+    let inside = text.strip_prefix("</").or_else(|| text.strip_prefix('<'))?;
+    let space = NAMESPACES.iter().find(|space| inside.starts_with(**space));
+    let local = inside.get(space.map_or(0, |space| space.len())..)?;
+    let name = leading_word(local);
+    (tagged_text::is_wrapper(name) || tagged_text::is_carrier(name)).then(|| FormToken {
+        begins_tag: true,
+        ..FormToken::of(text.len() - local.len() + name.len())
+    })
+}
+
+/// Returns a code fence with its language.
+fn fence(text: &str) -> Option<FormToken> {
+    let inside = text
+        .strip_prefix("```")
+        .or_else(|| text.strip_prefix("~~~"))?;
+    let name = leading_word(inside);
+    let is_known = FENCE_NAMES
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known));
+    Some(FormToken::of(3 + if is_known { name.len() } else { 0 }))
+}
+
+/// Returns a heading over arguments, `arguments:`, `arg_key`, or a constructor before its bracket.
+fn word(text: &str) -> Option<FormToken> {
+    let is_call = |name: &&&str| {
+        text.strip_prefix(**name)
+            .is_some_and(|rest| rest.starts_with('('))
+    };
+    if let Some(name) = CONSTRUCTORS.iter().find(is_call) {
+        return Some(FormToken::of(name.len()));
+    }
+    let word = leading_word(text);
+    let after = text.get(word.len()..).unwrap_or_default();
+    let is_heading = after.starts_with([':', ']']) && super::heuristics::is_wrapper(word);
+    let is_pair_tag = matches!(word, "arg_key" | "arg_value");
+    (is_heading || is_pair_tag).then(|| FormToken::of(word.len()))
+}

@@ -1,0 +1,345 @@
+//! Finds what of a text is accounted for by nothing: the source without the arguments that were read and the tokens of form.
+//!
+//! The parsers do not take part. Each key and value that they found may be found once in the source, in their order, and
+//! what else stands there has to be a blank, a mark, or a token of a closed list. So a parser that skips words makes doubt,
+//! and no motion.
+
+use super::{
+    candidates::CandidateReading,
+    form_repair::{FormRepair, FormRepairs},
+    form_token::{self, FormToken},
+    name::{self, NameResolution},
+    parsed_value::{self, ParsedValue},
+    quote::{self, QuoteMatching, QuotePosition},
+    unbracketed::percent_decoded,
+};
+use std::{borrow::Cow, ops::Range};
+
+/// Most pieces of one text that are told apart; the remainder is one more.
+const PIECES_MAX: usize = 32;
+
+/// Bytes of quoted texts that are decoded to compare them, for one text.
+const DECODED_BYTES_MAX: usize = 4 << 20;
+
+/// A text as it was at one level of decoding, and the part of it that was decoded to the level below.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TextLevel {
+    pub(super) source: String,
+    /// `None` where the arguments themselves were read.
+    pub(super) decoded: Option<String>,
+}
+
+/// Returns the pieces of a reading's source, at every level, that nothing accounts for. `tools` are the tool's own names.
+pub(super) fn rest(candidate: &CandidateReading, tools: &[String]) -> Vec<String> {
+    let mut pieces = Vec::new();
+    for level in &candidate.levels {
+        match &level.decoded {
+            None => {
+                let source = match candidate.forms.contains(FormRepair::UrlEncoded) {
+                    true => percent_decoded(&level.source.replace('+', " ")),
+                    false => None,
+                };
+                let source = source.as_deref().unwrap_or(&level.source);
+                pieces.extend(SourceScan::new(source, candidate, tools).pieces());
+            }
+            Some(decoded) => {
+                let parts = level.source.split_once(decoded.as_str());
+                let (before, after) = parts.unwrap_or((&level.source, ""));
+                for part in [before, after] {
+                    pieces.extend(SourceScan::without_arguments(part, candidate, tools).pieces());
+                }
+            }
+        }
+    }
+    pieces
+}
+
+/// A key or a value that was read.
+enum ReadAtom<'a> {
+    Text(Cow<'a, str>),
+    Bool(bool),
+    Null,
+}
+
+/// A walk over one text that consumes what is accounted for.
+struct SourceScan<'a> {
+    text: &'a str,
+    at: usize,
+    atoms: Vec<ReadAtom<'a>>,
+    next: usize,
+    /// True if the same arguments may stand several times.
+    may_repeat: bool,
+    tools: &'a [String],
+    callee: Option<&'a str>,
+    /// True within a call's tag, where attributes of its own may stand.
+    in_tag: bool,
+    /// True directly behind a special token, where a role may stand.
+    after_token: bool,
+    decoded_bytes_left: usize,
+    rest: Vec<Range<usize>>,
+}
+
+impl<'a> SourceScan<'a> {
+    fn new(text: &'a str, candidate: &'a CandidateReading, tools: &'a [String]) -> Self {
+        let mut atoms = Vec::new();
+        gather(&candidate.node, &mut atoms);
+        Self {
+            atoms,
+            may_repeat: candidate.forms.contains(FormRepair::Repeated),
+            ..Self::without_arguments(text, candidate, tools)
+        }
+    }
+
+    fn without_arguments(
+        text: &'a str,
+        candidate: &'a CandidateReading,
+        tools: &'a [String],
+    ) -> Self {
+        Self {
+            text,
+            at: 0,
+            atoms: Vec::new(),
+            next: 0,
+            may_repeat: false,
+            tools,
+            callee: candidate.tool.as_deref(),
+            in_tag: false,
+            after_token: false,
+            decoded_bytes_left: DECODED_BYTES_MAX,
+            rest: Vec::new(),
+        }
+    }
+
+    /// Returns the pieces that nothing accounts for; pieces with only blanks and marks between them are one.
+    fn pieces(mut self) -> Vec<String> {
+        while self.at < self.text.len() {
+            if self.rest.len() == PIECES_MAX {
+                self.rest.push(self.at..self.text.len());
+                break;
+            }
+            if !self.consume() {
+                self.leave();
+            }
+        }
+        let pieces = self
+            .rest
+            .iter()
+            .filter_map(|span| self.text.get(span.clone()));
+        pieces.map(|piece| piece.trim().to_owned()).collect()
+    }
+
+    /// Consumes one blank, argument, token or mark; returns whether there is one.
+    fn consume(&mut self) -> bool {
+        let rest = self.rest_of_text();
+        let blank = rest.len() - rest.trim_start_matches(is_blank).len();
+        if blank > 0 {
+            self.at += blank;
+            return true;
+        }
+        let is_after_token = std::mem::take(&mut self.after_token);
+        if self.consume_atom() || self.consume_callee() {
+            return true;
+        }
+        let before = self.text.get(..self.at).unwrap_or_default();
+        let before = before.trim_end_matches([' ', '\t', '*', '|', '>']);
+        let begins_line = before.is_empty() || before.ends_with('\n') || is_after_token;
+        let token = match form_token::at(rest, begins_line, self.next == 0) {
+            Some(token) => Some(token),
+            None if is_after_token => form_token::role_at(rest),
+            None if self.in_tag => form_token::attribute_at(rest),
+            None => self.closing_tag(),
+        };
+        if let Some(FormToken {
+            bytes,
+            begins_tag,
+            is_special,
+        }) = token
+            && (begins_tag || bytes == 0 || self.is_boundary(bytes))
+        {
+            self.in_tag |= begins_tag;
+            self.after_token = is_special;
+            self.at += bytes;
+            return true;
+        }
+        let mark = rest.chars().next().filter(|c| form_token::is_mark(*c));
+        self.in_tag &= mark != Some('>');
+        self.at += mark.map_or(0, char::len_utf8);
+        mark.is_some()
+    }
+
+    /// Leaves the word or sign that comes next.
+    fn leave(&mut self) {
+        let rest = self.rest_of_text();
+        let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '’');
+        let word = rest.find(|c| !is_inside(c)).unwrap_or(rest.len());
+        let first = rest.chars().next().map_or(1, char::len_utf8);
+        let end = self.at + word.max(first);
+        let between = |last: &Range<usize>| self.text.get(last.end..self.at);
+        let is_joined = self.rest.last().and_then(between).is_some_and(|between| {
+            between
+                .chars()
+                .all(|c| is_blank(c) || (form_token::is_mark(c) && !"{}[]".contains(c)))
+        });
+        match self.rest.last_mut().filter(|_| is_joined) {
+            Some(last) => last.end = end,
+            None => self.rest.push(self.at..end),
+        }
+        self.at = end;
+    }
+
+    fn rest_of_text(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// Returns whether no word goes on at the end of the next `bytes`, nor began before them.
+    fn is_boundary(&self, bytes: usize) -> bool {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let rest = self.rest_of_text();
+        let own = rest.get(..bytes).unwrap_or_default();
+        let after = rest.get(bytes..).unwrap_or_default();
+        let before = self.text.get(..self.at).unwrap_or_default();
+        let begins_inside = own.starts_with(is_word) && before.ends_with(is_word);
+        let ends_inside = own.ends_with(is_word) && after.starts_with(is_word);
+        !begins_inside && !ends_inside
+    }
+
+    /// Consumes the next key or value that was read, if it stands here.
+    fn consume_atom(&mut self) -> bool {
+        if self.next == self.atoms.len() && self.may_repeat {
+            self.next = 0;
+        }
+        // What has no letters of its own stands nowhere, and so may the key that a syntax supplies.
+        let mut next = self.next;
+        while next < self.atoms.len() {
+            if let Some(bytes) = self.atom_length(next) {
+                self.at += bytes;
+                self.next = next + 1;
+                return true;
+            }
+            match self.atoms.get(next) {
+                Some(ReadAtom::Text(text)) if text.is_empty() || text == SUPPLIED_KEY => next += 1,
+                Some(ReadAtom::Null) => next += 1,
+                _ => break,
+            }
+        }
+        false
+    }
+
+    /// Returns the bytes of the source that the atom of this index takes here.
+    fn atom_length(&mut self, index: usize) -> Option<usize> {
+        let rest = self.rest_of_text();
+        let word = || {
+            let is_inside = |c: char| c.is_alphanumeric() || c == '_';
+            rest.get(..rest.find(|c| !is_inside(c)).unwrap_or(rest.len()))
+        };
+        let text = match self.atoms.get(index)? {
+            ReadAtom::Bool(value) => {
+                let word = word().filter(|word| {
+                    word.eq_ignore_ascii_case(if *value { "true" } else { "false" })
+                })?;
+                return self.is_boundary(word.len()).then_some(word.len());
+            }
+            ReadAtom::Null => {
+                let word =
+                    word().filter(|word| !word.is_empty() && parsed_value::is_nothing(word))?;
+                return self.is_boundary(word.len()).then_some(word.len());
+            }
+            ReadAtom::Text(text) if text.is_empty() => return None,
+            ReadAtom::Text(text) => text.as_ref(),
+        };
+        if rest.starts_with(text) && self.is_boundary(text.len()) {
+            return Some(text.len());
+        }
+        quoted_length(rest, text, &mut self.decoded_bytes_left)
+    }
+
+    /// Consumes the tool's own name, or the name that was called, which is judged elsewhere.
+    fn consume_callee(&mut self) -> bool {
+        let rest = self.rest_of_text();
+        if let Some(callee) = self.callee
+            && rest.starts_with(callee)
+            && self.is_boundary(callee.len())
+        {
+            self.at += callee.len();
+            return true;
+        }
+        let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
+        let end = rest.find(|c| !is_inside(c)).unwrap_or(rest.len());
+        let run = rest.get(..end).unwrap_or_default();
+        // `functions.stroke:0` counts the calls of a message.
+        let uncounted = run.trim_end_matches(|c: char| c.is_ascii_digit());
+        let uncounted = uncounted.strip_suffix(':').unwrap_or(run);
+        let trimmed = uncounted.trim_end_matches(['.', ':', '-', '/']);
+        let is_own = !trimmed.is_empty()
+            && name::foreign_namespace(trimmed, self.tools).is_none()
+            && matches!(
+                name::resolve(trimmed, self.tools),
+                NameResolution::Resolved { .. }
+            );
+        if is_own && self.is_boundary(0) {
+            self.at += if trimmed == uncounted {
+                run.len()
+            } else {
+                trimmed.len()
+            };
+        }
+        is_own
+    }
+
+    /// Returns the closing tag of a parameter that was read.
+    fn closing_tag(&self) -> Option<FormToken> {
+        let inside = self.rest_of_text().strip_prefix("</")?;
+        let (name, _) = inside.split_once('>')?;
+        let is_key = |atom: &ReadAtom<'_>| matches!(atom, ReadAtom::Text(text) if text == name);
+        let is_own = || self.callee == Some(name) || self.tools.iter().any(|tool| tool == name);
+        (self.atoms.iter().any(is_key) || is_own()).then(|| FormToken::of(2 + name.len()))
+    }
+}
+
+/// The key that syntaxes supply around arguments that are written without one.
+const SUPPLIED_KEY: &str = "arguments";
+
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\0')
+}
+
+/// Gathers the keys and values of a node in the order in which they were written.
+fn gather<'a>(node: &'a ParsedValue, atoms: &mut Vec<ReadAtom<'a>>) {
+    match node {
+        ParsedValue::Null => atoms.push(ReadAtom::Null),
+        ParsedValue::Bool(value) => atoms.push(ReadAtom::Bool(*value)),
+        ParsedValue::Flag => {}
+        ParsedValue::Number(number) => atoms.push(ReadAtom::Text(number.to_string().into())),
+        ParsedValue::Text(text) | ParsedValue::Word(text) => {
+            atoms.push(ReadAtom::Text(text.as_str().into()));
+        }
+        ParsedValue::List(items) => items.iter().for_each(|item| gather(item, atoms)),
+        ParsedValue::Map(pairs) => {
+            for (key, value) in pairs {
+                atoms.push(ReadAtom::Text(key.as_str().into()));
+                gather(value, atoms);
+            }
+        }
+    }
+}
+
+/// Returns the bytes of a quoted text here whose meaning is `text`, with its quotes and prefix.
+fn quoted_length(rest: &str, text: &str, bytes_left: &mut usize) -> Option<usize> {
+    let prefix = usize::from(rest.starts_with(['u', 'U', 'b', 'B', 'r', 'R']));
+    let quoted = rest
+        .get(prefix..)
+        .filter(|rest| rest.starts_with(quote::is_quote))?;
+    // An escape takes six bytes at most.
+    let window = quoted.floor_char_boundary(6 * text.len() + 64);
+    *bytes_left = bytes_left.checked_sub(window)?;
+    let quoted = quoted.get(..window)?;
+    let is_raw = rest.starts_with(['r', 'R']);
+    [QuoteMatching::Exact, QuoteMatching::Loose]
+        .into_iter()
+        .find_map(|quotes| {
+            let mut forms = FormRepairs::default();
+            let read = quote::read(quoted, quotes, QuotePosition::Value, is_raw, &mut forms);
+            let (decoded, used) = read.ok()?;
+            (decoded == text).then_some(prefix + used)
+        })
+}

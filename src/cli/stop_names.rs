@@ -1,0 +1,132 @@
+//! A stop that is typed by another of its names, or with more words than it takes, stops all the same.
+
+use std::ffi::OsString;
+
+use clap::Parser as _;
+
+use super::command::Cli;
+use super::given_options::quoted_for_shell;
+use catalogue::{TOOLS, ToolEffect};
+
+/// Names of an emergency stop, as letters alone.
+const EMERGENCY: [&str; 2] = ["estop", "emergencystop"];
+
+/// Returns the stop that a line means whose first word is a name of it: case, `-` and `_` aside. Options that it takes keep
+/// their meaning, and all else is left out.
+pub(super) fn of(line: &[OsString]) -> Option<Result<Cli, clap::Error>> {
+    let (program, words) = line.split_first()?;
+    let (verb, rest) = words.split_first()?;
+    let verb = verb.to_string_lossy();
+    let name = letters(&verb);
+    let mut stops = TOOLS.iter().filter(|tool| tool.effect == ToolEffect::Stops);
+    if !stops.any(|tool| tool.names().any(|own| letters(own) == name)) {
+        return None;
+    }
+    let command = match EMERGENCY.contains(&name.as_str()) {
+        true => "estop",
+        false => "stop",
+    };
+    let parsed = |options: &[OsString]| {
+        let begin = [program.clone(), command.into()];
+        Cli::try_parse_from(begin.into_iter().chain(options.iter().cloned()))
+    };
+    let (mut options, mut left_out) = (Vec::new(), Vec::new());
+    let mut rest = rest;
+    while !rest.is_empty() {
+        // An option, and its value if it takes one.
+        let is_known = |count: &usize| {
+            let one = rest.get(..*count);
+            one.is_some_and(|one| parsed(&[&options, one].concat()).is_ok())
+        };
+        let count = (1..=2).find(is_known);
+        let (taken, after) = rest.split_at(count.unwrap_or(1));
+        match count {
+            Some(_) => options.extend_from_slice(taken),
+            None => left_out.extend(taken.iter().map(|word| word.to_string_lossy().into_owned())),
+        }
+        rest = after;
+    }
+    // Options that must come together are known only together.
+    let whole = words.get(1..).unwrap_or_default();
+    let stop = match parsed(whole) {
+        Ok(cli) => {
+            left_out.clear();
+            Ok(cli)
+        }
+        Err(_) => parsed(&options),
+    };
+    Some(stop.map(|cli| Cli {
+        remark: remark(command, &verb, &left_out),
+        not_stopped: not_stopped(&left_out),
+        ..cli
+    }))
+}
+
+/// Returns the letters of a word, in lower case.
+pub(super) fn letters(word: &str) -> String {
+    let letters = word.chars().filter(|c| c.is_alphabetic());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+/// Says that another node was not stopped, if words that were left out may name one.
+fn not_stopped(left_out: &[String]) -> Option<String> {
+    let is_address = |word: &String| {
+        let option = word.trim_start_matches('-').to_lowercase();
+        option.starts_with("node") || word.contains([':', '/'])
+    };
+    left_out.iter().any(is_address).then(|| {
+        let words = quoted(left_out);
+        format!(
+            "the node that `{words}` may mean was NOT stopped: stop it with `steadyhand stop --node HOST:PORT --token-file FILE`"
+        )
+    })
+}
+
+/// Says how a line was read, where that differs from how it was typed.
+fn remark(stop: &str, verb: &str, left_out: &[String]) -> Option<String> {
+    match (verb == stop, left_out.is_empty()) {
+        (true, true) => None,
+        (false, true) => Some(format!("`{verb}` was taken as `steadyhand {stop}`")),
+        (_, false) => Some(format!(
+            "taken as `steadyhand {stop}`; not understood and left out: {}",
+            quoted(left_out)
+        )),
+    }
+}
+
+fn quoted(words: &[String]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| quoted_for_shell(word)).collect();
+    quoted.join(" ")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::super::command::CliCommand;
+    use super::*;
+
+    fn stop_of(line: &str) -> Option<(bool, Option<String>)> {
+        let words = std::iter::once("steadyhand").chain(line.split(' '));
+        let words: Vec<OsString> = words.map(OsString::from).collect();
+        let cli = of(&words)?.unwrap();
+        Some((matches!(cli.command, CliCommand::Estop(_)), cli.remark))
+    }
+
+    #[test]
+    fn every_name_of_a_stop_stops_whatever_follows() {
+        for (line, is_emergency) in [
+            ("halt", false),
+            ("Robot-Stop", false),
+            ("E_STOP", true),
+            ("emergency-stop", true),
+            ("stop now please", false),
+        ] {
+            let (emergency, remark) = stop_of(line).unwrap();
+            assert_eq!(emergency, is_emergency, "{line}");
+            assert!(remark.is_some(), "{line}");
+        }
+        for line in ["stroke", "please", "stops", "nonstop"] {
+            assert_eq!(stop_of(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Answers to calls that were not understood to the last word: a preview without the rest, or a refusal; and which callers
+//! were doubted last, so that an empty call after that is shown first.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::dispatch::ToolRequest;
+use super::journal_entries;
+use super::reply::{Reply, refused};
+use super::stroke::shown_hash;
+use super::{AttachedArm, Node};
+use args::{ArgumentReading, Leftover, Understood};
+use base::lock::MutexExt;
+use base::units::ClockInstant;
+use catalogue::{KnownNames, PREVIEW, ToolDefinition};
+
+/// Time for which a doubted call counts.
+const DOUBTED_FOR: Duration = Duration::from_mins(5);
+
+/// Callers that are remembered.
+const CALLERS_MAX: usize = 256;
+
+/// Arguments that say what is drawn.
+const CHOICES: [&str; 4] = ["scene", "text", "svg", "plan"];
+
+/// The last call of each caller that was refused or doubted, until one is understood.
+#[derive(Default)]
+pub(super) struct CallerDoubts(Mutex<HashMap<String, (ClockInstant, String)>>);
+
+impl CallerDoubts {
+    /// Returns whether the caller's last call of a tool that moves was refused or doubted, moments ago.
+    pub(super) fn is_set(&self, request: &ToolRequest, now: ClockInstant) -> bool {
+        let doubts = self.0.locked();
+        let last = doubts.get(request.memory_key());
+        last.is_some_and(|(at, _)| now.since(*at) < DOUBTED_FOR)
+    }
+
+    /// Remembers a call that was refused or doubted; returns whether it is the same as the last one.
+    pub(super) fn set(&self, request: &ToolRequest, now: ClockInstant) -> bool {
+        let arguments = journal_entries::arguments_text(&request.arguments);
+        let mut doubts = self.0.locked();
+        doubts.retain(|_, (at, _)| now.since(*at) < DOUBTED_FOR);
+        if doubts.len() >= CALLERS_MAX {
+            doubts.clear();
+        }
+        let before = doubts.insert(request.memory_key().to_owned(), (now, arguments.clone()));
+        before.is_some_and(|(_, before)| before == arguments)
+    }
+
+    /// Settles the doubt, if a call was understood that says what is drawn.
+    pub(super) fn settle(&self, request: &ToolRequest, reading: &ArgumentReading) {
+        if CHOICES.iter().any(|key| reading.given.contains_key(*key)) {
+            self.0.locked().remove(request.memory_key());
+        }
+    }
+}
+
+/// What a motion is begun for. There is no third.
+pub(super) enum MotionOrder {
+    /// A tool call that was understood to the last word, or that a simulated arm carries out without the rest.
+    Call(Arc<Understood>),
+    /// An operator's command, which no reader interprets.
+    Operator,
+}
+
+impl MotionOrder {
+    /// Logs how many repairs a motion begins with.
+    pub(super) fn log_repairs(&self) {
+        if let Self::Call(understood) = self {
+            let repairs = understood.reading().repairs.len();
+            tracing::debug!(repairs, "a motion that was understood begins");
+        }
+    }
+}
+
+/// Makes a reading that of the preview of its call.
+pub(super) fn as_dry_run(mut reading: ArgumentReading) -> ArgumentReading {
+    for arguments in [&mut reading.given, &mut reading.understood] {
+        arguments.insert(PREVIEW.to_owned(), true.into());
+    }
+    reading.is_cautious = true;
+    reading
+}
+
+/// Refuses a doubtful call of a tool that has no preview.
+pub(super) fn without_preview(
+    tool: &ToolDefinition,
+    names: &KnownNames,
+    reading: &ArgumentReading,
+) -> Reply {
+    let words = leftover_words(tool, &reading.leftover).join("; ");
+    let parameters: Vec<&str> = tool
+        .shown_parameters(names)
+        .map(|one| one.name.as_str())
+        .collect();
+    let valid = match parameters.is_empty() {
+        true => "it takes no arguments".to_owned(),
+        false => format!("use: {}", parameters.join(", ")),
+    };
+    refused(
+        "not_understood",
+        format!(
+            "not understood: {words}. `{}` moves and has no preview: {valid}",
+            tool.name
+        ),
+    )
+    .with("not_understood", &reading.leftover)
+    .with("moved", false)
+}
+
+/// A call that is shown first because it was not understood to the last word.
+pub(super) struct DoubtfulCall<'a> {
+    pub(super) tool: &'a ToolDefinition,
+    pub(super) names: &'a KnownNames,
+    pub(super) reading: &'a ArgumentReading,
+    /// True if its caller has just sent the same call.
+    pub(super) is_repeated: bool,
+}
+
+impl DoubtfulCall<'_> {
+    /// Returns the answer, from that to the dry run of the call.
+    pub(super) fn answer(&self, node: &Node, arm: Option<&AttachedArm>, shown: Reply) -> Reply {
+        let leftover = &self.reading.leftover;
+        let mut lines = vec![self.first_words()];
+        lines.push(shown.text.clone());
+        if !leftover.is_empty() {
+            let words = leftover_words(self.tool, leftover).join("; ");
+            lines.push(format!("Not understood, and not in this plan: {words}."));
+        }
+        lines.extend((!shown.is_error).then(|| self.next_words(&shown)));
+        lines.extend(self.is_repeated.then(|| self.repeated_words()).flatten());
+        let mut reply = shown.reworded(lines.join("\n"));
+        if !reply.is_error {
+            reply.set("code", "preview_only");
+        }
+        reply.set("success", false);
+        reply.set("moved", false);
+        reply.set_some("not_understood", leftover);
+        reply.structured.shift_remove("draw_call");
+        reply.structured.shift_remove("next_call");
+        let running = arm.and_then(|arm| arm.board.under_way());
+        let running = running.filter(|job| {
+            let hash = job.card().plan_hash.map(Value::from);
+            hash.is_some() && hash.as_ref() == reply.structured.get("plan_hash")
+        });
+        match running {
+            Some(job) => {
+                let words = format!("this plan is being drawn already: {}", job.card().id);
+                reply.set("job", job.card());
+                reply.hint(&words)
+            }
+            None => node.narrow_claim(reply),
+        }
+    }
+
+    fn first_words(&self) -> String {
+        let begin = match self.tool.name.as_str() {
+            "stroke" => "NOT DRAWN YET",
+            _ => "NOT MOVED YET",
+        };
+        let why = match self.reading.leftover.len() {
+            0 => "the call before was not understood, and this one says nothing, so".to_owned(),
+            1 => "one part of this call was not understood, so".to_owned(),
+            2 => "two parts of this call were not understood, so".to_owned(),
+            count => format!("{count} parts of this call were not understood, so"),
+        };
+        format!("{begin}: {why} this is a preview. Nothing moved.")
+    }
+
+    fn next_words(&self, shown: &Reply) -> String {
+        let parameters = self.tool.shown_parameters(self.names);
+        let parameters: Vec<&str> = parameters.map(|one| one.name.as_str()).collect();
+        let hash = shown.structured.get("plan_hash").and_then(Value::as_str);
+        let exactly = match hash {
+            Some(hash) => format!("To draw exactly this: plan {}.", shown_hash(hash)),
+            None => "To do exactly this, send the call without what was not understood.".to_owned(),
+        };
+        format!("{exactly} To change it, use: {}.", parameters.join(", "))
+    }
+
+    fn repeated_words(&self) -> Option<String> {
+        let keys: Vec<&str> = keys(&self.reading.leftover).collect();
+        let first = keys.first()?;
+        Some(format!(
+            "Shown already; this client adds `{first}` to every call: an operator can allow it with {}",
+            ignore_line(&keys)
+        ))
+    }
+}
+
+/// Returns the line of the node file that makes these keys mean nothing.
+fn ignore_line(keys: &[&str]) -> String {
+    format!("`ignore_keys = {}`", Value::from(keys.to_vec()))
+}
+
+/// Returns the keys among what is left over.
+fn keys(leftover: &[Leftover]) -> impl Iterator<Item = &str> {
+    leftover.iter().filter_map(|one| match one {
+        Leftover::Key { key, .. } => Some(key.as_str()),
+        Leftover::Text { .. } => None,
+    })
+}
+
+/// Describes what was not understood.
+fn leftover_words(tool: &ToolDefinition, leftover: &[Leftover]) -> Vec<String> {
+    let words = |one: &Leftover| match one {
+        Leftover::Key { key, got } => {
+            format!("\"{key}\": {got} ({} has no such parameter)", tool.name)
+        }
+        Leftover::Text { text } => format!("the words \"{text}\""),
+    };
+    leftover.iter().map(words).collect()
+}
+
+/// Warns in the first words of an answer that a default stands for what was not understood. Of a drawing that is said by
+/// [`super::own_design_hint`].
+pub(super) fn warn_of_default(
+    tool: &ToolDefinition,
+    reading: &ArgumentReading,
+    reply: Reply,
+) -> Reply {
+    let has_choice = CHOICES.iter().any(|key| reading.given.contains_key(*key));
+    let is_warned = tool.name == "stroke";
+    if is_warned || reading.leftover.is_empty() || has_choice || reading.is_cautious {
+        return reply;
+    }
+    let words = leftover_words(tool, &reading.leftover).join("; ");
+    let message = format!(
+        "WARNING: not understood and ignored, so the default was used: {words}. {}",
+        reply.text
+    );
+    reply.reworded(message)
+}
+
+/// Returns the refusal of a call whose plan is not known or does not agree with the rest of it.
+pub(super) fn plan_complaint(
+    code: &'static str,
+    received: &str,
+    reason: String,
+    given: Map<String, Value>,
+) -> Box<args::ArgumentRefusal> {
+    Box::new(args::ArgumentRefusal {
+        complaints: vec![args::ArgumentComplaint {
+            code,
+            path: "plan".to_owned(),
+            received: received.to_owned(),
+            expected: "a plan that a preview of the last hour has shown".to_owned(),
+            valid: Vec::new(),
+            why: reason,
+        }],
+        corrected: None,
+        good: given,
+        repairs: Vec::new(),
+        kind: args::ReaderRule::Contradiction,
+    })
+}

@@ -1,0 +1,228 @@
+//! Tests what a node does with a call that it has not understood to the last word: over MCP, in both profiles.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::previewed::call_tool;
+use crate::support::{Bench, Served};
+use crate::torture::{STREAMS, post, session};
+use serde_json::{Value, json};
+
+fn serve(bench: &Bench, node_file: &str) -> Served {
+    std::fs::write(bench.path("node.toml"), node_file).unwrap();
+    let config = bench.path("node.toml").display().to_string();
+    bench.serve(&["--config", &config, "--state", &bench.state()])
+}
+
+const GUARDED: &str = "forgiveness = \"guarded\"\n";
+
+/// Returns what became of a call: `moves`, `dry run`, `preview` or `refused`.
+fn outcome(result: &Value) -> &'static str {
+    let is = |key: &str, value: Value| result[key] == value;
+    match () {
+        () if is("code", json!("preview_only")) => "preview",
+        () if is("success", json!(true)) && is("moved", json!(false)) => "repeated",
+        () if is("success", json!(true)) && result["understood"]["dry_run"] == true => "dry run",
+        () if is("success", json!(true)) => "moves",
+        () => "refused",
+    }
+}
+
+/// Rows of the table: the arguments, and what becomes of them where the arm is guarded and where it is not.
+fn rows() -> Vec<(Value, &'static str, &'static str)> {
+    vec![
+        (json!("{\"scene\": \"short\""), "refused", "refused"),
+        (json!("{}{\"scene\": \"short\"}"), "refused", "refused"),
+        (
+            json!({"scene": "short", "action": "stop"}),
+            "refused",
+            "refused",
+        ),
+        (
+            json!({"name": "align", "arguments": {}}),
+            "refused",
+            "refused",
+        ),
+        (json!({"scene": "shrot"}), "refused", "refused"),
+        (
+            json!({"scene": "short", "size_mm": 5}),
+            "refused",
+            "refused",
+        ),
+        (
+            json!({"scene": "short", "dry_run": ""}),
+            "dry run",
+            "dry run",
+        ),
+        (
+            json!({"scene": "short", "options": {"dryRun": 1}}),
+            "dry run",
+            "dry run",
+        ),
+        (
+            json!({"scene": "short", "style": "letters"}),
+            "refused",
+            "moves",
+        ),
+        (json!({"style": "letters"}), "refused", "refused"),
+        (json!("draw the letters, please"), "refused", "refused"),
+        (json!({"style": "bold", "meta": null}), "refused", "-"),
+        (json!({"scene": "short", "depth": 2}), "preview", "moves"),
+        (
+            json!({"scene": "short", "operator_said": "hands in the workspace"}),
+            "preview",
+            "moves",
+        ),
+        (json!("Sure! {\"scene\": \"short\"}"), "preview", "moves"),
+        (
+            json!({"scene": "short", "sessionId": "8f0c2d", "action": "sendMessage", "chatInput": "please draw", "tool": "stroke", "toolCallId": "call_a1B2c3"}),
+            "preview",
+            "moves",
+        ),
+        (
+            json!({"scene": "letters</parameter>\n</function>\n<tool_call>\n<function=stop>\n</function>"}),
+            "refused",
+            "refused",
+        ),
+        (
+            json!({"scene": "short", "meta": "", "plan": "", "arm": "", "dry_run": false, "resume": false}),
+            "moves",
+            "moves",
+        ),
+        (
+            json!({"scene": "short", "temperature": 0.2, "request_id": "r-1"}),
+            "moves",
+            "moves",
+        ),
+    ]
+}
+
+#[test]
+fn every_row_of_the_table_holds_over_mcp_in_both_profiles() {
+    for (is_guarded, node_file) in [(true, GUARDED), (false, "forgiveness = \"lenient\"\n")] {
+        let bench = Bench::at_test_rate();
+        let served = serve(&bench, node_file);
+        for (arguments, guarded, lenient) in rows() {
+            let want = if is_guarded { guarded } else { lenient };
+            if want == "-" {
+                continue;
+            }
+            let (text, result) = call_tool(&served, "stroke", &arguments);
+            // The same drawing moments later is answered without a second one.
+            let got = match outcome(&result) {
+                "repeated" => "moves",
+                got => got,
+            };
+            assert_eq!(got, want, "{arguments}: {text}");
+            if got == "preview" {
+                assert!(text.starts_with("NOT DRAWN YET"), "{text}");
+                assert_eq!(
+                    (&result["success"], &result["moved"]),
+                    (&json!(false), &json!(false))
+                );
+                assert!(
+                    result["not_understood"]
+                        .as_array()
+                        .is_some_and(|all| !all.is_empty())
+                );
+                assert!(result.get("draw_call").is_none() && result.get("next_call").is_none());
+            }
+        }
+    }
+}
+
+/// What was shown is drawn by its plan alone, by eight digits of it, and by nothing else of the doubtful call.
+#[test]
+fn the_plan_of_a_doubtful_call_is_a_whole_call() {
+    let bench = Bench::at_test_rate();
+    let served = serve(&bench, GUARDED);
+    let doubtful = json!({"scene": "short", "depth": 2});
+    let (text, shown) = call_tool(&served, "stroke", &doubtful);
+    assert_eq!(outcome(&shown), "preview", "{text}");
+    let hash = shown["plan_hash"].as_str().unwrap();
+    let (_, named) = text
+        .split_once("plan ")
+        .and_then(|(_, rest)| Some(("", rest.get(..8)?)))
+        .unwrap();
+    assert!(hash.starts_with(&hash[..8]) && !named.is_empty());
+    let (text, again) = call_tool(&served, "stroke", &doubtful);
+    assert_eq!(outcome(&again), "preview", "{text}");
+    assert!(text.contains("ignore_keys = [\"depth\"]"), "{text}");
+    let (text, refused) = call_tool(&served, "stroke", &json!({"plan": "0123456789abcdef"}));
+    assert_eq!(refused["code"], "arguments_refused", "{text}");
+    let (text, more) = call_tool(&served, "stroke", &json!({"plan": hash, "depth": 2}));
+    assert_eq!(outcome(&more), "preview", "{text}");
+    let (text, drawn) = call_tool(&served, "stroke", &json!({"plan": &hash[..10]}));
+    assert_eq!(outcome(&drawn), "moves", "{text}");
+    assert_eq!(drawn["plan_hash"], hash, "{text}");
+    assert_eq!(drawn["understood"]["scene"], "short", "{text}");
+}
+
+#[test]
+fn an_empty_call_after_a_doubt_is_shown_first_and_an_operator_can_allow_a_key() {
+    let bench = Bench::at_test_rate();
+    let served = serve(&bench, &format!("{GUARDED}ignore_keys = [\"reason\"]\n"));
+    let (_, refused) = call_tool(&served, "stroke", &json!({"scene": "shrot"}));
+    assert_eq!(outcome(&refused), "refused");
+    let (text, shown) = call_tool(&served, "stroke", &json!({}));
+    assert_eq!(outcome(&shown), "preview", "{text}");
+    let allowed = json!({"scene": "short", "reason": "it was asked for"});
+    let (text, drawn) = call_tool(&served, "stroke", &allowed);
+    assert_eq!(outcome(&drawn), "moves", "{text}");
+}
+
+/// `align` and `reset` list no dry run, and are shown all the same.
+#[test]
+fn align_and_reset_are_shown_without_a_motion() {
+    let bench = Bench::at_test_rate();
+    let served = serve(&bench, GUARDED);
+    for (tool, arguments) in [
+        ("align", json!({"scene": "short", "speed": "slow"})),
+        (
+            "align",
+            json!({"scene": "short", "touch": true, "speed": "slow"}),
+        ),
+    ] {
+        let (text, shown) = call_tool(&served, tool, &arguments);
+        assert_eq!(outcome(&shown), "preview", "{text}");
+        assert!(text.starts_with("NOT MOVED YET"), "{text}");
+        assert!(
+            shown["arm_time_s"].as_f64().is_some_and(|time| time > 0.0),
+            "{text}"
+        );
+    }
+    let measured = json!({"scene": "short", "measured": {"dx": 1, "dy": 0}, "note": "about"});
+    let (text, refused) = call_tool(&served, "align", &measured);
+    assert_eq!(outcome(&refused), "refused", "{text}");
+    let (text, drawn) = call_tool(&served, "stroke", &json!({"scene": "short"}));
+    assert_eq!(outcome(&drawn), "moves", "{text}");
+    let (text, shown) = call_tool(&served, "reset", &json!({"please": "gently"}));
+    assert_eq!(outcome(&shown), "preview", "{text}");
+    let (text, reset) = call_tool(&served, "reset", &json!({}));
+    assert_eq!(reset["success"], true, "{text}");
+}
+
+/// Calls a tool in a session; the result.
+fn in_session(served: &Served, header: &str, tool: &str, arguments: &Value) -> Value {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments}});
+    let (_, answer) = post(served, &[STREAMS, header], &body.to_string());
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    answer["result"]["structuredContent"].clone()
+}
+
+#[test]
+fn a_doubt_is_of_one_session_and_keeps_no_other_from_its_call() {
+    let bench = Bench::at_test_rate();
+    let served = serve(&bench, GUARDED);
+    let [first, second] = [session(&served), session(&served)];
+    let refused = in_session(&served, &first, "stroke", &json!({"scene": "shrot"}));
+    assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
+    let shown = in_session(&served, &first, "stroke", &json!({}));
+    assert_eq!(shown["code"], "preview_only", "{shown:#}");
+    let drawn = in_session(&served, &second, "stroke", &json!({}));
+    assert_eq!(drawn["success"], true, "{drawn:#}");
+}
