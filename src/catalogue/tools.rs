@@ -238,6 +238,7 @@ fn stroke() -> ToolDefinition {
                 Number,
                 "largest distance of the drawn line from the design",
             ),
+            field("missing_mm", Number, "length of the design without ink"),
             FILES,
         ],
         destructive: true,
