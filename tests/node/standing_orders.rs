@@ -444,7 +444,7 @@ fn an_unknown_cancellation_costs_an_arm_at_rest_no_reset_and_is_told() {
     }
     let (_, sensed) = call(&life.bench, &node.url, &["sense"]);
     assert_eq!(sensed["latched"], Value::Null, "{sensed:#}");
-    assert_eq!(sensed["state"], "holding", "{sensed:#}");
+    assert_eq!(sensed["state"], "limp", "{sensed:#}");
     let (_, stroke) = call(&life.bench, &node.url, &["stroke", r#"{"scene":"short"}"#]);
     assert_eq!(stroke["success"], true, "{stroke:#}");
 }
