@@ -49,7 +49,7 @@ pub fn called_in_text(text: &str, is_name: IsName<'_>) -> Option<String> {
     let text = text.get(..text.floor_char_boundary(TEXT_BYTES_MAX))?;
     let is_edge = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-');
     let whole = text.trim_matches(is_edge);
-    if is_name(whole) {
+    if !whole.contains(": ") && is_name(whole) {
         return Some(whole.to_owned());
     }
     callee(text, is_name)

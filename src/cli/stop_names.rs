@@ -11,28 +11,37 @@ use catalogue::{TOOLS, ToolEffect};
 /// Names of an emergency stop, as letters alone.
 const EMERGENCY: [&str; 2] = ["estop", "emergencystop"];
 
-/// Returns the stop that a line means whose first word is a name of it: case, `-` and `_` aside. Options that it takes keep
-/// their meaning, and all else is left out.
+/// Words behind a stop that make it an emergency stop, as letters alone: `stop --emergency`.
+const MORE: [&str; 3] = ["estop", "emergencystop", "emergency"];
+
+/// Returns the stop that a line means whose first word, options aside, is a name of it: case, `-` and `_` aside. Options that it
+/// takes keep their meaning, and all else is left out.
 pub(super) fn of(line: &[OsString]) -> Option<Result<Cli, clap::Error>> {
     let (program, words) = line.split_first()?;
-    let (verb, rest) = words.split_first()?;
-    let verb = verb.to_string_lossy();
-    let name = letters(&verb);
-    let mut stops = TOOLS.iter().filter(|tool| tool.effect == ToolEffect::Stops);
-    if !stops.any(|tool| tool.names().any(|own| letters(own) == name)) {
-        return None;
-    }
-    let command = match EMERGENCY.contains(&name.as_str()) {
-        true => "estop",
-        false => "stop",
+    let is_one_of = |word: &OsString, names: &[&str]| {
+        names.contains(&letters(&word.to_string_lossy()).as_str())
     };
+    let at = words.iter().position(is_stop)?;
+    let (before, rest) = words.split_at_checked(at)?;
+    let (verb, rest) = rest.split_first()?;
+    let is_emergency =
+        is_one_of(verb, &EMERGENCY) || rest.iter().any(|word| is_one_of(word, &MORE));
+    let command = if is_emergency { "estop" } else { "stop" };
     let parsed = |options: &[OsString]| {
         let begin = [program.clone(), command.into()];
         Cli::try_parse_from(begin.into_iter().chain(options.iter().cloned()))
     };
-    let (mut options, mut left_out) = (Vec::new(), Vec::new());
-    let mut rest = rest;
-    while !rest.is_empty() {
+    parsed(before).ok()?;
+    let (mut options, mut left_out) = (before.to_vec(), Vec::new());
+    let rest: Vec<OsString> = rest
+        .iter()
+        .filter(|word| !is_one_of(word, &MORE))
+        .cloned()
+        .collect();
+    // Options that must come together are known only together.
+    let whole = parsed(&[before, &rest].concat());
+    let mut rest = rest.as_slice();
+    while whole.is_err() && !rest.is_empty() {
         // An option, and its value if it takes one.
         let is_known = |count: &usize| {
             let one = rest.get(..*count);
@@ -46,20 +55,19 @@ pub(super) fn of(line: &[OsString]) -> Option<Result<Cli, clap::Error>> {
         }
         rest = after;
     }
-    // Options that must come together are known only together.
-    let whole = words.get(1..).unwrap_or_default();
-    let stop = match parsed(whole) {
-        Ok(cli) => {
-            left_out.clear();
-            Ok(cli)
-        }
-        Err(_) => parsed(&options),
-    };
+    let stop = whole.or_else(|_| parsed(&options));
     Some(stop.map(|cli| Cli {
-        remark: remark(command, &verb, &left_out),
+        remark: remark(command, &verb.to_string_lossy(), &left_out),
         not_stopped: not_stopped(&left_out),
         ..cli
     }))
+}
+
+/// Returns whether a word is a name of a stop.
+fn is_stop(word: &OsString) -> bool {
+    let name = letters(&word.to_string_lossy());
+    let mut stops = TOOLS.iter().filter(|tool| tool.effect == ToolEffect::Stops);
+    stops.any(|tool| tool.names().any(|own| letters(own) == name))
 }
 
 /// Returns the letters of a word, in lower case.
@@ -120,6 +128,8 @@ mod tests {
             ("E_STOP", true),
             ("emergency-stop", true),
             ("stop now please", false),
+            ("--config a.toml STOP --arm arm", false),
+            ("stop --emergency", true),
         ] {
             let (emergency, remark) = stop_of(line).unwrap();
             assert_eq!(emergency, is_emergency, "{line}");
