@@ -354,7 +354,7 @@ impl ArmModel {
         let capsules: Vec<Capsule> = file.capsules.iter().map(|c| capsule(&file, c)).collect();
         let load = link_mass::load(&file, &capsules);
         let measured = file.compensation.as_ref();
-        let compensation = measured.map(|measured| JointCompensation::new(measured));
+        let compensation = measured.map(JointCompensation::new);
         Ok(Self {
             chain,
             limits,
