@@ -348,3 +348,50 @@ proptest! {
         }
     }
 }
+
+/// A thought is never read: neither for words that deny, nor for a call.
+#[test]
+fn a_call_that_stands_only_in_a_thought_does_not_move() {
+    for text in [
+        r#"<think>{"scene": "letters"}</think>"#,
+        r#"<think>{"scene": "letters"}</think>{"scene": "koi"}"#,
+        r#"<reasoning>{"name": "stroke", "arguments": {"scene": "letters"}}</reasoning>"#,
+        r#"<|channel|>analysis<|message|>{"scene": "letters"}<|end|>"#,
+        r#"<scratchpad>{"scene": "letters", "dry_run": false}</scratchpad>"#,
+        r#"[THINK]{"scene": "letters"}[/THINK]"#,
+    ] {
+        let moved = moves_with(text).and_then(|given| given.get("scene").cloned());
+        assert!(
+            moved.as_ref().is_none_or(|scene| scene == "koi"),
+            "{text}: {moved:?}"
+        );
+    }
+    let thought = r#"<think>koi or letters?</think>{"scene": "letters"}"#;
+    assert_eq!(outcomes(thought), ["moves"; 2]);
+}
+
+#[test]
+fn a_call_behind_a_mark_of_comment_does_not_move() {
+    let call = r#"{"scene": "letters"}"#;
+    for text in [
+        format!("// {call}"),
+        format!("/*{call}*/"),
+        format!("-- {call}"),
+        format!("-{call}"),
+        format!("; {call}"),
+        format!("# {call}"),
+        format!("{call}?"),
+        format!("-stroke({call})"),
+        "//stroke(scene=\"letters\")".to_owned(),
+        "; stroke(scene=\"letters\")".to_owned(),
+    ] {
+        assert_eq!(moves_with(&text), None, "{text}");
+    }
+    for text in [
+        "- scene: letters",
+        "---\nscene: letters\n---",
+        "scene=letters;",
+    ] {
+        assert!(moves_with(text).is_some(), "{text}");
+    }
+}

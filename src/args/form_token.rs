@@ -1,6 +1,6 @@
 //! The tokens of form: what models, their templates and programs write around arguments and what has no meaning of its own.
 
-use super::{tagged_text, thought};
+use super::tagged_text;
 
 /// A token at the beginning of a text.
 pub(super) struct FormToken {
@@ -135,8 +135,8 @@ const ATTRIBUTES: [&str; 14] = [
 /// Functions that make an object, and are no tools.
 const CONSTRUCTORS: [&str; 9] = super::unbracketed::CONSTRUCTORS;
 
-/// Returns the token that a text begins with. Labels count only where a line begins, thoughts only before the arguments.
-pub(super) fn at(text: &str, begins_line: bool, may_think: bool) -> Option<FormToken> {
+/// Returns the token that a text begins with. Labels count only where a line begins.
+pub(super) fn at(text: &str, begins_line: bool) -> Option<FormToken> {
     let mut labels = LABELS.iter().filter(|_| begins_line);
     if let Some(label) = labels.find(|label| text.starts_with(**label)) {
         return Some(FormToken::of(label.len()));
@@ -148,10 +148,7 @@ pub(super) fn at(text: &str, begins_line: bool, may_think: bool) -> Option<FormT
             ..FormToken::of(marker.len())
         });
     }
-    let thought = may_think.then(|| thought::closed_length(text)).flatten();
-    thought
-        .map(FormToken::of)
-        .or_else(|| special(text))
+    special(text)
         .or_else(|| tag(text))
         .or_else(|| fence(text))
         .or_else(|| word(text))
@@ -174,7 +171,32 @@ pub(super) fn attribute_at(text: &str) -> Option<FormToken> {
         .then(|| FormToken::of(word.len()))
 }
 
-/// Returns whether a character is punctuation of form. Signs that deny or comment, such as `!`, `#` and `~`, are none.
+/// Returns the mark of form that a text begins with. Signs that deny or ask, such as `!`, `#`, `~` and a last `?`, are none, and
+/// neither are those that comment out or strike out what follows.
+pub(super) fn mark_at(text: &str, begins_line: bool) -> Option<char> {
+    let mark = text.chars().next().filter(|c| is_mark(*c))?;
+    let after = text.get(mark.len_utf8()..).unwrap_or_default();
+    let goes_on = after.starts_with(char::is_alphanumeric);
+    let comments = match mark {
+        '/' => after.starts_with(['/', '*']),
+        ';' => begins_line,
+        '-' => begins_line && !is_dash_of_form(after),
+        '?' => !goes_on,
+        _ => false,
+    };
+    (!comments).then_some(mark)
+}
+
+/// Returns whether a dash before this text, at the beginning of a line, is a bullet, a rule, or that of an option.
+fn is_dash_of_form(after: &str) -> bool {
+    let behind = after.trim_start_matches('-');
+    let is_bullet = after.starts_with(char::is_whitespace);
+    let is_rule = behind.is_empty() || behind.starts_with('\n');
+    let letters = leading_word(behind).chars().count();
+    is_bullet || is_rule || letters == 1 || (letters > 1 && after.starts_with('-'))
+}
+
+/// Returns whether a character can be punctuation of form.
 pub(super) fn is_mark(c: char) -> bool {
     "{}[]()｛｝,，、:：;=\"'`´“”‘’„‟‚‛«»「」＂*-|&?.<>/\\+$@_".contains(c)
 }

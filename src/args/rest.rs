@@ -11,6 +11,7 @@ use super::{
     name::{self, NameResolution},
     parsed_value::{self, ParsedValue},
     quote::{self, QuoteMatching, QuotePosition},
+    thought,
     unbracketed::percent_decoded,
 };
 use std::{borrow::Cow, ops::Range};
@@ -76,6 +77,8 @@ struct SourceScan<'a> {
     /// True directly behind a special token, where a role may stand.
     after_token: bool,
     decoded_bytes_left: usize,
+    /// Closed thoughts before the arguments.
+    thoughts: Vec<Range<usize>>,
     rest: Vec<Range<usize>>,
 }
 
@@ -106,6 +109,7 @@ impl<'a> SourceScan<'a> {
             in_tag: false,
             after_token: false,
             decoded_bytes_left: DECODED_BYTES_MAX,
+            thoughts: Vec::new(),
             rest: Vec::new(),
         }
     }
@@ -120,6 +124,10 @@ impl<'a> SourceScan<'a> {
             if !self.consume() {
                 self.leave();
             }
+        }
+        // Arguments that stand nowhere else were read in a thought, which is no call.
+        if self.lacks_atoms() {
+            self.rest.append(&mut self.thoughts);
         }
         let pieces = self
             .rest
@@ -136,6 +144,13 @@ impl<'a> SourceScan<'a> {
             self.at += blank;
             return true;
         }
+        if self.next == 0
+            && let Some(bytes) = thought::closed_length(rest)
+        {
+            self.thoughts.push(self.at..self.at + bytes);
+            self.at += bytes;
+            return true;
+        }
         let is_after_token = std::mem::take(&mut self.after_token);
         if self.consume_atom() || self.consume_callee() {
             return true;
@@ -143,7 +158,7 @@ impl<'a> SourceScan<'a> {
         let before = self.text.get(..self.at).unwrap_or_default();
         let before = before.trim_end_matches([' ', '\t', '*', '|', '>']);
         let begins_line = before.is_empty() || before.ends_with('\n') || is_after_token;
-        let token = match form_token::at(rest, begins_line, self.next == 0) {
+        let token = match form_token::at(rest, begins_line) {
             Some(token) => Some(token),
             None if is_after_token => form_token::role_at(rest),
             None if self.in_tag => form_token::attribute_at(rest),
@@ -161,7 +176,7 @@ impl<'a> SourceScan<'a> {
             self.at += bytes;
             return true;
         }
-        let mark = rest.chars().next().filter(|c| form_token::is_mark(*c));
+        let mark = form_token::mark_at(rest, begins_line);
         self.in_tag &= mark != Some('>');
         self.at += mark.map_or(0, char::len_utf8);
         mark.is_some()
@@ -185,6 +200,16 @@ impl<'a> SourceScan<'a> {
             None => self.rest.push(self.at..end),
         }
         self.at = end;
+    }
+
+    /// Returns whether a key or value that was read was not found.
+    fn lacks_atoms(&self) -> bool {
+        let left = self.atoms.get(self.next..).unwrap_or_default();
+        left.iter().any(|atom| match atom {
+            ReadAtom::Text(text) => !text.is_empty() && text != SUPPLIED_KEY,
+            ReadAtom::Bool(_) => true,
+            ReadAtom::Null => false,
+        })
     }
 
     fn rest_of_text(&self) -> &'a str {
@@ -256,6 +281,9 @@ impl<'a> SourceScan<'a> {
     /// Consumes the tool's own name, or the name that was called, which is judged elsewhere.
     fn consume_callee(&mut self) -> bool {
         let rest = self.rest_of_text();
+        if !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+            return false;
+        }
         if let Some(callee) = self.callee
             && rest.starts_with(callee)
             && self.is_boundary(callee.len())

@@ -27,13 +27,13 @@ pub fn visit_audit(state: &Path, kind: &str, mut visit: impl FnMut(&str)) {
     }
 }
 
-/// Returns whether a node was here before this process.
+/// Returns whether a node ran here before this process: it served, or had a job. A start that was refused leaves neither, nor do
+/// tokens and certificates, which are made before the first start.
 #[must_use]
 pub fn was_node_here(state: &Path) -> bool {
-    // A node key alone is no node: tokens and certificates are made before the first start.
-    let left = [FILE, JOBS, "configuration.json"];
-    left.iter()
-        .any(|name| state.join(name).symlink_metadata().is_ok())
+    let jobs = std::fs::read_dir(state.join(JOBS)).into_iter().flatten();
+    let is_job = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("job-");
+    state.join("configuration.json").symlink_metadata().is_ok() || jobs.flatten().any(is_job)
 }
 
 /// Reads what a log can hold of a file, if it is a plain file and no link to one.
