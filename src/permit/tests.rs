@@ -534,7 +534,7 @@ fn while_a_person_changes_the_pen_nothing_may_move_and_only_the_word_ends_it() {
     let enable = |now| {
         permits
             .enable(&scene, now, Some(minute), permits.orders_given())
-            .unwrap()
+            .unwrap();
     };
     enable(ClockInstant::ZERO);
     let permit = permits.ask(&scene, ClockInstant::ZERO).unwrap();

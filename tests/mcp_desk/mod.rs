@@ -92,7 +92,7 @@ impl McpService for EchoService {
                 "slow" => slow(&counts, watch).await,
                 "lingering" => {
                     let stopped = slow(&counts, watch).await;
-                    tokio::time::sleep(LINGERING).await;
+                    linger().await;
                     counts.finished.fetch_add(1, Ordering::SeqCst);
                     stopped
                 }
@@ -181,6 +181,12 @@ fn echo(call: &ToolCall) -> ToolAnswer {
     let mut answer = answer(&format!("received {kind}"), false, structured);
     answer.images.push(("image/png".to_owned(), vec![1, 2, 3]));
     answer
+}
+
+/// Goes on for a while after a stop.
+#[allow(clippy::disallowed_methods, reason = "no node's clock is here")]
+async fn linger() {
+    tokio::time::sleep(LINGERING).await;
 }
 
 async fn slow(counts: &CallCounts, watch: CallWatch) -> ToolAnswer {

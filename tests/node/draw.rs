@@ -66,21 +66,18 @@ fn jobs(state: &str) -> usize {
 #[test]
 fn a_simulated_drawing_in_a_terminal_is_done_at_once_and_titled_once() {
     let bench = Bench::new();
-    let began = Instant::now();
     let mut person = Person::at(&bench, &["draw", "--text", "Hi", "--scene", "short"]);
     person.sees("drawing (space, q or Ctrl-C stops)");
     person.sees("drawn.png");
     person.ends_with(0);
     let printed = person.transcript();
     assert_eq!(printed.matches("“Hi” in ").count(), 1, "{printed}");
-    let unwatched_s = began.elapsed().as_secs_f64();
     let mut person = Person::at(
         &bench,
         &["draw", "--text", "Hi", "--scene", "short", "--watch"],
     );
     person.sees("s left");
     person.ends_with(0);
-    println!("{unwatched_s:.1} s without --watch");
 }
 
 #[test]

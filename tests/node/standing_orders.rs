@@ -278,7 +278,7 @@ fn damage(left: &Path, before: &Path, name: &str, damage: Damage) {
             Damage::Emptied => std::fs::write(path, "").unwrap(),
             Damage::Zeroed => std::fs::write(path, vec![0; bytes.len()]).unwrap(),
             Damage::Cut(share) => {
-                std::fs::write(path, &bytes[..bytes.len() * share / 100]).unwrap()
+                std::fs::write(path, &bytes[..bytes.len() * share / 100]).unwrap();
             }
             Damage::Old => drop(std::fs::copy(before.join(file), path).unwrap()),
         }
