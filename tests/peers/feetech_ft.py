@@ -50,8 +50,9 @@ def main():
         servos.RegAction()
         verdicts.near("goes on the action", settle(servos, 2, 2100), 2100, 2)
 
+        before = servos.read1ByteTxRx(3, 21)[0]
         servos.write1ByteTxRx(3, 21, 99)
-        verdicts.same("settings are locked", servos.read1ByteTxRx(3, 21)[0], 32)
+        verdicts.same("settings are locked", servos.read1ByteTxRx(3, 21)[0], before)
         servos.unLockEprom(3)
         servos.write1ByteTxRx(3, 21, 99)
         verdicts.same("and can be unlocked", servos.read1ByteTxRx(3, 21)[0], 99)
