@@ -201,7 +201,8 @@ pub(super) fn is_mark(c: char) -> bool {
     "{}[]()｛｝,，、:：;=\"'`´“”‘’„‟‚‛«»「」＂*-|&?.<>/\\+$@_".contains(c)
 }
 
-fn leading_word(text: &str) -> &str {
+/// Returns the word that a text begins with; empty if it begins with a sign.
+pub(super) fn leading_word(text: &str) -> &str {
     let is_inside = |c: char| c.is_alphanumeric() || c == '_';
     text.get(..text.find(|c| !is_inside(c)).unwrap_or(text.len()))
         .unwrap_or_default()

@@ -253,21 +253,15 @@ impl<'a> SourceScan<'a> {
     /// Returns the bytes of the source that the atom of this index takes here.
     fn atom_length(&mut self, index: usize) -> Option<usize> {
         let rest = self.rest_of_text();
-        let word = || {
-            let is_inside = |c: char| c.is_alphanumeric() || c == '_';
-            rest.get(..rest.find(|c| !is_inside(c)).unwrap_or(rest.len()))
-        };
+        let word = form_token::leading_word(rest);
         let text = match self.atoms.get(index)? {
             ReadAtom::Bool(value) => {
-                let word = word().filter(|word| {
-                    word.eq_ignore_ascii_case(if *value { "true" } else { "false" })
-                })?;
-                return self.is_boundary(word.len()).then_some(word.len());
+                let is_value = word.eq_ignore_ascii_case(if *value { "true" } else { "false" });
+                return (is_value && self.is_boundary(word.len())).then_some(word.len());
             }
             ReadAtom::Null => {
-                let word =
-                    word().filter(|word| !word.is_empty() && parsed_value::is_nothing(word))?;
-                return self.is_boundary(word.len()).then_some(word.len());
+                let is_null = !word.is_empty() && parsed_value::is_nothing(word);
+                return (is_null && self.is_boundary(word.len())).then_some(word.len());
             }
             ReadAtom::Text(text) if text.is_empty() => return None,
             ReadAtom::Text(text) => text.as_ref(),

@@ -11,6 +11,7 @@ use super::{
     shape::{ParameterShape, ValueKind},
     strict,
 };
+use call::CALL_TAGS;
 use serde_json::Value;
 
 /// Repairs of the text as a whole that leave every value in it as it was.
@@ -169,16 +170,6 @@ fn flaw(text: &str, name: &str, bytes_max: usize) -> Option<(&'static str, Strin
 
 /// The parameter for an SVG.
 const SVG: &str = "svg";
-
-/// Tags that close a parameter or begin the next one, in the syntaxes of models.
-const CALL_TAGS: [&str; 6] = [
-    "</text>",
-    "</parameter>",
-    "<parameter name=",
-    "</invoke>",
-    "<function=",
-    "</tool_call>",
-];
 
 /// Returns whether a text holds a piece of the syntax of the call that carries it.
 fn holds_rest_of_call(text: &str) -> bool {

@@ -1,5 +1,5 @@
-//! The name by which a message, or the arguments of a call, call something else. Whoever asks knows the names: here they are
-//! those that stop.
+//! The name by which a message, or the arguments of a call, call something else. The caller of these functions says which
+//! names it looks for: those that stop.
 
 use serde_json::{Map, Value};
 
@@ -11,8 +11,9 @@ const NAME_KEYS: [&str; 8] = [
 /// Keys of texts that are data. What a broken call has left in them stands behind a tag of its syntax.
 const DATA_KEYS: [&str; 2] = ["text", "svg"];
 
-/// Tags behind which a text holds the rest of the call that carries it.
-const CALL_TAGS: [&str; 6] = [
+/// Tags that close a parameter or begin the next one in the syntaxes of models: behind one, a text holds the rest of the call that
+/// carries it.
+pub const CALL_TAGS: [&str; 6] = [
     "</text>",
     "</parameter>",
     "<parameter name=",
