@@ -232,7 +232,7 @@ const steps = {
     // A plan that nobody made: the node draws nothing.
     await tell(shown, {}, told(forged, forged.arguments.plan));
     await button(frame, "Draw this").click();
-    await frame.getByText(/cannot be drawn/).waitFor({ timeout: PATIENCE_MS });
+    await frame.getByText(/nothing moved$/).first().waitFor({ timeout: PATIENCE_MS });
     assert.notEqual(await state(client), "moving");
     // Messages that are not its host's are not heard.
     await frame.evaluate(() => {
