@@ -13,8 +13,11 @@ use steadyhand::cli::Cli;
 
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let inside = std::fs::read_dir(root.join("docs")).unwrap();
-    let mut pages: Vec<PathBuf> = inside.map(|entry| entry.unwrap().path()).collect();
+    let mut pages = Vec::new();
+    for folder in ["docs", "docs/internals"] {
+        let inside = std::fs::read_dir(root.join(folder)).unwrap();
+        pages.extend(inside.map(|entry| entry.unwrap().path()));
+    }
     pages.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
     pages.push(root.join("README.md"));
     pages.sort();

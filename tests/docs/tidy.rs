@@ -415,7 +415,7 @@ const INVARIANTS: usize = 43;
 
 #[test]
 fn the_page_of_invariants_names_a_test_for_each() {
-    let page = read(&root().join("docs/invariants.md"));
+    let page = read(&root().join("docs/internals/invariants.md"));
     let rows = page.lines().filter(|line| line.starts_with("| ")).skip(1);
     let mut numbers = Vec::new();
     for row in rows {

@@ -1,7 +1,7 @@
 //! The safety contract's invariants, by their numbers, on the bytes that leave the port.
 //!
 //! Where a number says a million cases, `STEADYHAND_CASES=1000000` runs that many; a part of them
-//! runs always. `docs/invariants.md` says where those are that are not here.
+//! runs always. `docs/internals/invariants.md` says where those are that are not here.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
