@@ -113,10 +113,11 @@ fn links_between_pages_lead_somewhere() {
     let mut broken = Vec::new();
     for path in pages() {
         let page = std::fs::read_to_string(&path).unwrap();
-        for link in page
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split(')').next())
+        let links = page.split("](").skip(1).map(|rest| (rest, ')'));
+        let pictures = page.split("src=\"").skip(1).map(|rest| (rest, '"'));
+        for link in links
+            .chain(pictures)
+            .filter_map(|(rest, end)| rest.split(end).next())
         {
             if link.contains("://") || link.contains(' ') {
                 continue;

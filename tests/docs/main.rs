@@ -9,6 +9,7 @@
 mod arguments;
 mod commands;
 mod mcp_catalogue;
+mod reference;
 mod schema;
 mod tidy;
 

@@ -134,9 +134,9 @@ fn follow(page: &str, folder: &Path) -> usize {
 }
 
 #[test]
-fn the_first_line_is_drawn_as_its_page_says() {
+fn a_simulated_arm_is_calibrated_as_its_page_says() {
     let folder = tempfile::tempdir().unwrap();
-    let commands = follow(include_str!("../../docs/first-line.md"), folder.path());
+    let commands = follow(include_str!("../../docs/practice.md"), folder.path());
     assert!(commands >= 8, "{commands} commands: the page was not read");
 }
 
@@ -145,6 +145,14 @@ fn a_file_is_drawn_as_its_page_says() {
     let folder = tempfile::tempdir().unwrap();
     let commands = follow(include_str!("../../docs/draw-your-own.md"), folder.path());
     assert!(commands >= 8, "{commands} commands: the page was not read");
+}
+
+#[test]
+fn a_model_is_connected_as_its_page_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = include_str!("../../docs/connect-a-model.md");
+    let commands = follow(page, folder.path());
+    assert!(commands >= 6, "{commands} commands: the page was not read");
 }
 
 /// The commands of a table's second column below a heading.

@@ -11,6 +11,7 @@ mod audit_log;
 mod book;
 mod calibrate;
 mod canvas;
+mod chat;
 mod clients;
 mod compensated;
 mod curved;

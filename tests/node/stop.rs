@@ -829,7 +829,7 @@ fn a_key_in_the_live_view_stops_the_arm() {
 #[test]
 fn the_page_names_every_source_and_a_test_for_each() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = std::fs::read_to_string(root.join("docs/stopping.md")).unwrap();
+    let page = std::fs::read_to_string(root.join("docs/internals/stops.md")).unwrap();
     let table = page.split("## What stops the arm").nth(1).unwrap();
     let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
     let mut sources = Vec::new();
