@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use support::{Bench, Served};
+use support::{Bench, Served, unless_starved};
 
 fn output_text(output: &Output) -> String {
     let output_text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
@@ -97,20 +97,22 @@ fn a_reset_says_why_its_scene_counts_and_a_resume_that_nothing_is_held() {
 
 #[test]
 fn the_first_reset_of_a_real_arm_takes_no_scene_that_is_not_enabled() {
-    let bench = Bench::new();
-    let (_sim, port) = bench.sim(&["--scene", "short"]);
-    let state = bench.state();
-    let _node = bench.serve(&support::on_port(&port, &state));
-    let says = |args: &[&str]| output_text(&bench.run(args));
-    says(&["enable", "--scene", "short", "--for", "30m"]);
-    check(
-        &says(&["reset"]),
-        &[
-            "motion is enabled for short",
-            "`steadyhand reset --scene NAME`",
-        ],
-        &["enable --scene default"],
-    );
+    unless_starved(|| {
+        let bench = Bench::new();
+        let (_sim, port) = bench.sim(&["--scene", "short"]);
+        let state = bench.state();
+        let _node = bench.serve(&support::on_port(&port, &state));
+        let says = |args: &[&str]| output_text(&bench.run(args));
+        says(&["enable", "--scene", "short", "--for", "30m"]);
+        check(
+            &says(&["reset"]),
+            &[
+                "motion is enabled for short",
+                "`steadyhand reset --scene NAME`",
+            ],
+            &["enable --scene default"],
+        );
+    });
 }
 
 #[test]
