@@ -23,7 +23,13 @@ fn stroke() -> ArgumentShape {
         .default("default"),
         ParameterShape::new("meta", ValueKind::name(["leaf"])),
         flag("dry_run").alias("preview").cautious(true),
-        chooses(ParameterShape::new("plan", ValueKind::Text)),
+        chooses(ParameterShape::new(
+            "plan",
+            ValueKind::Hex {
+                digits_min: 8,
+                digits_max: 64,
+            },
+        )),
         chooses(flag("resume")),
         flag("debug"),
         chooses(ParameterShape::new(
@@ -151,6 +157,20 @@ fn every_row_of_the_table_holds_in_both_profiles() {
             "preview",
             "moves",
         ),
+        // A plan, a design or a resumption that was lost is not replaced by the default.
+        (r#"{"plan": "none yet"}"#, "refused", "refused"),
+        (
+            r#"{"scene": "koi", "plan": "approved"}"#,
+            "refused",
+            "refused",
+        ),
+        (r#"{"plan": 12345678}"#, "refused", "refused"),
+        (r#"{"plan": []}"#, "refused", "refused"),
+        (r#"{"plan": ""}"#, "refused", "refused"),
+        (r#"{"plan": {}, "debug": true}"#, "refused", "refused"),
+        (r#"{"resume": ""}"#, "refused", "refused"),
+        (r#"{"scene": "koi", "plan": []}"#, "moves", "moves"),
+        (r#"{"plan": null, "resume": null}"#, "moves", "moves"),
         // A leftover whose choice does not stand, or is not there.
         (
             r#"{"scene": "koi", "style": "letters"}"#,
@@ -210,6 +230,26 @@ fn every_row_of_the_table_holds_in_both_profiles() {
         ),
         (
             r#"{"scene": "koi", "session_id": "tomorrow"}"#,
+            "preview",
+            "moves",
+        ),
+        (
+            r#"{"scene": "koi", "_meta": {"progressToken": 1, "stream": true, "a": {"b": null}}}"#,
+            "moves",
+            "moves",
+        ),
+        (
+            r#"{"scene": "koi", "_meta": {"approved": false}}"#,
+            "preview",
+            "moves",
+        ),
+        (
+            r#"{"scene": "koi", "ctx": {"wait for the operator": null}}"#,
+            "preview",
+            "moves",
+        ),
+        (
+            r#"{"scene": "koi", "context": {"a": {"b": {"c": {}}}}}"#,
             "preview",
             "moves",
         ),
@@ -365,6 +405,16 @@ fn a_call_that_stands_only_in_a_thought_does_not_move() {
             moved.as_ref().is_none_or(|scene| scene == "koi"),
             "{text}: {moved:?}"
         );
+    }
+    for text in [
+        "{}<think>do not draw</think>",
+        r#"{"scene": "koi"}<think>do not draw</think>"#,
+        r#""{\"scene\": \"koi\"}"<think>do not draw</think>"#,
+        r#"[<think>do not draw</think>{"scene": "koi"}]"#,
+        "stroke(<think>do not draw</think>)",
+        "scene: koi\n<reasoning>do not draw</reasoning>",
+    ] {
+        assert_eq!(moves_with(text), None, "{text}");
     }
     let thought = r#"<think>koi or letters?</think>{"scene": "letters"}"#;
     assert_eq!(outcomes(thought), ["moves"; 2]);

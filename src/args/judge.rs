@@ -297,7 +297,7 @@ fn no_choice(param: &ParameterShape, reading: &ArgumentReading) -> ArgumentCompl
         expected: param.kind.describe(),
         valid,
         why: format!(
-            "it is not certain what to draw: did you mean \"{}\"?",
+            "it is not certain which {0} is meant: did you mean \"{0}\"?",
             param.name
         ),
     }

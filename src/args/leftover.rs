@@ -322,7 +322,8 @@ fn is_clear_no(node: &ParsedValue) -> bool {
     }
 }
 
-/// Objects in which clients send their own state: up to three deep, without texts.
+/// Objects in which clients send their own state: up to three deep, without texts, and without keys or Booleans that state
+/// something, such as `"approved": false`.
 const CONTAINERS: [&str; 5] = ["_meta", "ctx", "context", "mcp_context", "tool_context"];
 
 /// Ids. An entry is added with the client that sends it: chat frameworks (`call_id`, `tool_call_id`, `run_id`, `thread_id`),
@@ -365,8 +366,10 @@ pub(super) fn is_ignored_key(key: &str, node: &ParsedValue) -> bool {
     let is_one_of = |keys: &[&str]| keys.iter().any(|one| heuristics::same_key(one, key));
     let is_within = |max: f64| matches!(node, ParsedValue::Number(number) if number.as_f64().is_some_and(|value| (0.0..=max).contains(&value)));
     if key == heuristics::PROTOCOL_KEY || is_one_of(&CONTAINERS) {
-        return matches!(node, ParsedValue::Null)
-            || (matches!(node, ParsedValue::Map(_)) && is_state(node, 3));
+        return match node {
+            ParsedValue::Map(pairs) => are_state(pairs, 3),
+            node => *node == ParsedValue::Null,
+        };
     }
     (is_one_of(&IDS) && is_id(node))
         || (is_one_of(&["temperature"]) && is_within(2.0))
@@ -375,26 +378,33 @@ pub(super) fn is_ignored_key(key: &str, node: &ParsedValue) -> bool {
         || (is_one_of(&FLAGS) && matches!(node, ParsedValue::Bool(_)))
 }
 
-/// Returns whether an object is at most this deep and its leaves are null, Booleans, numbers or ids.
-fn is_state(node: &ParsedValue, depth: usize) -> bool {
-    match node {
-        ParsedValue::Map(pairs) => {
-            depth > 0 && pairs.iter().all(|(_, inner)| is_state(inner, depth - 1))
-        }
-        ParsedValue::Bool(_) | ParsedValue::Number(_) => true,
-        node => is_id(node),
-    }
+/// Returns whether pairs are a client's state: their keys are words of an id's letters, and their values, at most this deep,
+/// null, numbers, ids, or Booleans of the closed list.
+fn are_state(pairs: &[Pair], depth: usize) -> bool {
+    pairs.iter().all(|(key, node)| {
+        key.len() <= ID_BYTES_MAX
+            && key.bytes().all(is_in_id)
+            && match node {
+                ParsedValue::Map(pairs) => depth > 1 && are_state(pairs, depth - 1),
+                ParsedValue::Bool(_) => is_ignored_key(key, node),
+                ParsedValue::Number(_) => true,
+                node => is_id(node),
+            }
+    })
+}
+
+const fn is_in_id(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'/' | b'-')
 }
 
 /// Returns whether a value is null, a whole number, or a short word of an id's letters with a digit.
 pub(super) fn is_id(node: &ParsedValue) -> bool {
-    let is_inside = |b: u8| b.is_ascii_alphanumeric() || b"_.:/-".contains(&b);
     match node {
         ParsedValue::Null => true,
         ParsedValue::Number(number) => !number.is_f64(),
         ParsedValue::Text(text) => {
             text.len() <= ID_BYTES_MAX
-                && text.bytes().all(is_inside)
+                && text.bytes().all(is_in_id)
                 && text.bytes().any(|b| b.is_ascii_digit())
         }
         _ => false,

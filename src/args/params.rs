@@ -105,6 +105,11 @@ impl CallReader<'_> {
                 let issue = value_coercion::missing(param, &param.name);
                 self.add_issue(issue, empty.unwrap_or(&ParsedValue::Null));
             }
+            Some(node) if self.is_lost_choice(param, node) => {
+                let issue = ValueSite::of_parameter(param, node)
+                    .refuse("empty", "this is empty, and nothing else says what to draw");
+                self.add_issue(issue, node);
+            }
             Some(node) => self.note_empty(param, node),
             None => {}
         }
@@ -113,11 +118,22 @@ impl CallReader<'_> {
     /// Notes an empty value, which counts as not sent.
     pub(super) fn note_empty(&mut self, param: &ParameterShape, node: &ParsedValue) {
         let shown = |value: &Value| parsed_value::shown(&value.to_string());
-        let reason = "empty, so read as not sent";
+        let reason = match node.as_text().is_some_and(|text| !text.trim().is_empty()) {
+            true => "a word for nothing, so read as not sent",
+            false => "empty, so read as not sent",
+        };
         self.coercer.repairs.push(ArgumentRepair {
             used: param.default.as_ref().map(shown).unwrap_or_default(),
             ..dropped(&param.name, node, "empty", ReaderRule::Empty, reason)
         });
+    }
+
+    /// Returns whether an empty value, other than null, stands where it would have said what to draw, and nothing else does. A
+    /// name has its default.
+    fn is_lost_choice(&self, param: &ParameterShape, node: &ParsedValue) -> bool {
+        let has_default = matches!(param.kind, ValueKind::Name { .. });
+        let is_lost = param.selects_motion && !has_default && *node != ParsedValue::Null;
+        is_lost && self.policy.guards_motion() && !self.another_chooses(param)
     }
 
     /// Returns whether another parameter than this one says what to draw.

@@ -46,9 +46,12 @@ pub(super) fn rest(candidate: &CandidateReading, tools: &[String]) -> Vec<String
             Some(decoded) => {
                 let parts = level.source.split_once(decoded.as_str());
                 let (before, after) = parts.unwrap_or((&level.source, ""));
-                for part in [before, after] {
-                    pieces.extend(SourceScan::without_arguments(part, candidate, tools).pieces());
-                }
+                let scan = |part, begun| SourceScan {
+                    begun,
+                    ..SourceScan::without_arguments(part, candidate, tools)
+                };
+                pieces.extend(scan(before, false).pieces());
+                pieces.extend(scan(after, true).pieces());
             }
         }
     }
@@ -68,6 +71,8 @@ struct SourceScan<'a> {
     at: usize,
     atoms: Vec<ReadAtom<'a>>,
     next: usize,
+    /// True once the arguments have begun: a thought counts only before them.
+    begun: bool,
     /// True if the same arguments may stand several times.
     may_repeat: bool,
     tools: &'a [String],
@@ -103,6 +108,7 @@ impl<'a> SourceScan<'a> {
             at: 0,
             atoms: Vec::new(),
             next: 0,
+            begun: false,
             may_repeat: false,
             tools,
             callee: candidate.tool.as_deref(),
@@ -144,7 +150,7 @@ impl<'a> SourceScan<'a> {
             self.at += blank;
             return true;
         }
-        if self.next == 0
+        if !self.begun
             && let Some(bytes) = thought::closed_length(rest)
         {
             self.thoughts.push(self.at..self.at + bytes);
@@ -153,6 +159,7 @@ impl<'a> SourceScan<'a> {
         }
         let is_after_token = std::mem::take(&mut self.after_token);
         if self.consume_atom() || self.consume_callee() {
+            self.begun = true;
             return true;
         }
         let before = self.text.get(..self.at).unwrap_or_default();
@@ -177,6 +184,7 @@ impl<'a> SourceScan<'a> {
             return true;
         }
         let mark = form_token::mark_at(rest, begins_line);
+        self.begun |= matches!(mark, Some('{' | '[' | '('));
         self.in_tag &= mark != Some('>');
         self.at += mark.map_or(0, char::len_utf8);
         mark.is_some()

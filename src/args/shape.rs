@@ -66,6 +66,13 @@ pub enum ValueKind {
         /// Most bytes of it.
         bytes_max: usize,
     },
+    /// Hexadecimal digits in quotes, in any case.
+    Hex {
+        /// Fewest of them.
+        digits_min: usize,
+        /// Most of them.
+        digits_max: usize,
+    },
     /// The name of something that exists: apart from its form, it must be one of these.
     Name {
         /// The names that exist now.
@@ -356,6 +363,9 @@ impl ValueKind {
         match self {
             Self::Text => "a text".into(),
             Self::Verbatim { .. } => "the text itself, which is taken to the letter".into(),
+            Self::Hex { digits_min, .. } => {
+                format!("at least {digits_min} hexadecimal digits in quotes")
+            }
             Self::Name { .. } => "a known name".into(),
             Self::Choice { .. } => "one of the listed values".into(),
             Self::Bool => "true or false".into(),

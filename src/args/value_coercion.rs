@@ -12,7 +12,7 @@ use super::{
     shape::{NumberRange, ParameterShape, ValueKind},
 };
 use serde_json::{Number, Value};
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::RangeInclusive};
 
 /// Coerces values and collects the repairs.
 pub(super) struct ValueCoercer<'a> {
@@ -159,6 +159,10 @@ impl<'p> ValueCoercer<'p> {
         }
         match site.kind {
             ValueKind::Text => self.text(site),
+            ValueKind::Hex {
+                digits_min,
+                digits_max,
+            } => hex(*digits_min..=*digits_max, site),
             ValueKind::Name { known } => self.name(known, site),
             ValueKind::Choice { values, synonyms } => self.choice(values, synonyms, site),
             ValueKind::Bool => self.boolean(site),
@@ -315,6 +319,25 @@ impl<'p> ValueCoercer<'p> {
     /// Notes a repair that also exists for the text as a whole.
     pub(super) fn note_form(&mut self, site: ValueSite<'_>, value: &Value, form: FormRepair) {
         self.note(site, value, form.code(), form.cost(), form.label());
+    }
+}
+
+/// Takes hexadecimal digits as they were written. A number has lost what it was written as.
+fn hex(digits: RangeInclusive<usize>, site: ValueSite<'_>) -> CoercionResult {
+    let text = site.node.as_text().map(|text| {
+        text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`'))
+    });
+    match text {
+        Some(text)
+            if digits.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit()) =>
+        {
+            Ok(Value::from(text))
+        }
+        _ => {
+            let least = digits.start();
+            let reason = format!("this is not at least {least} hexadecimal digits in quotes");
+            Err(site.refuse("not_hexadecimal", &reason))
+        }
     }
 }
 

@@ -171,6 +171,7 @@ impl ToolParameter {
             ParameterKind::Choice(values) => values.first().cloned().into(),
             ParameterKind::Bool => true.into(),
             ParameterKind::Text | ParameterKind::Verbatim { .. } => "example".into(),
+            ParameterKind::Plan => "3f9a0c11".into(),
             ParameterKind::Point { .. } => json!([1.5, 1.5]),
             ParameterKind::Whole { .. } => 1.into(),
             ParameterKind::Number { .. } => 1.5.into(),
@@ -229,6 +230,8 @@ pub enum ParameterKind {
     Bool,
     /// Any text.
     Text,
+    /// The beginning of a plan's hash.
+    Plan,
     /// A text that is data: taken verbatim, or refused.
     Verbatim {
         /// Most bytes of it.
@@ -271,6 +274,7 @@ impl ParameterKind {
             Self::Name(_)
             | Self::Choice(_)
             | Self::Text
+            | Self::Plan
             | Self::Verbatim { .. }
             | Self::Numbers { .. } => "string",
             Self::Bool => "boolean",

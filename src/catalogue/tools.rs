@@ -75,7 +75,7 @@ fn measured() -> ToolParameter {
 
 fn plan() -> ToolParameter {
     let words = "plan_hash of a dry run: draw that or nothing";
-    optional("plan", ParameterKind::Text, words).or_named("plan_hash")
+    optional("plan", ParameterKind::Plan, words).or_named("plan_hash")
 }
 
 /// Most bytes of a text to write, and of an SVG.

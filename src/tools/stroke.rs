@@ -183,7 +183,10 @@ const PREVIEWS_MAX: usize = 64;
 const PREVIEWED_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// Fewest digits by which a plan is named.
-const PLAN_DIGITS_MIN: usize = 8;
+pub(super) const PLAN_DIGITS_MIN: usize = 8;
+
+/// Digits of a whole hash.
+pub(super) const PLAN_DIGITS_MAX: usize = 64;
 
 /// Returns the beginning of a plan's hash that is shown: eight digits, or more up to one that no number has.
 pub(super) fn shown_hash(hash: &str) -> &str {
@@ -233,7 +236,7 @@ impl PreviewHistory {
     ) -> Result<Option<RememberedPreview>, String> {
         if named.len() < PLAN_DIGITS_MIN {
             return Err(format!(
-                "a plan is named by at least {PLAN_DIGITS_MIN} digits"
+                "a plan is named by at least {PLAN_DIGITS_MIN} hexadecimal digits"
             ));
         }
         let all = self.0.locked();

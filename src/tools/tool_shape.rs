@@ -1,6 +1,7 @@
 //! Converts the catalogue's entry of a tool to the shape that the argument reader needs.
 
 use super::design_arguments::{DESIGN_KEYS, PLACE_KEYS};
+use super::stroke::{PLAN_DIGITS_MAX, PLAN_DIGITS_MIN};
 use args::{ArgumentShape, DeclaredUnit, ItemCount, NumberRange, ParameterShape, ValueKind};
 use catalogue::{
     KnownNames, NameSource, PREVIEW_NAMES, ParameterKind, ToolDefinition, ToolParameter,
@@ -91,6 +92,10 @@ fn kind(kind: &ParameterKind, here: &KnownNames) -> ValueKind {
     match kind {
         ParameterKind::Bool => ValueKind::Bool,
         ParameterKind::Text => ValueKind::Text,
+        ParameterKind::Plan => ValueKind::Hex {
+            digits_min: PLAN_DIGITS_MIN,
+            digits_max: PLAN_DIGITS_MAX,
+        },
         ParameterKind::Verbatim { bytes_max } => ValueKind::Verbatim {
             bytes_max: *bytes_max,
         },
