@@ -150,6 +150,31 @@ pub struct ToolHints {
 }
 
 impl ToolCaller {
+    /// Returns the sender of a message of which no more is known than this.
+    #[must_use]
+    pub fn sender(
+        via: EntryPoint,
+        identity: Option<&VerifiedIdentity>,
+        hop: Option<CallHop>,
+    ) -> Self {
+        Self {
+            via,
+            session: None,
+            client_name: None,
+            client_version: None,
+            protocol: None,
+            identity: identity.cloned(),
+            hop,
+        }
+    }
+
+    /// Returns its token, for records; `None` if it has none.
+    #[must_use]
+    pub fn token(&self) -> Option<String> {
+        let identity = self.identity.as_ref()?;
+        Some(format!("{TOKEN_PREFIX}{}", identity.name))
+    }
+
     /// Returns a caller of whom only the way in is known.
     #[must_use]
     pub fn unnamed(via: EntryPoint) -> Self {
@@ -176,8 +201,8 @@ impl ToolCaller {
     }
 
     fn own_key(&self) -> String {
-        if let Some(identity) = &self.identity {
-            return format!("{TOKEN_PREFIX}{}", identity.name);
+        if let Some(token) = self.token() {
+            return token;
         }
         match (&self.session, self.via) {
             (Some(session), _) => session_key(session),

@@ -496,12 +496,6 @@ impl NodeFile {
         tools::check(&self.tools, &mut problems);
         self.exam.check(&mut problems);
         self.record.check(&self.cameras, &mut problems);
-        let is_dry_run = |key: &String| key.replace(['_', '-'], "").eq_ignore_ascii_case("dryrun");
-        problems.check(
-            !self.ignore_keys.iter().any(is_dry_run),
-            "ignore_keys",
-            || "`ignore_keys` lists dry_run, which always means something".to_owned(),
-        );
         self.notices.check(&mut problems);
         problems.found
     }

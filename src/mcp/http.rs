@@ -13,7 +13,7 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post as posted};
-use call::{ArrivalStamp, EntryPoint, Refusal, VerifiedIdentity};
+use call::{ArrivalStamp, EntryPoint, Refusal, ToolCaller, VerifiedIdentity};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::header::{
@@ -767,7 +767,8 @@ fn take_call<H>(
     };
     let sender = parts.extensions.get::<VerifiedIdentity>();
     let hop = forward::hop_from_headers(&parts.headers);
-    let is_stop = service.preempt_stop(&call.tool, &call.arguments, sender, hop.as_ref());
+    let caller = ToolCaller::sender(EntryPoint::Http, sender, hop);
+    let is_stop = service.preempt_stop(&call.tool, &call.arguments, &caller);
     let is_gone = RequestSender::of(&parts.extensions).gone().is_cancelled();
     if is_gone && !is_stop && !service.is_stop(&call.tool) {
         return Err(Box::new(refuse_gone()));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use call::{
-    ArrivalStamp, CallHop, ReceivedArguments, Refusal, ToolAnswer, ToolCall, ToolHints,
+    ArrivalStamp, ReceivedArguments, Refusal, ToolAnswer, ToolCall, ToolCaller, ToolHints,
     VerifiedIdentity,
 };
 use futures::future::BoxFuture;
@@ -35,16 +35,10 @@ pub trait McpService: Send + Sync + 'static {
     }
 
     /// Carries out the stop in a call that was read but may have to wait for its turn; the call itself still follows. Returns
-    /// whether it was a stop. `sender` is the owner of the message's token, if any, and so of the stop; `hop` is set where
-    /// another node passes the call on. Must not wait for anything.
-    fn preempt_stop(
-        &self,
-        tool: &str,
-        arguments: &ReceivedArguments,
-        sender: Option<&VerifiedIdentity>,
-        hop: Option<&CallHop>,
-    ) -> bool {
-        let _ = (tool, arguments, sender, hop);
+    /// whether it was a stop. `caller` is its sender as far as that is known when the message arrives: its session and its name are
+    /// not. Must not wait for anything.
+    fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments, caller: &ToolCaller) -> bool {
+        let _ = (tool, arguments, caller);
         false
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use call::{ArrivalStamp, EntryPoint};
+use call::{ArrivalStamp, EntryPoint, ToolCaller};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
@@ -265,9 +265,7 @@ impl StdioReader {
         }
         let call = accepted.take_call();
         if let Some(call) = &call
-            && self
-                .service
-                .preempt_stop(&call.tool, &call.arguments, None, None)
+            && self.preempt_stop(call)
         {
             arrived = self.service.stamp_arrival().of_stop();
         }
@@ -301,16 +299,21 @@ impl StdioReader {
         }
     }
 
+    /// Carries out the stop in a call; returns whether there was one.
+    fn preempt_stop(&self, call: &TakenCall) -> bool {
+        let caller = ToolCaller::sender(EntryPoint::Stdio, None, None);
+        let TakenCall {
+            tool, arguments, ..
+        } = call;
+        self.service.preempt_stop(tool, arguments, &caller)
+    }
+
     /// Refuses a request before the protocol is open, but does not lose a stop.
     fn refuse_early(&self, mut accepted: AcceptedMessage) -> bool {
         let call = accepted.take_call();
         let refusal = too_early(accepted.id);
-        let stops = |call: TakenCall| {
-            self.service.stray_stop(&call.tool, None)
-                || self
-                    .service
-                    .preempt_stop(&call.tool, &call.arguments, None, None)
-        };
+        let stops =
+            |call: TakenCall| self.service.stray_stop(&call.tool, None) || self.preempt_stop(&call);
         self.reply(&stray_stop::with_stop_notice(
             refusal,
             call.is_some_and(stops),

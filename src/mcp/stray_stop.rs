@@ -3,7 +3,7 @@
 //! A message that means a stop becomes a call of it if it can be answered; otherwise the stop is carried out at once, and the
 //! refusal of the message says so. All other messages are judged as in [`message_intake`].
 
-use call::{VerifiedIdentity, called_in_unreadable, called_name};
+use call::{EntryPoint, ToolCaller, VerifiedIdentity, called_in_unreadable, called_name};
 use serde_json::{Map, Value, json};
 
 use super::cancellation::{self, CANCELLED, is_cancellation};
@@ -96,7 +96,8 @@ pub(super) fn preempt(
     let field = |key: &str| params.and_then(|params| params.get(key));
     match (method, field("name").and_then(Value::as_str)) {
         (Some(method), Some(tool)) if method.eq_ignore_ascii_case("tools/call") => {
-            service.preempt_stop(tool, &field("arguments").cloned().into(), sender, None)
+            let caller = ToolCaller::sender(EntryPoint::InProcess, sender, None);
+            service.preempt_stop(tool, &field("arguments").cloned().into(), &caller)
         }
         _ => false,
     }
@@ -233,13 +234,7 @@ mod tests {
             tool == "stop"
         }
 
-        fn preempt_stop(
-            &self,
-            tool: &str,
-            arguments: &ReceivedArguments,
-            _: Option<&VerifiedIdentity>,
-            _: Option<&CallHop>,
-        ) -> bool {
+        fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments, _: &ToolCaller) -> bool {
             let says_stop =
                 matches!(arguments, ReceivedArguments::Value(value) if value["say"] == "stop");
             let stops = self.is_stop(tool) || says_stop;

@@ -81,17 +81,9 @@ impl McpService for NodeMcpService {
         self.node.stamp_arrival()
     }
 
-    fn preempt_stop(
-        &self,
-        tool: &str,
-        arguments: &ReceivedArguments,
-        sender: Option<&VerifiedIdentity>,
-        hop: Option<&CallHop>,
-    ) -> bool {
-        let order = hop.and_then(|hop| hop.order);
-        let caller = caller_text(sender);
-        let stopper = (rank(sender, hop), caller.as_deref());
-        self.node.preempt_stop(tool, arguments, stopper, order)
+    fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments, caller: &ToolCaller) -> bool {
+        let who = rank(caller.identity.as_ref(), caller.hop.as_ref());
+        self.node.preempt_stop(tool, arguments, who, caller)
     }
 
     fn is_stop(&self, tool: &str) -> bool {

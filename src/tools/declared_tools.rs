@@ -87,6 +87,8 @@ impl DeclaredTools {
         }
         let filter_problems = super::tool_filter::unknown_names(file, &checker.tools);
         checker.problems.extend(filter_problems);
+        let meaningful = super::tool_filter::meaningful_keys(file, &checker.tools);
+        checker.problems.extend(meaningful);
         let (reworded, problems) = super::reword::reworded(file, names);
         checker.problems.extend(problems);
         if !checker.problems.is_empty() {

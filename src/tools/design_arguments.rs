@@ -148,7 +148,7 @@ impl DesignArguments<'_> {
 /// Refuses a canvas in a call that brings no design.
 pub(super) fn no_design_on(scene: &str) -> Box<Reply> {
     let reason = format!(
-        "scene `{scene}` is a canvas and has no design of its own: send what is to be drawn as `text` or `svg`, such as stroke {{\"scene\":\"{scene}\",\"text\":\"hello\"}}"
+        "scene `{scene}` is a canvas and has no design of its own: send what is to be drawn as `text` or `svg`"
     );
     not_drawn("no_design", reason)
 }

@@ -337,6 +337,12 @@ impl Node {
             self.clock.now(),
         );
         match judged {
+            Verdict::Understood(understood) if moves && doubt::is_unclear_dry_run(&understood) => {
+                let is_repeated = self.doubts.set(request, now);
+                let mut reading = understood.into_reading();
+                doubt::leave_unclear_dry_run(&mut reading);
+                Ok(ReadCall::Doubtful(reading, is_repeated))
+            }
             Verdict::Understood(understood) => {
                 if moves {
                     self.doubts.settle(request, understood.reading());

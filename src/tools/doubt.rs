@@ -12,7 +12,7 @@ use super::journal_entries;
 use super::reply::{Reply, refused};
 use super::stroke::shown_hash;
 use super::{AttachedArm, Node};
-use args::{ArgumentReading, Leftover, Understood};
+use args::{ArgumentReading, Leftover, RepairClass, Understood};
 use base::lock::MutexExt;
 use base::units::ClockInstant;
 use catalogue::{KnownNames, PREVIEW, ToolDefinition};
@@ -74,6 +74,28 @@ impl MotionOrder {
             tracing::debug!(repairs, "a motion that was understood begins");
         }
     }
+}
+
+/// The repair that makes a call a dry run because of a value that is not clearly false, or a name beside the arguments.
+const MADE_DRY: &str = "dry_run";
+
+/// Returns whether a call is a dry run that was not clearly asked for.
+pub(super) fn is_unclear_dry_run(understood: &Understood) -> bool {
+    let reading = understood.reading();
+    reading.is_cautious && reading.repairs.iter().any(|one| one.code == MADE_DRY)
+}
+
+/// Adds to what is left over the value that was neither clearly true nor clearly false.
+pub(super) fn leave_unclear_dry_run(reading: &mut ArgumentReading) {
+    let unclear =
+        |one: &&args::ArgumentRepair| one.code == MADE_DRY && one.class == RepairClass::L2;
+    let unclear = reading.repairs.iter().filter(unclear);
+    let values = unclear.map(|one| Leftover::Key {
+        key: one.field.clone(),
+        got: one.got.clone(),
+    });
+    let values: Vec<Leftover> = values.collect();
+    reading.leftover.extend(values);
 }
 
 /// Makes a reading that of the preview of its call.
@@ -182,7 +204,8 @@ impl DoubtfulCall<'_> {
     }
 
     fn repeated_words(&self) -> Option<String> {
-        let keys: Vec<&str> = keys(&self.reading.leftover).collect();
+        let keys = keys(&self.reading.leftover).filter(|key| *key != PREVIEW);
+        let keys: Vec<&str> = keys.collect();
         let first = keys.first()?;
         Some(format!(
             "Shown already; this client adds `{first}` to every call: an operator can allow it with {}",
@@ -207,6 +230,9 @@ fn keys(leftover: &[Leftover]) -> impl Iterator<Item = &str> {
 /// Describes what was not understood.
 fn leftover_words(tool: &ToolDefinition, leftover: &[Leftover]) -> Vec<String> {
     let words = |one: &Leftover| match one {
+        Leftover::Key { key, got } if key == PREVIEW => {
+            format!("\"{key}\": {got} (neither true nor false)")
+        }
         Leftover::Key { key, got } => {
             format!("\"{key}\": {got} ({} has no such parameter)", tool.name)
         }

@@ -127,7 +127,7 @@ impl DrawingOffer {
         offer.notes.extend(pen_text(node, &arm));
         if past.is_none() {
             let displaced = DisplacedDrawing::of(node, &arm);
-            let warning = displaced.map(|left| left.warning(node));
+            let warning = displaced.map(|left| left.warning());
             let warning = warning.map(|warning| node.commands_for_arm(&arm, &warning));
             offer.notes.extend(warning);
         }

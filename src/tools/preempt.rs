@@ -7,8 +7,7 @@ use super::reply::{NOTHING_FOR_THIS_CALL, Reply, instead_of_nothing_moved, refus
 use super::stop_cause::StopCause;
 use super::{AttachedArm, Node};
 use args::{self, ReceivedArguments, name::normalise};
-use call::StopOrder;
-use call::is_same_caller;
+use call::{ToolCaller, is_same_caller};
 use catalogue::{TOOLS, ToolDefinition, ToolEffect};
 use motion::MotionState;
 use permit::{ActorRank, StopLatch};
@@ -20,22 +19,26 @@ impl Node {
         &self,
         tool: &str,
         arguments: &ReceivedArguments,
-        (who, caller): (ActorRank, Option<&str>),
-        order: Option<StopOrder>,
+        who: ActorRank,
+        caller: &ToolCaller,
     ) -> bool {
-        let intended = self.intended_tool(tool, arguments);
-        if intended.is_none_or(|tool| tool.effect != ToolEffect::Stops) {
+        let stops = match self.intended_tool(tool, arguments) {
+            Some(intended) => intended.effect == ToolEffect::Stops,
+            None => self.is_movers_unknown_name(tool, &caller.key()),
+        };
+        if !stops {
             return false;
         }
         // First, so that no call that was sent before the stop comes between.
-        if let Some(order) = order {
+        if let Some(order) = caller.hop.as_ref().and_then(|hop| hop.order) {
             self.passed_on_stops.remember(order);
         }
         if self.names_other_node(arguments) {
             self.count_stop();
             return false;
         }
-        self.stop_all(who, false, &StopCause::by(short(tool), caller));
+        let token = caller.token();
+        self.stop_all(who, false, &StopCause::by(short(tool), token.as_deref()));
         true
     }
 
@@ -92,14 +95,18 @@ impl Node {
             .or(named)
     }
 
-    /// Returns `stop` for a name that no tool has, if it comes from the caller whose job moves: in whatever language, it does
-    /// not mean that the arm is to go on.
+    /// Returns `stop` for a name that no tool has, if the call stopped the arm when it arrived, or would now.
     pub(super) fn stop_by_unknown_name(&self, request: &ToolRequest) -> Option<&ToolDefinition> {
-        let is_movers = || {
-            let mut jobs = self.arms.iter().filter_map(|arm| arm.board.under_way());
-            jobs.any(|job| is_same_caller(&job.card().caller, &request.caller))
-        };
-        stop_tool().filter(|_| is_unknown_name(&request.tool) && is_movers())
+        let stops = request.arrived.is_stop()
+            || self.is_movers_unknown_name(&request.tool, &request.caller);
+        stop_tool().filter(|_| stops)
+    }
+
+    /// Returns whether a name that no tool has comes from the caller whose job moves: in whatever language, it does not mean
+    /// that the arm is to go on.
+    fn is_movers_unknown_name(&self, tool: &str, caller: &str) -> bool {
+        let mut jobs = self.arms.iter().filter_map(|arm| arm.board.under_way());
+        is_unknown_name(tool) && jobs.any(|job| is_same_caller(&job.card().caller, caller))
     }
 
     /// Returns the tool of this name, ignoring its form; `stop` if the last part of the name is one of its names.

@@ -268,10 +268,10 @@ impl DisplacedDrawing {
     }
 
     /// Warns what happens to it once another drawing begins, and how to resume it instead.
-    pub(super) fn warning(&self, node: &Node) -> String {
+    pub(super) fn warning(&self) -> String {
         let resume = match is_of_operator(&self.0) {
-            false => node.resume_call(&self.0.arm),
-            true => "`steadyhand draw --resume`".to_owned(),
+            false => "`stroke` with `resume`",
+            true => "`steadyhand draw --resume`",
         };
         format!(
             "{}: {resume} goes on with it, and is no longer possible once this drawing has begun to draw",
@@ -284,7 +284,7 @@ impl DisplacedDrawing {
         let is_open = job::past(&node.state, &self.0.id).is_ok_and(|past| past.settled.is_empty());
         match (is_open, reply.is_error) {
             (true, true) => reply,
-            (true, false) => reply.with_more_words(&self.warning(node)),
+            (true, false) => reply.with_more_words(&self.warning()),
             (false, _) => reply.with_more_words(&format!(
                 "{}; it is given up for this drawing, and `resume` no longer goes on with it",
                 self.words()
@@ -311,7 +311,7 @@ fn nothing_to_resume(ctx: &ToolContext<'_>, arm: &AttachedArm) -> Box<Reply> {
         (Some((code, last)), left) => (
             code,
             format!(
-                "{last}; reset parks the arm, and stroke without resume draws from the beginning{lines}{}",
+                "{last}; without `resume` a drawing begins anew{lines}{}",
                 left.map_or_else(String::new, |left| format!("; {left}"))
             ),
         ),
@@ -319,7 +319,7 @@ fn nothing_to_resume(ctx: &ToolContext<'_>, arm: &AttachedArm) -> Box<Reply> {
         (None, None) => (
             "nothing_to_resume",
             format!(
-                "no drawing of arm {:?} was left half done{lines}; call stroke without resume",
+                "no drawing of arm {:?} was left half done, so there is nothing for `resume`{lines}",
                 arm.name
             ),
         ),
@@ -397,7 +397,7 @@ pub(super) fn check_none_cut_short(
             pen_clause(ctx.node, arm),
             match past.drawing.as_str() {
                 _ if !past.is_resumable() => namesake::PAPER_UNKNOWN.to_owned(),
-                "" => format!("{} resumes it", ctx.node.resume_call(&arm.name)),
+                "" => "`stroke` with `resume` goes on with it".to_owned(),
                 _ => "an operator resumes it by `steadyhand draw --resume`".to_owned(),
             }
         ))

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
     use args::ReceivedArguments;
     use base::clock::NodeClock;
-    use call::{ArrivalStamp, refusal};
+    use call::{ArrivalStamp, EntryPoint, ToolCaller, refusal};
     use config::NodeFile;
     use job::AcceptedJob;
     use link::memory::MemoryLink;
@@ -338,6 +338,29 @@ mod tests {
         assert!(reply.text.contains("calls again"), "{}", reply.text);
     }
 
+    /// In whatever language, a name that no tool has does not mean that the caller's own drawing is to go on.
+    #[tokio::test]
+    async fn an_unknown_name_of_the_mover_stops_before_its_call() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = node(folder.path());
+        let arm = Arc::clone(node.arms.first().unwrap());
+        let mut call = motion_call(&arm, ActorRank::Planner);
+        "stdio".clone_into(&mut call.accepted.caller);
+        let waits = |_| async { std::future::pending().await };
+        let _begun = start_job(&node, &arm, call, waits).await;
+        let stops = |tool: &str, via| {
+            let caller = ToolCaller::sender(via, None, None);
+            let nothing = ReceivedArguments::Absent;
+            node.preempt_stop(tool, &nothing, ActorRank::Planner, &caller)
+        };
+        assert!(!stops("anhalten", EntryPoint::Http));
+        assert!(!stops("stroke", EntryPoint::Stdio));
+        assert!(!stops("stroke_status", EntryPoint::Stdio));
+        assert_eq!(arm.motion.stops_requested(), 0);
+        assert!(stops("anhalten", EntryPoint::Stdio));
+        assert_eq!(arm.motion.stops_requested(), 1);
+    }
+
     #[tokio::test]
     async fn a_panic_in_a_job_stops_the_arm() {
         let folder = tempfile::tempdir().unwrap();
@@ -394,7 +417,8 @@ mod tests {
         let nothing = ReceivedArguments::Absent;
         arm.moved_in(&node.scenes.scene("default", None).unwrap());
         let reset = node.stamp_arrival();
-        assert!(node.preempt_stop("stop", &nothing, (ActorRank::Operator, None), None));
+        let caller = ToolCaller::sender(EntryPoint::InProcess, None, None);
+        assert!(node.preempt_stop("stop", &nothing, ActorRank::Operator, &caller));
         let stop = node.stamp_arrival().of_stop();
         let overtaken = call("reset", reset).await;
         assert_eq!(overtaken.code(), Some("stopped"), "{}", overtaken.text);
@@ -449,12 +473,9 @@ mod tests {
             ("stroke", false),
         ] {
             let before = arm.motion.stops_requested();
-            node.preempt_stop(
-                tool,
-                &ReceivedArguments::Absent,
-                (ActorRank::Planner, None),
-                None,
-            );
+            let caller = ToolCaller::sender(EntryPoint::InProcess, None, None);
+            let nothing = ReceivedArguments::Absent;
+            node.preempt_stop(tool, &nothing, ActorRank::Planner, &caller);
             assert_eq!(arm.motion.stops_requested() > before, stops, "{tool}");
         }
     }

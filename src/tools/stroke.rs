@@ -54,7 +54,7 @@ async fn begin(
     if ctx.is("dry_run") {
         let reply = dry_run(ctx, &scene, drawing).await;
         return Ok(match resume::DisplacedDrawing::of(ctx.node, arm) {
-            Some(displaced) => reply.hint(&displaced.warning(ctx.node)),
+            Some(displaced) => reply.hint(&displaced.warning()),
             None => reply,
         });
     }

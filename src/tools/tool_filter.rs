@@ -3,6 +3,7 @@
 use super::dispatch::ToolRequest;
 use super::reply::{Reply, refused};
 use super::{AttachedArm, DeclaredTools, Node};
+use args::name::normalise;
 use catalogue::{TOOLS, ToolDefinition, ToolEffect};
 use config::{ConfigProblem, NodeFile};
 
@@ -46,6 +47,30 @@ pub(super) fn unknown_names(file: &NodeFile, declared: &[ToolDefinition]) -> Vec
             ConfigProblem::at(format!("only_tools[{index}]"), problem)
         })
         .collect()
+}
+
+/// Returns a problem for each key in `ignore_keys` that means something: a parameter of a tool, or the name of one that stops.
+pub(super) fn meaningful_keys(file: &NodeFile, declared: &[ToolDefinition]) -> Vec<ConfigProblem> {
+    let mut known: Vec<(String, String)> = Vec::new();
+    for tool in TOOLS.iter().chain(declared) {
+        let own = tool.parameters.iter().chain(&tool.canvas_parameters);
+        for parameter in own.chain(&tool.unlisted) {
+            let names = std::iter::once(&parameter.name).chain(&parameter.aliases);
+            let meaning = format!("the parameter `{}` of {}", parameter.name, tool.name);
+            known.extend(names.map(|name| (normalise(name), meaning.clone())));
+        }
+        let stops = tool.names().filter(|_| tool.effect == ToolEffect::Stops);
+        known.extend(stops.map(|name| (normalise(name), "a stop".to_owned())));
+    }
+    let keys = file.ignore_keys.iter().enumerate();
+    keys.filter_map(|(index, key)| {
+        let (_, meaning) = known.iter().find(|(name, _)| *name == normalise(key))?;
+        let problem = format!(
+            "`ignore_keys` lists `{key}`, which is {meaning}. Next: remove it from the list"
+        );
+        Some(ConfigProblem::at(format!("ignore_keys[{index}]"), problem))
+    })
+    .collect()
 }
 
 impl Node {

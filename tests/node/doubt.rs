@@ -53,15 +53,23 @@ fn rows() -> Vec<(Value, &'static str, &'static str)> {
             "refused",
         ),
         (
-            json!({"scene": "short", "dry_run": ""}),
+            json!({"scene": "short", "dry_run": true}),
             "dry run",
             "dry run",
         ),
         (
-            json!({"scene": "short", "options": {"dryRun": 1}}),
-            "dry run",
-            "dry run",
+            json!({"scene": "short", "dry_run": ""}),
+            "preview",
+            "preview",
         ),
+        (json!({"dry_run": "maybe"}), "preview", "preview"),
+        (
+            json!({"scene": "short", "options": {"dryRun": 1}}),
+            "preview",
+            "preview",
+        ),
+        (json!({"plan": []}), "refused", "refused"),
+        (json!({"plan": "none yet"}), "refused", "refused"),
         (
             json!({"scene": "short", "style": "letters"}),
             "refused",
@@ -172,6 +180,24 @@ fn an_empty_call_after_a_doubt_is_shown_first_and_an_operator_can_allow_a_key() 
     let allowed = json!({"scene": "short", "reason": "it was asked for"});
     let (text, drawn) = call_tool(&served, "stroke", &allowed);
     assert_eq!(outcome(&drawn), "moves", "{text}");
+}
+
+#[test]
+fn a_node_that_ignores_what_means_something_does_not_start() {
+    let bench = Bench::at_test_rate();
+    for key in ["dry_run", "dryRun", "scene", "plan_hash", "halt", "E-Stop"] {
+        std::fs::write(
+            bench.path("node.toml"),
+            format!("ignore_keys = [\"reason\", \"{key}\"]\n"),
+        )
+        .unwrap();
+        let config = bench.path("node.toml").display().to_string();
+        let checked = bench.run(&["check", "--config", &config]);
+        let errors = format!("{checked:?}");
+        assert!(!checked.status.success(), "{key}: {errors}");
+        let problem = format!("`ignore_keys` lists `{key}`");
+        assert!(errors.contains(&problem), "{key}: {errors}");
+    }
 }
 
 /// `align` and `reset` list no dry run, and are shown all the same.

@@ -1,6 +1,6 @@
 //! Turns a person's reading of the drawn cross into a proposal. Nothing moves.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{add_findings, change_json, cross_place_mm};
 use crate::calibration_check;
@@ -80,19 +80,14 @@ fn check_cross_drawn(ctx: &ToolContext<'_>, scene: &Scene) -> Result<(), Box<Rep
     if store.last_reached(arm.key(), "align", has_cross).is_some() {
         return Ok(());
     }
-    let mut draws = ctx.reading.given.clone();
-    draws.retain(|name, _| matches!(name.as_str(), "scene" | "meta" | "arm"));
-    let draws = Value::Object(draws);
     Err(refused(
         "no_cross",
         format!(
-            "arm {} has drawn no cross in scene {} since that was last calibrated or changed, so there is none to read: align {draws} draws one; read that",
+            "arm {} has drawn no cross in scene {} since that was last calibrated or changed, so there is none to read: `align` without `measured` draws one",
             arm.name,
             scene.title()
         ),
-    )
-    .with("corrected_call", json!({"tool": "align", "arguments": draws}))
-    .boxed())
+    ))
 }
 
 /// Returns whether `align` with these arguments draws its cross: it neither feels the sheet nor draws the pattern.
