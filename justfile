@@ -125,7 +125,7 @@ cross-check:
 
 # The binary as it is installed.
 dist:
-    tests/package/dist
+    cargo build --locked --profile dist
 
 # SmolLM2-135M, a real and very small model, examined end to end: 5 minutes; installs it and llama.cpp below target/.
 smollm2:
