@@ -4,13 +4,11 @@
 //! loader takes it for complete, and the same command starts again and ends with the same files.
 
 mod camera_feature;
-mod compact_thrift;
 mod episode;
 mod feature;
 mod metadata;
 mod other_exports;
 mod parquet_file;
-mod parquet_page;
 mod parquet_table;
 mod statistics;
 

@@ -1,21 +1,21 @@
 //! Tables as parquet files: columns of numbers, texts, lists of them and pictures, without missing cells.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::{LogicalType, Repetition, Type as CellType};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int64Type};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use crate::error::RecordingError;
-use crate::lerobot::compact_thrift::CompactStruct;
-use crate::lerobot::parquet_page::{ColumnPages, DICTIONARY, PLAIN, RUN_LENGTHS, repeated_cells};
 
-/// Bytes at the beginning and at the end of a parquet file.
-const MAGIC: &[u8] = b"PAR1";
-
-/// The format's numbers for repetitions of fields, and for texts and lists.
-const OPTIONAL: usize = 1;
-const REPEATED: usize = 2;
-const UTF8: usize = 0;
-const LIST: usize = 3;
+/// Largest dictionary of a field of pictures: all that one episode has, for frames often show the same one.
+const PICTURES_BYTES_MAX: usize = 1 << 30;
 
 /// A column with its name.
 pub(super) struct TableColumn {
@@ -36,15 +36,6 @@ pub(super) enum ColumnData {
     Pictures(Vec<(Vec<u8>, String)>),
 }
 
-/// Types of cells, with the format's numbers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum CellKind {
-    Int = 2,
-    Float = 4,
-    Double = 5,
-    Bytes = 6,
-}
-
 impl TableColumn {
     pub(super) fn new(name: &str, data: ColumnData) -> Self {
         Self {
@@ -53,221 +44,127 @@ impl TableColumn {
         }
     }
 
-    fn rows(&self) -> usize {
+    fn schema(&self) -> Result<TypePtr> {
+        let name = self.name.as_str();
+        let of_texts = || Some(LogicalType::String);
         match &self.data {
-            ColumnData::Float(cells) => cells.len(),
-            ColumnData::Int(cells) => cells.len(),
-            ColumnData::Text(cells) => cells.len(),
-            ColumnData::FloatLists(rows) => rows.len(),
-            ColumnData::DoubleLists(rows) => rows.len(),
-            ColumnData::IntLists(rows) => rows.len(),
-            ColumnData::TextLists(rows) => rows.len(),
-            ColumnData::Pictures(cells) => cells.len(),
-        }
-    }
-
-    const fn kind(&self) -> CellKind {
-        match &self.data {
-            ColumnData::Float(_) | ColumnData::FloatLists(_) => CellKind::Float,
-            ColumnData::Int(_) | ColumnData::IntLists(_) => CellKind::Int,
-            ColumnData::DoubleLists(_) => CellKind::Double,
-            ColumnData::Text(_) | ColumnData::TextLists(_) | ColumnData::Pictures(_) => {
-                CellKind::Bytes
+            ColumnData::Float(_) => cell(name, CellType::FLOAT, None),
+            ColumnData::Int(_) => cell(name, CellType::INT64, None),
+            ColumnData::Text(_) => cell(name, CellType::BYTE_ARRAY, of_texts()),
+            ColumnData::FloatLists(_) => list(name, CellType::FLOAT, None),
+            ColumnData::DoubleLists(_) => list(name, CellType::DOUBLE, None),
+            ColumnData::IntLists(_) => list(name, CellType::INT64, None),
+            ColumnData::TextLists(_) => list(name, CellType::BYTE_ARRAY, of_texts()),
+            ColumnData::Pictures(_) => {
+                let bytes = cell("bytes", CellType::BYTE_ARRAY, None)?;
+                let path = cell("path", CellType::BYTE_ARRAY, None)?;
+                group(name, Repetition::OPTIONAL, None, vec![bytes, path])
             }
         }
     }
 
-    const fn is_text(&self) -> bool {
-        matches!(self.data, ColumnData::Text(_) | ColumnData::TextLists(_))
-    }
-
-    const fn is_list(&self) -> bool {
-        !matches!(
-            self.data,
-            ColumnData::Float(_)
-                | ColumnData::Int(_)
-                | ColumnData::Text(_)
-                | ColumnData::Pictures(_)
-        )
-    }
-
-    /// Returns the footer's description of the column and its fields.
-    fn schema(&self) -> Vec<CompactStruct> {
-        let name = self.name.as_str();
-        if let ColumnData::Pictures(_) = self.data {
-            let files = cell("bytes", CellKind::Bytes, false);
-            return vec![
-                group(name, OPTIONAL, 2),
-                files,
-                cell("path", CellKind::Bytes, true),
-            ];
+    fn write(&self, to: &mut RowGroup<'_>) -> Result<()> {
+        match &self.data {
+            ColumnData::Float(cells) => flat::<FloatType>(to, cells, 1),
+            ColumnData::Int(cells) => flat::<Int64Type>(to, cells, 1),
+            ColumnData::Text(cells) => flat::<ByteArrayType>(to, &texts(cells), 1),
+            ColumnData::FloatLists(rows) => lists::<FloatType>(to, rows),
+            ColumnData::DoubleLists(rows) => lists::<DoubleType>(to, rows),
+            ColumnData::IntLists(rows) => lists::<Int64Type>(to, rows),
+            ColumnData::TextLists(rows) => {
+                let rows: Vec<_> = rows.iter().map(|row| texts(row)).collect();
+                lists::<ByteArrayType>(to, &rows)
+            }
+            ColumnData::Pictures(cells) => {
+                let (files, names): (Vec<ByteArray>, Vec<ByteArray>) = cells
+                    .iter()
+                    .map(|(file, name)| (file.clone().into(), name.as_str().into()))
+                    .unzip();
+                flat::<ByteArrayType>(to, &files, 2)?;
+                flat::<ByteArrayType>(to, &names, 2)
+            }
         }
-        if !self.is_list() {
-            return vec![cell(name, self.kind(), self.is_text())];
+    }
+}
+
+fn cell(name: &str, kind: CellType, meaning: Option<LogicalType>) -> Result<TypePtr> {
+    Type::primitive_type_builder(name, kind)
+        .with_repetition(Repetition::OPTIONAL)
+        .with_logical_type(meaning)
+        .build()
+        .map(Arc::new)
+}
+
+fn group(
+    name: &str,
+    repetition: Repetition,
+    meaning: Option<LogicalType>,
+    fields: Vec<TypePtr>,
+) -> Result<TypePtr> {
+    Type::group_type_builder(name)
+        .with_repetition(repetition)
+        .with_logical_type(meaning)
+        .with_fields(fields)
+        .build()
+        .map(Arc::new)
+}
+
+fn list(name: &str, kind: CellType, meaning: Option<LogicalType>) -> Result<TypePtr> {
+    let element = cell("element", kind, meaning)?;
+    let list = group("list", Repetition::REPEATED, None, vec![element])?;
+    group(
+        name,
+        Repetition::OPTIONAL,
+        Some(LogicalType::List),
+        vec![list],
+    )
+}
+
+fn texts(cells: &[String]) -> Vec<ByteArray> {
+    cells.iter().map(|text| text.as_str().into()).collect()
+}
+
+type RowGroup<'a> = SerializedRowGroupWriter<'a, File>;
+
+/// Writes one cell a row, each present at `depth`.
+fn flat<T: DataType>(to: &mut RowGroup<'_>, cells: &[T::T], depth: i16) -> Result<()> {
+    column::<T>(to, cells, &vec![depth; cells.len()], None)
+}
+
+/// Writes one list a row; a row without cells is an empty list.
+fn lists<T: DataType>(to: &mut RowGroup<'_>, rows: &[Vec<T::T>]) -> Result<()> {
+    let (mut definitions, mut repetitions) = (Vec::new(), Vec::new());
+    for row in rows {
+        definitions.extend(std::iter::repeat_n(3, row.len()));
+        repetitions.push(0);
+        match row.len() {
+            0 => definitions.push(1),
+            cells => repetitions.extend(std::iter::repeat_n(1, cells - 1)),
         }
-        vec![
-            group(name, OPTIONAL, 1).int32(6, LIST),
-            group("list", REPEATED, 1),
-            cell("element", self.kind(), self.is_text()),
-        ]
     }
-
-    /// Writes its cells; returns their description for the footer.
-    fn write(&self, to: &mut CountingFile) -> io::Result<Vec<CompactStruct>> {
-        let name = self.name.as_str();
-        if let ColumnData::Pictures(cells) = &self.data {
-            let files: Vec<&[u8]> = cells.iter().map(|(file, _)| file.as_slice()).collect();
-            let names: Vec<&[u8]> = cells.iter().map(|(_, name)| name.as_bytes()).collect();
-            let files = repeated_chunk(to, &[name, "bytes"], &files)?;
-            return Ok(vec![files, repeated_chunk(to, &[name, "path"], &names)?]);
-        }
-        let list = [name, "list", "element"];
-        let path = if self.is_list() { &list } else { &list[..1] };
-        let written = chunk(to, path, self.kind(), |pages| match &self.data {
-            ColumnData::Float(cells) => flat(pages, cells, float),
-            ColumnData::Int(cells) => flat(pages, cells, int),
-            ColumnData::Text(cells) => flat(pages, cells, |cell, to| text(&cell, to)),
-            ColumnData::FloatLists(rows) => lists(pages, rows, float),
-            ColumnData::DoubleLists(rows) => lists(pages, rows, double),
-            ColumnData::IntLists(rows) => lists(pages, rows, int),
-            ColumnData::TextLists(rows) => lists(pages, rows, |cell, to| text(&cell, to)),
-            ColumnData::Pictures(_) => Ok(()),
-        })?;
-        Ok(vec![written])
-    }
+    column::<T>(to, &rows.concat(), &definitions, Some(&repetitions))
 }
 
-/// Returns the description of a field with child fields.
-fn group(name: &str, repetition: usize, children: usize) -> CompactStruct {
-    CompactStruct::default()
-        .int32(3, repetition)
-        .text(4, name)
-        .int32(5, children)
-}
-
-/// Returns the description of a field with cells.
-fn cell(name: &str, kind: CellKind, is_text: bool) -> CompactStruct {
-    let cell = CompactStruct::default()
-        .int32(1, kind as usize)
-        .int32(3, OPTIONAL)
-        .text(4, name);
-    if is_text { cell.int32(6, UTF8) } else { cell }
-}
-
-fn float(cell: &f32, to: &mut Vec<u8>) {
-    to.extend(cell.to_le_bytes());
-}
-
-fn double(cell: &f64, to: &mut Vec<u8>) {
-    to.extend(cell.to_le_bytes());
-}
-
-fn int(cell: &i64, to: &mut Vec<u8>) {
-    to.extend(cell.to_le_bytes());
-}
-
-fn bytes(cell: &[u8], to: &mut Vec<u8>) {
-    // A picture or a text is far shorter than the 4 GB that can be said.
-    to.extend(u32::try_from(cell.len()).unwrap_or(u32::MAX).to_le_bytes());
-    to.extend(cell);
-}
-
-fn text(cell: &&String, to: &mut Vec<u8>) {
-    bytes(cell.as_bytes(), to);
-}
-
-type Pages<'a> = ColumnPages<'a, CountingFile>;
-
-fn flat<T>(pages: &mut Pages<'_>, cells: &[T], write: fn(&T, &mut Vec<u8>)) -> io::Result<()> {
-    let mut rows = cells.chunks(1);
-    rows.try_for_each(|row| pages.row(row, write))
-}
-
-fn lists<T>(pages: &mut Pages<'_>, rows: &[Vec<T>], write: fn(&T, &mut Vec<u8>)) -> io::Result<()> {
-    rows.iter().try_for_each(|row| pages.row(row, write))
-}
-
-/// Writes the cells of one column in one row group; the depth of its path determines the levels.
-fn chunk(
-    to: &mut CountingFile,
-    path: &[&str],
-    kind: CellKind,
-    fill: impl FnOnce(&mut Pages<'_>) -> io::Result<()>,
-) -> io::Result<CompactStruct> {
-    let start = to.bytes;
-    let mut pages = match path {
-        [_] => ColumnPages::new(to, 1, false),
-        _ => ColumnPages::new(to, 3, true),
-    };
-    fill(&mut pages)?;
-    let (values, bytes) = pages.end()?;
-    let facts = chunk_facts(path, kind, &[PLAIN, RUN_LENGTHS], values, bytes);
-    Ok(CompactStruct::default()
-        .int64(2, start)
-        .structure(3, facts.int64(9, start)))
-}
-
-/// Writes a chunk like [`chunk`] for one field of pictures, which are often the same in consecutive rows.
-fn repeated_chunk(
-    to: &mut CountingFile,
-    path: &[&str],
-    cells: &[&[u8]],
-) -> io::Result<CompactStruct> {
-    let start = to.bytes;
-    let (dictionary, data) = repeated_cells(to, cells, 2, |cell, to| bytes(cell, to))?;
-    let encodings = [PLAIN, RUN_LENGTHS, DICTIONARY];
-    let total = dictionary + data;
-    let facts = chunk_facts(path, CellKind::Bytes, &encodings, cells.len(), total)
-        .int64(9, start + dictionary)
-        .int64(11, start);
-    Ok(CompactStruct::default().int64(2, start).structure(3, facts))
-}
-
-fn chunk_facts(
-    path: &[&str],
-    kind: CellKind,
-    encodings: &[usize],
-    values: usize,
-    bytes: usize,
-) -> CompactStruct {
-    CompactStruct::default()
-        .int32(1, kind as usize)
-        .ints(2, encodings)
-        .texts(3, path)
-        .int32(4, 0)
-        .int64(5, values)
-        .int64(6, bytes)
-        .int64(7, bytes)
-}
-
-/// A file that counts the bytes written.
-struct CountingFile {
-    file: BufWriter<File>,
-    bytes: usize,
-}
-
-impl Write for CountingFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.bytes += written;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
+fn column<T: DataType>(
+    to: &mut RowGroup<'_>,
+    cells: &[T::T],
+    definitions: &[i16],
+    repetitions: Option<&[i16]>,
+) -> Result<()> {
+    let missing = || ParquetError::General("a column more than the first row group had".to_owned());
+    let mut column = to.next_column()?.ok_or_else(missing)?;
+    column
+        .typed::<T>()
+        .write_batch(cells, Some(definitions), repetitions)?;
+    column.close()
 }
 
 /// A parquet file that is written under a temporary name and renamed when it is complete.
 pub(super) struct TableFile {
     path: PathBuf,
     part: PathBuf,
-    out: Option<CountingFile>,
-    schema: Vec<CompactStruct>,
-    fields: usize,
-    groups: Vec<CompactStruct>,
-    rows: usize,
-    metadata: Vec<CompactStruct>,
+    out: Option<SerializedFileWriter<File>>,
+    metadata: Vec<KeyValue>,
 }
 
 impl TableFile {
@@ -276,10 +173,6 @@ impl TableFile {
             path: path.to_owned(),
             part: path.with_extension("parquet.part"),
             out: None,
-            schema: Vec::new(),
-            fields: 0,
-            groups: Vec::new(),
-            rows: 0,
             metadata: Vec::new(),
         }
     }
@@ -288,84 +181,94 @@ impl TableFile {
     pub(super) fn append(&mut self, columns: &[TableColumn]) -> Result<(), RecordingError> {
         let mut out = match self.out.take() {
             Some(out) => out,
-            None => {
-                self.schema = columns.iter().flat_map(TableColumn::schema).collect();
-                self.fields = columns.len();
-                self.begin().map_err(RecordingError::file(&self.part))?
-            }
+            None => self.begin(columns)?,
         };
-        let group = row_group(&mut out, columns).map_err(RecordingError::file(&self.part))?;
-        self.groups.push(group);
-        self.rows += columns.first().map_or(0, TableColumn::rows);
+        row_group(&mut out, columns).map_err(parquet_error(&self.part))?;
         self.out = Some(out);
         Ok(())
     }
 
-    fn begin(&self) -> io::Result<CountingFile> {
+    fn begin(&self, columns: &[TableColumn]) -> Result<SerializedFileWriter<File>, RecordingError> {
         if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder)?;
+            std::fs::create_dir_all(folder).map_err(RecordingError::file(folder))?;
         }
-        let mut out = CountingFile {
-            file: BufWriter::new(File::create(&self.part)?),
-            bytes: 0,
+        let file = File::create(&self.part).map_err(RecordingError::file(&self.part))?;
+        let begun = || {
+            let fields = columns.iter().map(TableColumn::schema);
+            let schema =
+                Type::group_type_builder("schema").with_fields(fields.collect::<Result<_>>()?);
+            SerializedFileWriter::new(
+                file,
+                Arc::new(schema.build()?),
+                Arc::new(properties(columns)),
+            )
         };
-        out.write_all(MAGIC)?;
-        Ok(out)
+        begun().map_err(parquet_error(&self.part))
     }
 
     /// Returns the number of bytes written so far.
     pub(super) fn bytes(&self) -> usize {
-        self.out.as_ref().map_or(0, |out| out.bytes)
+        self.out
+            .as_ref()
+            .map_or(0, SerializedFileWriter::bytes_written)
     }
 
     /// Adds metadata of the whole table.
     pub(super) fn add_metadata(&mut self, key: &str, value: &str) {
         self.metadata
-            .push(CompactStruct::default().text(1, key).text(2, value));
+            .push(KeyValue::new(key.to_owned(), value.to_owned()));
     }
 
     /// Finishes the file, syncs it and renames it to its final name.
-    pub(super) fn finish(mut self) -> Result<(), RecordingError> {
-        let Some(out) = self.out.take() else {
+    pub(super) fn finish(self) -> Result<(), RecordingError> {
+        let Some(mut out) = self.out else {
             return Ok(());
         };
-        let (part, path) = (self.part.clone(), self.path.clone());
-        self.end(out).map_err(RecordingError::file(&part))?;
-        std::fs::rename(&part, &path).map_err(RecordingError::file(&path))
-    }
-
-    fn end(self, mut out: CountingFile) -> io::Result<()> {
-        let mut schema = vec![
-            CompactStruct::default()
-                .text(4, "schema")
-                .int32(5, self.fields),
-        ];
-        schema.extend(self.schema);
-        let footer = CompactStruct::default()
-            .int32(1, 1)
-            .structures(2, schema)
-            .int64(3, self.rows)
-            .structures(4, self.groups)
-            .structures(5, self.metadata)
-            .text(6, "steadyhand")
-            .end();
-        out.write_all(&footer)?;
-        let length = u32::try_from(footer.len()).unwrap_or(u32::MAX);
-        out.write_all(&length.to_le_bytes())?;
-        out.write_all(MAGIC)?;
-        out.flush()?;
-        out.file.get_ref().sync_all()
+        for entry in self.metadata {
+            out.append_key_value_metadata(entry);
+        }
+        let file = out.into_inner().map_err(parquet_error(&self.part))?;
+        file.sync_all().map_err(RecordingError::file(&self.part))?;
+        std::fs::rename(&self.part, &self.path).map_err(RecordingError::file(&self.path))
     }
 }
 
-fn row_group(out: &mut CountingFile, columns: &[TableColumn]) -> io::Result<CompactStruct> {
-    let start = out.bytes;
-    let mut chunks = Vec::new();
+/// Keeps each picture once in a row group; nothing else is often the same.
+fn properties(columns: &[TableColumn]) -> WriterProperties {
+    let mut properties = WriterProperties::builder()
+        .set_created_by("steadyhand".to_owned())
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_dictionary_enabled(false)
+        .set_dictionary_page_size_limit(PICTURES_BYTES_MAX);
     for column in columns {
-        chunks.extend(column.write(out)?);
+        if let ColumnData::Pictures(_) = column.data {
+            for field in ["bytes", "path"] {
+                let path = ColumnPath::new(vec![column.name.clone(), field.to_owned()]);
+                properties = properties.set_column_dictionary_enabled(path, true);
+            }
+        }
     }
-    Ok(CompactStruct::default()
-        .structures(1, chunks)
-        .int64(2, out.bytes - start)
-        .int64(3, columns.first().map_or(0, TableColumn::rows)))
+    properties.build()
+}
+
+fn row_group(out: &mut SerializedFileWriter<File>, columns: &[TableColumn]) -> Result<()> {
+    let mut group = out.next_row_group()?;
+    columns
+        .iter()
+        .try_for_each(|column| column.write(&mut group))?;
+    group.close().map(|_| ())
+}
+
+/// Tells the system's error as such: a full disk is told from a fault of the format.
+fn parquet_error(path: &Path) -> impl FnOnce(ParquetError) -> RecordingError + '_ {
+    move |error| {
+        let error = match error {
+            ParquetError::External(error) => match error.downcast::<std::io::Error>() {
+                Ok(error) => *error,
+                Err(error) => std::io::Error::other(error),
+            },
+            error => std::io::Error::other(error),
+        };
+        RecordingError::file(path)(error)
+    }
 }
