@@ -3,11 +3,11 @@
 
 use super::{
     leftover::Leftover,
-    nearest::nearest,
     outcome::{ArgumentComplaint, ArgumentReading, ArgumentRefusal},
     parsed_value,
     shape::{ArgumentShape, ParameterShape, ValueKind},
 };
+use base::nearest::nearest;
 pub use call::ToolEffect;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -22,8 +22,6 @@ pub(super) const LOOK_MAX: usize = 64;
 pub(super) const COST_MAX: u32 = 40;
 /// Characters of a received value that are shown.
 pub(super) const SHOWN_CHARS_MAX: usize = 80;
-/// Most valid values that are shown in a complaint.
-pub(super) const VALID_MAX: usize = 12;
 /// Most complaints that are listed.
 pub(super) const COMPLAINTS_MAX: usize = 32;
 /// Most repairs that are listed.

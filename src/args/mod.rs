@@ -32,7 +32,6 @@ mod judge;
 mod leftover;
 mod limits;
 pub mod name;
-mod nearest;
 mod nested;
 mod numbers;
 mod numeral;
@@ -58,6 +57,7 @@ mod unwrap_envelopes;
 mod value_coercion;
 mod verbatim;
 
+pub use base::nearest::nearest;
 pub use called_names::called_name;
 pub use definition::is_tool_definition;
 pub use explain::{
@@ -69,7 +69,6 @@ pub use judge::{
     UnknownKeyPolicy, ValueRendering, Verdict, judge,
 };
 pub use leftover::Leftover;
-pub use nearest::nearest;
 pub use outcome::{ArgumentComplaint, ArgumentReading, ArgumentRefusal, ArgumentRepair};
 pub use pass_through::pass_on;
 pub use read::{ReceivedArguments, judged, read};

@@ -1,7 +1,6 @@
 //! Matches names of tools, scenes, overlays and nodes, regardless of case, blanks, hyphens, underscores and camel case.
 
-use super::nearest::nearest;
-use call::is_invisible;
+use base::nearest::nearest;
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Result of looking up a received name.
@@ -39,6 +38,12 @@ pub(super) fn fold(name: &str) -> String {
         .filter(is_kept)
         .flat_map(char::to_lowercase)
         .collect()
+}
+
+/// Returns whether a character is a joiner, a direction mark or another invisible one.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{feff}' | '\u{180e}')
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
 }
 
 /// Returns a tool's name, folded, without the quotes, brackets and punctuation around it.

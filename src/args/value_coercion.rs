@@ -4,13 +4,12 @@ use super::{
     form_repair::FormRepair,
     heuristics,
     judge::{ReaderPolicy, ReaderRule, ValueRendering},
-    name,
-    nearest::nearest,
-    nested,
+    name, nested,
     outcome::{ArgumentIssue, ArgumentRepair, RepairLog},
     parsed_value::{self, ParsedValue},
     shape::{NumberRange, ParameterShape, ValueKind},
 };
+use base::nearest::{LISTED_MAX, nearest};
 use serde_json::{Number, Value};
 use std::{borrow::Cow, ops::RangeInclusive};
 
@@ -368,11 +367,9 @@ pub(super) fn missing(param: &ParameterShape, path: &str) -> ArgumentIssue {
 fn valid(kind: &ValueKind) -> Vec<String> {
     match kind {
         ValueKind::Name { known } => nearest("", known.iter().map(String::as_str)),
-        ValueKind::Choice { values, .. } => values
-            .iter()
-            .take(super::limits::VALID_MAX)
-            .map(plain_text)
-            .collect(),
+        ValueKind::Choice { values, .. } => {
+            values.iter().take(LISTED_MAX).map(plain_text).collect()
+        }
         ValueKind::Bool => vec!["true".into(), "false".into()],
         _ => Vec::new(),
     }

@@ -13,6 +13,7 @@ use super::{
     ArmFile, ArmModel, CapsuleFile, FrameFile, JointFile, ServoFamily, ServoFile,
     SimulationParameters, margin_rad_default, ticks_per_turn_default,
 };
+use base::nearest;
 use base::units::{Finite, JOINTS_MAX};
 
 mod link_shapes;
@@ -208,7 +209,7 @@ impl<'a, 'i> UrdfRobot<'a, 'i> {
     fn unknown_link(&self, link: &str) -> String {
         let mut names: Vec<&str> = self.links.keys().copied().collect();
         names.sort_unstable();
-        names.sort_by_key(|name| strsim::damerau_levenshtein(name, link));
+        nearest::sort(link, &mut names);
         let nearest: Vec<String> = names.into_iter().take(5).map(shorten).collect();
         format!(
             "there is no link `{}`; the nearest of {}: {}",

@@ -9,6 +9,7 @@ pub mod disk;
 pub mod file_access;
 pub mod file_lock;
 pub mod lock;
+pub mod nearest;
 pub mod plain_file;
 pub mod plane;
 pub mod segment_index;

@@ -5,7 +5,6 @@
 mod answer;
 mod arrival_stamp;
 mod called_names;
-mod plain_letter;
 mod queue_tag;
 mod refusal;
 mod stop_order;
@@ -16,7 +15,6 @@ use serde_json::Value;
 pub use answer::ToolAnswer;
 pub use arrival_stamp::{ArrivalStamp, StopCounts};
 pub use called_names::{CALL_TAGS, called_in_text, called_in_unreadable, called_name};
-pub use plain_letter::{is_invisible, plain_letter};
 pub use queue_tag::{QueueTag, read_ticket};
 pub use refusal::Refusal;
 pub use stop_order::StopOrder;

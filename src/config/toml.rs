@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{value_lines, value_reader};
+use base::nearest;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -315,13 +316,13 @@ impl<'a> SchemaWalker<'a> {
 
     fn add_unknown(&mut self, key: &str, path: &str, known: &Map<String, Value>) {
         let mut names: Vec<&str> = known.keys().map(String::as_str).collect();
-        names.sort_by_key(|name| strsim::damerau_levenshtein(name, key));
+        nearest::sort(key, &mut names);
         let line = self.line(&format!("{path}{key}"));
         let advice = match (names.split_first(), self.misplaced(key, path)) {
             (_, Some(advice)) => advice,
-            (Some((nearest, others)), None) if is_near(nearest, key) => {
+            (Some((first, others)), None) if nearest::is_near(key, first) => {
                 let others = others.join("`, `");
-                format!("did you mean `{nearest}`? (also known: `{others}`)")
+                format!("did you mean `{first}`? (also known: `{others}`)")
             }
             _ => format!("known here: `{}`", names.join("`, `")),
         };
@@ -362,12 +363,6 @@ impl<'a> SchemaWalker<'a> {
             .as_array()?;
         alternatives.iter().find_map(|one| self.find(one, keyword))
     }
-}
-
-/// Returns whether an unknown key may be a misspelling of a known one: at most a third of its letters differ.
-fn is_near(known: &str, key: &str) -> bool {
-    let distance = strsim::damerau_levenshtein(known, key);
-    distance <= key.chars().count().max(3) / 3 || known.contains(key) || key.contains(known)
 }
 
 /// Describes a value that is not among its choices; `None` if it is one of them.

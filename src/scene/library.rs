@@ -17,6 +17,7 @@ use super::text_layout;
 use super::{Revision, Scene, SizeSource};
 use arm::{ArmError, ArmFault, ArmFile, ArmModel};
 use base::lock::MutexExt;
+use base::nearest;
 use base::plain_file;
 use base::units::Finite;
 use config::toml::{self as strict, FileError};
@@ -810,7 +811,7 @@ fn hash_part(hash: &mut blake3::Hasher, part: &[u8]) {
 }
 
 fn unknown(what: &'static str, name: &str, mut valid: Vec<String>) -> SceneError {
-    valid.sort_by_key(|candidate| strsim::damerau_levenshtein(candidate, name));
+    nearest::sort(name, &mut valid);
     let name = name.to_owned();
     SceneError::Unknown { what, name, valid }
 }
