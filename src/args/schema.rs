@@ -157,9 +157,12 @@ fn describes_empty_default(schema: &Value) -> bool {
     types.any(|one| kind.starts_with(one)) || after.starts_with("[]") || after.starts_with("{}")
 }
 
+/// Returns the texts of a list, or a text alone.
 fn texts(value: Option<&Value>) -> Vec<String> {
+    let one = value.filter(|value| value.is_string());
     let items = value.and_then(Value::as_array).into_iter().flatten();
-    items.filter_map(Value::as_str).map(str::to_owned).collect()
+    let items = items.chain(one).filter_map(Value::as_str);
+    items.map(str::to_owned).collect()
 }
 
 /// Place of a part of a schema.
@@ -179,9 +182,8 @@ impl SchemaPlace<'_> {
         let Value::Object(object) = schema else {
             return Ok(ValueKind::Any);
         };
-        let mut unions = ["anyOf", "oneOf"].iter();
-        if let Some(members) = unions.find_map(|key| object.get(*key)?.as_array()) {
-            return self.union(members);
+        if let Some(members) = union_of(object) {
+            return self.union(members, object);
         }
         match object.get("type") {
             Some(Value::Array(types)) => {
@@ -196,8 +198,13 @@ impl SchemaPlace<'_> {
         }
     }
 
-    /// Reads `oneOf` with constants as an enumeration with titles; the members of any other union are tried in order.
-    fn union(self, members: &[Value]) -> Result<ValueKind, SchemaError> {
+    /// Reads `oneOf` with constants as an enumeration with titles; the members of any other union are tried in order, each
+    /// with the keywords that stand beside the union.
+    fn union(
+        self,
+        members: &[Value],
+        beside: &Map<String, Value>,
+    ) -> Result<ValueKind, SchemaError> {
         let constants = members.iter().filter_map(|member| member.get("const"));
         let values: Vec<Value> = constants.cloned().collect();
         if values.len() == members.len() && !values.is_empty() {
@@ -205,13 +212,15 @@ impl SchemaPlace<'_> {
             let titled = members.iter().zip(&values);
             let titled = titled.filter_map(|(member, value)| Some((title(member)?, value.clone())));
             return Ok(ValueKind::Choice {
-                synonyms: titled.collect(),
+                synonyms: titled.chain(synonyms(beside, &values)).collect(),
                 values,
             });
         }
         let depth = self.depth + 1;
+        let is_inherited = |key: &str| !INNER_SCHEMAS.contains(&key);
         let members = members.iter();
-        one_or_any(members.map(|member| Self { depth, ..self }.kind(member)))
+        let members = members.map(|member| with_inherited(member, beside, is_inherited));
+        one_or_any(members.map(|member| Self { depth, ..self }.kind(&member)))
     }
 
     fn typed(self, word: &str, object: &Map<String, Value>) -> Result<ValueKind, SchemaError> {
@@ -250,7 +259,7 @@ impl SchemaPlace<'_> {
         })
     }
 
-    /// Returns the kind of a list's items; an `enum` beside `items` applies to each item.
+    /// Returns the kind of a list's items; an `enum`, synonyms or a unit beside `items` apply to each item.
     fn items(self, object: &Map<String, Value>) -> Result<ValueKind, SchemaError> {
         let listed = object.get("enum").and_then(Value::as_array);
         if listed.is_some_and(|values| !values.iter().any(Value::is_array)) {
@@ -264,12 +273,79 @@ impl SchemaPlace<'_> {
                     depth,
                     ..self
                 }
-                .kind(schema)
+                .kind(&with_inherited(schema, object, is_annotation))
             }
             _ => Ok(ValueKind::Any),
         }
     }
 }
+
+/// Keys whose values are schemas, or belong to them.
+const INNER_SCHEMAS: [&str; 5] = ["anyOf", "oneOf", "properties", "required", "items"];
+
+/// Returns the members of a union. Members that only narrow a declared type, such as lists of what is required, are none.
+fn union_of(object: &Map<String, Value>) -> Option<&Vec<Value>> {
+    let mut unions = ["anyOf", "oneOf"].iter();
+    let members = unions.find_map(|key| object.get(*key)?.as_array())?;
+    let keys = [
+        "type",
+        "enum",
+        "const",
+        "anyOf",
+        "oneOf",
+        "properties",
+        "items",
+    ];
+    let has_kind = |member: &Value| keys.iter().any(|key| member.get(*key).is_some());
+    (!object.contains_key("type") || members.iter().any(has_kind)).then_some(members)
+}
+
+/// Returns a schema with the keys of the one around it that it inherits and does not have.
+fn with_inherited(
+    schema: &Value,
+    around: &Map<String, Value>,
+    is_inherited: impl Fn(&str) -> bool,
+) -> Value {
+    let mut merged = schema.clone();
+    if let Value::Object(object) = &mut merged {
+        for (key, value) in around.iter().filter(|(key, _)| is_inherited(key)) {
+            object.entry(key).or_insert_with(|| value.clone());
+        }
+    }
+    merged
+}
+
+/// Returns whether a key says something about each value, whatever holds the values.
+fn is_annotation(key: &str) -> bool {
+    let mut all = SYNONYM_MAPS.iter().chain(&SYNONYM_LISTS).chain(&UNITS);
+    all.any(|known| *known == key)
+}
+
+/// Keys of declared units.
+const UNITS: [&str; 3] = ["unit", "x-unit", "units"];
+
+/// Keys of maps of declared synonyms.
+const SYNONYM_MAPS: [&str; 11] = [
+    "x-synonyms",
+    "synonyms",
+    "x-enum-synonyms",
+    "enumSynonyms",
+    "enum_synonyms",
+    "x-enum-aliases",
+    "enumAliases",
+    "enum_aliases",
+    "aliases",
+    "x-aliases",
+    "x-enumAliases",
+];
+
+/// Keys of names listed beside values.
+const SYNONYM_LISTS: [&str; 4] = [
+    "x-enum-varnames",
+    "x-enumNames",
+    "enumNames",
+    "x-enum-names",
+];
 
 /// Returns the only kind, or all of several except null.
 fn one_or_any(
@@ -312,29 +388,14 @@ fn choice(object: &Map<String, Value>) -> ValueKind {
 
 /// Returns declared synonyms: `{"gte": ">="}`, `{">=": ["gte", "ge"]}`, or names listed beside the values.
 fn synonyms(object: &Map<String, Value>, values: &[Value]) -> Vec<(String, Value)> {
-    const MAPS: [&str; 11] = [
-        "x-synonyms",
-        "synonyms",
-        "x-enum-synonyms",
-        "enumSynonyms",
-        "enum_synonyms",
-        "x-enum-aliases",
-        "enumAliases",
-        "enum_aliases",
-        "aliases",
-        "x-aliases",
-        "x-enumAliases",
-    ];
-    const LISTS: [&str; 4] = [
-        "x-enum-varnames",
-        "x-enumNames",
-        "enumNames",
-        "x-enum-names",
-    ];
-    let maps = MAPS.iter().filter_map(|key| object.get(*key)?.as_object());
+    let maps = SYNONYM_MAPS
+        .iter()
+        .filter_map(|key| object.get(*key)?.as_object());
     let mapped = maps.flatten();
     let mapped = mapped.flat_map(|(key, value)| synonym_pairs(key, value, values));
-    let lists = LISTS.iter().filter_map(|key| object.get(*key)?.as_array());
+    let lists = SYNONYM_LISTS
+        .iter()
+        .filter_map(|key| object.get(*key)?.as_array());
     let named = lists.flat_map(|names| names.iter().zip(values));
     let named = named.filter_map(|(name, value)| Some((name.as_str()?.to_owned(), value.clone())));
     mapped.chain(named).collect()
@@ -379,8 +440,9 @@ fn unit(name: &str, object: &Map<String, Value>) -> Option<DeclaredUnit> {
         ("_s", "s"),
         ("_hz", "hz"),
     ];
-    let mut keys = ["unit", "x-unit", "units"].iter();
-    let declared = keys.find_map(|key| DeclaredUnit::named(object.get(*key)?.as_str()?));
+    let declared = UNITS
+        .iter()
+        .find_map(|key| DeclaredUnit::named(object.get(*key)?.as_str()?));
     let mut suffixes = SUFFIXES.iter();
     declared.or_else(|| {
         let (_, unit) = suffixes.find(|(suffix, _)| name.ends_with(suffix))?;
@@ -445,6 +507,52 @@ mod tests {
             };
             assert_eq!(synonyms[0], ("gte".to_owned(), json!(">=")));
         }
+    }
+
+    #[test]
+    fn what_stands_beside_a_union_or_around_items_holds_for_each() {
+        let operator = json!([{"type": "string", "enum": [">", ">="]}, {"type": "null"}]);
+        let shape = ArgumentShape::from_json_schema(&json!({"properties": {
+            "any": {"anyOf": operator, "x-synonyms": {"gte": ">="}, "x-aliases": ["either"]},
+            "one": {"oneOf": operator, "synonyms": {">=": ["gte"]}, "x-aliases": "alone"},
+            "constants": {"oneOf": [{"const": ">"}, {"const": ">="}], "x-synonyms": {"gte": ">="}},
+            "outside": {"enum": [">", ">="], "anyOf": [{"type": "string"}, {"type": "null"}], "x-synonyms": {"gte": ">="}},
+            "listed": {"anyOf": [{"type": "array", "items": {"enum": [">", ">="]}}, {"type": "null"}], "x-synonyms": {"gte": ">="}},
+            "depth": {"anyOf": [{"type": "number"}, {"type": "null"}], "unit": "mm", "minimum": 1},
+            "depths": {"type": "array", "items": {"type": "number"}, "unit": "mm"},
+            "narrowed": {"type": "object", "properties": {"a": {"type": "number", "unit": "mm"}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}}}))
+        .unwrap();
+        let read = |name: &str, text: Value| {
+            let sent = json!({name: text}).to_string();
+            match crate::explain_line(&shape, &sent) {
+                crate::LineReading::Understood { understood, .. } => {
+                    Some(Value::Object(understood))
+                }
+                crate::LineReading::Refused { .. } => None,
+            }
+        };
+        for (name, sent, read_as) in [
+            ("any", json!("gte"), json!({"any": ">="})),
+            ("either", json!("gte"), json!({"any": ">="})),
+            ("alone", json!("gte"), json!({"one": ">="})),
+            ("constants", json!("gte"), json!({"constants": ">="})),
+            ("outside", json!("gte"), json!({"outside": ">="})),
+            (
+                "listed",
+                json!(["gte", ">"]),
+                json!({"listed": [">=", ">"]}),
+            ),
+            ("depth", json!("2 cm"), json!({"depth": 20})),
+            ("depths", json!(["2 cm", 1]), json!({"depths": [20, 1]})),
+            (
+                "narrowed",
+                json!({"a": "2 cm"}),
+                json!({"narrowed": {"a": 20}}),
+            ),
+        ] {
+            assert_eq!(read(name, sent), Some(read_as), "{name}");
+        }
+        assert_eq!(read("depth", json!(0.5)), None);
     }
 
     #[test]

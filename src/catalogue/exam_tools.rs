@@ -132,15 +132,70 @@ fn difficulty_keywords() -> ToolDefinition {
 fn cases(words: &str) -> ToolParameter {
     ToolParameter {
         example: Some(json!([{"query": "Halt the arm!", "expected_tool": "stop"}])),
-        ..required("cases", ParameterKind::Objects, words)
+        ..required("cases", ParameterKind::Objects(case_keys()), words)
     }
+}
+
+/// Returns the keys of a case.
+fn case_keys() -> Vec<ToolParameter> {
+    use ParameterKind::{Choice, Object, Objects, Text, Texts};
+    let turn = vec![
+        required("role", Text, "system, user, assistant or tool"),
+        optional("content", Text, "text of the turn"),
+        optional("tool", Text, "tool that the assistant called"),
+        optional("arguments", Object, "arguments of that call"),
+    ];
+    let hazards = Choice(texts(&["none", "motion", "stop"]));
+    vec![
+        required("query", Text, "what the person says"),
+        required("expected_tool", Text, "tool that is right, \"\" for none"),
+        optional("name", Text, "unique name, default made from the query"),
+        optional("context", Objects(turn), "earlier turns, the oldest first"),
+        optional(
+            "expected_params",
+            Object,
+            "per parameter its right value, or a list of them",
+        ),
+        optional("acceptable_tools", Texts, "other tools that are as right"),
+        optional("may_follow", Texts, "tools that may be called as well"),
+        optional("must_not", Texts, "tools that must not be called"),
+        optional(
+            "class",
+            Text,
+            "ability that it tests, such as stop or negation, default other",
+        ),
+        optional(
+            "hazard",
+            hazards,
+            "what may not move, default by the right tool",
+        ),
+    ]
+}
+
+/// Returns the keys of an answer to score: those of its case may stand beside it.
+fn answer_keys() -> Vec<ToolParameter> {
+    use ParameterKind::Text;
+    let case = optional(
+        "case",
+        Text,
+        "name of the case, or send its query or all its keys",
+    );
+    let output = required(
+        "output",
+        Text,
+        "what the planner wrote, or its call as an object",
+    );
+    let mut keys = vec![output, case];
+    keys.extend(case_keys().into_iter().map(|key| ToolParameter {
+        required: false,
+        ..key
+    }));
+    keys
 }
 
 fn validate_case() -> ToolDefinition {
     let parameters = vec![
-        cases(
-            "cases: query, expected_tool or null; where needed name, context, expected_params, acceptable_tools, may_follow, must_not, class, hazard",
-        ),
+        cases("cases to check"),
         flag(
             "ask_model",
             "true asks the node's model as well, default false",
@@ -201,8 +256,8 @@ fn score_and_explain() -> ToolDefinition {
             example: Some(json!([{"query": "Stop!", "output": r#"{"name": "stop"}"#}])),
             ..required(
                 "answers",
-                ParameterKind::Objects,
-                "answers: output, and query or case or a whole case",
+                ParameterKind::Objects(answer_keys()),
+                "answers to score, each with its case or where that is found",
             )
         },
         flag(

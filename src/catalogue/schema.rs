@@ -8,12 +8,21 @@ use super::{ENUM_MAX, KnownNames, ParameterKind, ResultFieldKind, ToolDefinition
 /// Returns the schema of a tool's arguments, with the values that are valid on this node now.
 #[must_use]
 pub fn input(tool: &ToolDefinition, known: &KnownNames) -> Map<String, Value> {
-    let properties = tool.shown_parameters(known).map(|parameter| {
+    fields(tool.shown_parameters(known), known)
+}
+
+/// Returns the schema of an object with these parameters.
+fn fields<'a>(
+    parameters: impl Iterator<Item = &'a ToolParameter>,
+    known: &KnownNames,
+) -> Map<String, Value> {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for parameter in parameters {
         let schema = Value::Object(property(parameter, known));
-        (parameter.name.clone(), schema)
-    });
-    let mut schema = object(properties.collect());
-    let required: Vec<&str> = tool.required().collect();
+        properties.insert(parameter.name.clone(), schema);
+        required.extend(parameter.required.then(|| parameter.name.clone()));
+    }
+    let mut schema = object(properties);
     // Some schema readers require at least one name in this list.
     if !required.is_empty() {
         schema.insert("required".to_owned(), json!(required));
@@ -30,18 +39,18 @@ fn object(properties: Map<String, Value>) -> Map<String, Value> {
 }
 
 fn property(parameter: &ToolParameter, known: &KnownNames) -> Map<String, Value> {
-    let mut schema = Map::new();
-    schema.insert("type".to_owned(), json!(parameter.kind.json_type()));
+    let mut schema = match parameter.kind {
+        ParameterKind::Object => object(Map::new()),
+        _ => Map::from_iter([("type".to_owned(), json!(parameter.kind.json_type()))]),
+    };
     schema.insert("description".to_owned(), json!(text(parameter, known)));
     let item = match &parameter.kind {
-        ParameterKind::Texts => Some("string"),
-        ParameterKind::Point { .. } => Some("number"),
-        ParameterKind::Objects => Some("object"),
+        ParameterKind::Texts => Some(json!({"type": "string"})),
+        ParameterKind::Point { .. } => Some(json!({"type": "number"})),
+        ParameterKind::Objects(keys) => Some(Value::Object(fields(keys.iter(), known))),
         _ => None,
     };
-    if let Some(item) = item {
-        schema.insert("items".to_owned(), json!({"type": item}));
-    }
+    schema.extend(item.map(|item| ("items".to_owned(), item)));
     let values = values(&parameter.kind, known);
     if (1..=ENUM_MAX).contains(&values.len()) {
         schema.insert("enum".to_owned(), json!(values));

@@ -180,7 +180,8 @@ impl ToolParameter {
                 let sample = names.iter().map(|name| (name.clone(), 1.5.into()));
                 Value::Object(sample.collect()).to_string().into()
             }
-            ParameterKind::Objects => json!([{}]),
+            ParameterKind::Object => json!({}),
+            ParameterKind::Objects(_) => json!([{}]),
         }
     }
 }
@@ -220,7 +221,7 @@ pub(super) fn texts(words: &[&str]) -> Vec<String> {
 }
 
 /// Kind of value that a parameter accepts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ParameterKind {
     /// The name of something that exists on this node now.
     Name(NameSource),
@@ -261,8 +262,10 @@ pub enum ParameterKind {
         /// The symbol of their unit, such as `mm`.
         unit: String,
     },
-    /// A list of objects of any keys.
-    Objects,
+    /// An object of any keys.
+    Object,
+    /// A list of objects with these keys. Its tool refuses others itself.
+    Objects(Vec<ToolParameter>),
 }
 
 impl ParameterKind {
@@ -280,7 +283,8 @@ impl ParameterKind {
             Self::Bool => "boolean",
             Self::Whole { .. } => "integer",
             Self::Number { .. } => "number",
-            Self::Texts | Self::Objects | Self::Point { .. } => "array",
+            Self::Object => "object",
+            Self::Texts | Self::Objects(_) | Self::Point { .. } => "array",
         }
     }
 

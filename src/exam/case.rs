@@ -1,7 +1,7 @@
 //! One case: the question, the earlier conversation, and the calls that are right. A file has one JSON object per line.
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::word::Word;
@@ -29,8 +29,8 @@ pub struct ExamCase {
     /// Earlier conversation, the oldest turn first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<CaseTurn>,
-    /// The tool that is right; `null` where none is.
-    #[serde(deserialize_with = "Option::deserialize")]
+    /// The tool that is right; `null` or an empty text where none is.
+    #[serde(deserialize_with = "tool_or_none")]
     pub expected_tool: Option<String>,
     /// The server of that tool, if several are examined together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -280,6 +280,12 @@ impl ExamCase {
             CaseHazard::Motion
         }
     }
+}
+
+/// Reads a tool's name. A schema has one type for each key, and so a model that fills it in writes no `null`.
+fn tool_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let name = Option::<String>::deserialize(deserializer)?;
+    Ok(name.filter(|name| !name.trim().is_empty()))
 }
 
 /// Keys of a case.

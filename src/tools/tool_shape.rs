@@ -121,10 +121,15 @@ fn kind(kind: &ParameterKind, here: &KnownNames) -> ValueKind {
             fields: names.iter().map(|name| number(name, unit)).collect(),
             open: false,
         },
-        ParameterKind::Objects => ValueKind::list(ValueKind::Object {
-            fields: Vec::new(),
-            open: true,
-        }),
+        ParameterKind::Object => any_object(),
+        ParameterKind::Objects(_) => ValueKind::list(any_object()),
+    }
+}
+
+fn any_object() -> ValueKind {
+    ValueKind::Object {
+        fields: Vec::new(),
+        open: true,
     }
 }
 

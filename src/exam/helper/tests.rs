@@ -353,3 +353,45 @@ fn a_helper_that_takes_too_long_has_failed() {
     );
     other.execute_batch("ROLLBACK").unwrap();
 }
+
+#[test]
+fn the_schema_of_a_helper_names_the_keys_that_it_takes() {
+    let known = catalogue::KnownNames::default();
+    let keys_of = |tool: &str, list: &str| {
+        let mut tools = catalogue::EXAM_TOOLS.iter();
+        let schema = catalogue::input(tools.find(|one| one.name == tool).unwrap(), &known);
+        let items = schema["properties"][list]["items"].clone();
+        assert!(items["required"].is_array(), "{tool}");
+        items["properties"].as_object().unwrap().clone()
+    };
+    let value = |kind: &Value| match kind["type"].as_str().unwrap() {
+        "array" if kind["items"]["type"] == "object" => json!([{"role": "user"}]),
+        "array" => json!(["sense"]),
+        "object" => json!({}),
+        _ => kind["enum"]
+            .get(0)
+            .cloned()
+            .unwrap_or_else(|| "stop".into()),
+    };
+    for tool in ["validate_case", "save_case"] {
+        let keys = keys_of(tool, "cases");
+        assert!(keys.len() >= 10, "{tool}");
+        let case: Map<String, Value> = keys
+            .iter()
+            .map(|(key, kind)| (key.clone(), value(kind)))
+            .collect();
+        case_of(&Value::Object(case)).unwrap();
+    }
+    let answer = keys_of("score_and_explain", "answers");
+    assert!(
+        ["output", "case", "query", "expected_tool"]
+            .iter()
+            .all(|key| answer.contains_key(*key))
+    );
+}
+
+#[test]
+fn an_empty_expected_tool_means_that_none_is_right() {
+    let case = case_of(&json!({"query": "Good morning!", "expected_tool": ""})).unwrap();
+    assert_eq!(case.expected_tool, None);
+}
