@@ -240,7 +240,7 @@ fn so101() -> (ArmModel, ToolTip, JointVector) {
             point_m: Point3::from(axis.into_inner() * 0.04),
             axis,
         },
-        JointVector::from_slice(&[-0.002, -0.2344, 0.3043, 1.2391, 0.0]),
+        JointVector::from_slice(&[-0.0019, -0.2066, 0.0519, 1.4637, 0.0487]),
     )
 }
 
@@ -343,7 +343,7 @@ fn axis_tasks() {
     let down = -Vector3::z_axis();
     for (name, (arm, tip, ready), middle) in [
         ("widowx250s", widowx(), Point3::new(0.32, 0.0, 0.005)),
-        ("so101", so101(), Point3::new(0.0208, -0.2231, 0.005)),
+        ("so101", so101(), Point3::new(0.0, -0.175, 0.005)),
     ] {
         let points = spiral(middle);
         let goals = both(&points, true);

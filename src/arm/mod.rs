@@ -14,6 +14,7 @@ use base::units::{Finite, JOINTS_MAX, JointVector, OutOfRange, SERVOS_MAX};
 use kin::{KinematicChain, RevoluteJoint};
 
 mod arm_fault;
+mod base_frame;
 mod gear_wear;
 mod gravity_load;
 mod joint_compensation;
@@ -24,6 +25,7 @@ mod simulated_servo;
 pub mod urdf;
 
 pub use arm_fault::ArmFault;
+pub use base_frame::{BaseFrame, FrameBefore};
 pub use gear_wear::GearWear;
 pub use gravity_load::{CarriedMass, GravityLoad};
 pub use joint_compensation::{CompensationFile, GearModel, JointCompensation};
@@ -43,6 +45,12 @@ pub struct ArmFile {
     /// The name of an arm with the same joints, whose scenes this arm can draw as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
+    /// Frame of its places. Absent: that of its maker's description, whose height over the table nobody has checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame: Option<BaseFrame>,
+    /// Frame and zeros of its files that name no frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_before: Option<FrameBefore>,
     /// Which servos it has, and so which bytes they speak.
     pub family: ServoFamily,
     /// Bits a second on the bus.
@@ -768,7 +776,8 @@ fn vector(values: [Finite; 3]) -> Vector3<f64> {
 }
 
 /// Returns a frame's pose from its origin and roll, pitch and yaw, as URDF defines them.
-fn isometry(origin_m: Vector3<f64>, rpy_rad: Vector3<f64>) -> Isometry3<f64> {
+#[must_use]
+pub fn isometry(origin_m: Vector3<f64>, rpy_rad: Vector3<f64>) -> Isometry3<f64> {
     let rotation = UnitQuaternion::from_euler_angles(rpy_rad.x, rpy_rad.y, rpy_rad.z);
     Isometry3::from_parts(Translation3::from(origin_m), rotation)
 }

@@ -366,6 +366,8 @@ impl ArmDraft {
             compensation: None,
             masses: Vec::new(),
             servo: None,
+            frame: None,
+            frame_before: None,
             like: None,
             name: scene_name(&robot.name),
             about: format!("Imported from a URDF: `{base}` to `{tip}`"),

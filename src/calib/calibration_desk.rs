@@ -505,7 +505,7 @@ impl CalibrationDesk<'_> {
         if let Some(servos) = servos {
             text = identify(&text, servos)?;
         }
-        let before = path.exists().then_some(old);
+        let before = std::fs::read_to_string(&path).ok();
         let changed = FileChange { path, before };
         put(&changed.path, &text)?;
         match self.check_loads(session) {
@@ -656,6 +656,7 @@ pub fn begin_session(
         scene: scene.name.clone(),
         pen,
         arm: scene.arm.file.name.clone(),
+        frame: scene.arm.file.frame,
         name: String::new(),
         probed: false,
         read_mm: None,
@@ -698,7 +699,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path();
         let (store, library) = (
-            CalibrationStore::of_state(state),
+            CalibrationStore::of_state(state, &SceneLibrary::new(None)),
             SceneLibrary::new(Some(state.join("scenes"))),
         );
         let desk = desk(&store, &library);
@@ -759,7 +760,7 @@ mod tests {
     fn a_proposal_that_was_not_shown_is_neither_accepted_nor_discarded() {
         let folder = tempfile::tempdir().unwrap();
         let (store, library) = (
-            CalibrationStore::of_state(folder.path()),
+            CalibrationStore::of_state(folder.path(), &SceneLibrary::new(None)),
             SceneLibrary::new(None),
         );
         let desk = desk(&store, &library);
@@ -818,7 +819,7 @@ mod tests {
         ] {
             let folder = tempfile::tempdir().unwrap();
             let desk = CalibrationDesk {
-                store: &CalibrationStore::of_state(folder.path()),
+                store: &CalibrationStore::of_state(folder.path(), &SceneLibrary::new(None)),
                 library: &SceneLibrary::new(Some(folder.path().join("scenes"))),
                 at_ms: 0,
                 arms: &arms,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{FitFinding, FitVerdict, InkObservation};
-use arm::ArmFile;
+use arm::{ArmFile, BaseFrame};
 use base::wording::count;
 
 /// Object of a calibration.
@@ -219,6 +219,9 @@ pub struct CalibrationSession {
     pub pen: String,
     /// The arm.
     pub arm: String,
+    /// Frame of its places and joints; absent in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame: Option<BaseFrame>,
     /// Name of the pose, ink cap or camera.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -390,7 +393,7 @@ impl CalibrationRecord {
 /// the tip that touched it. Another basis makes the calibration stale.
 #[must_use]
 pub(super) fn basis(arm: &ArmFile, tip_m: Option<[f64; 3]>) -> String {
-    let servos: Vec<_> = arm.joints.iter().flat_map(|joint| &joint.servos).collect();
+    let servos = arm.servos_before();
     short_hash(&format!("1 {servos:?} {tip_m:?}"))
 }
 

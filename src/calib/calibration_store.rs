@@ -12,9 +12,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::calibration_record::{CalibrationRecord, CalibrationSession};
+use super::foot_frame::KeptCalibration;
 use base::disk;
 use base::file_lock::lock_within;
 use base::plain_file;
+use scene::SceneLibrary;
 
 /// Number of records that are kept.
 pub const KEPT_MAX: usize = 50;
@@ -92,6 +94,8 @@ pub enum CalibrationStoreError {
 #[derive(Clone, Debug)]
 pub struct CalibrationStore {
     folder: PathBuf,
+    /// The arms, whose frames older calibrations do not name.
+    library: SceneLibrary,
 }
 
 /// Prevents other commands from writing while it exists.
@@ -103,11 +107,12 @@ pub struct CalibrationLock(#[expect(dead_code, reason = "the lock ends with the 
 pub struct ProposalClaim(#[expect(dead_code, reason = "the claim ends with the file")] File);
 
 impl CalibrationStore {
-    /// Returns the calibrations in a node's state folder.
+    /// Returns the calibrations in a node's state folder, of the arms of a library.
     #[must_use]
-    pub fn of_state(state: &Path) -> Self {
+    pub fn of_state(state: &Path, library: &SceneLibrary) -> Self {
         Self {
             folder: state.join("calibration"),
+            library: library.clone(),
         }
     }
 
@@ -384,11 +389,22 @@ impl CalibrationStore {
         numbers
     }
 
-    fn read_if_there<T: DeserializeOwned>(
+    /// Reads a calibration; one of before is moved into the frame of its arm's foot.
+    fn read_if_there<T: DeserializeOwned + KeptCalibration>(
         &self,
         path: &Path,
     ) -> Result<Option<T>, CalibrationStoreError> {
-        path.exists().then(|| read(path)).transpose()
+        let kept: Option<T> = path.exists().then(|| read(path)).transpose()?;
+        let move_to_foot = |mut kept: T| {
+            let session = kept.session();
+            if session.frame.is_none()
+                && let Ok(arm) = self.library.arm(&session.arm)
+            {
+                kept.move_to_foot(&arm.file);
+            }
+            kept
+        };
+        Ok(kept.map(move_to_foot))
     }
 
     fn write<T: Serialize>(&self, path: &Path, what: &T) -> Result<(), CalibrationStoreError> {

@@ -15,6 +15,7 @@ mod cylinder_fit;
 mod edit_scene_file;
 mod fit;
 mod fit_verdict;
+mod foot_frame;
 mod hand_gaps;
 mod ink_assessment;
 mod ink_observation;

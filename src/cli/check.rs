@@ -193,7 +193,7 @@ fn check_state(folder: &Path, findings: &mut CheckFindings) {
     if let Err(error) = TokenStore::at(folder).list() {
         findings.note("tokens", Err(error.into()));
     }
-    if let Err(error) = CalibrationStore::of_state(folder).history() {
+    if let Err(error) = CalibrationStore::of_state(folder, &SceneLibrary::default()).history() {
         findings.note("calibrations", Err(error.into()));
     }
 }

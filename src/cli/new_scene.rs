@@ -13,6 +13,7 @@ use super::files::folder_of;
 use super::placement_args::size_mm;
 use super::questions::{ask, pick};
 use super::{ExitStatus, NodeOptions, files, terminal_output};
+use arm::BaseFrame;
 use base::disk;
 use base::wording::seconds;
 use node::open;
@@ -184,7 +185,7 @@ impl SceneChoices {
 # millimetres, places in space metres in the arm's base frame.
 name = {name}
 about = "A sheet of {width} by {height} mm"   # one line for people and models
-arm = {arm}
+arm = {arm}{frame}
 
 # Drawn by `stroke`; `steadyhand draw FILE --scene {plain}` draws another file in its place.
 [design]
@@ -202,6 +203,11 @@ size_mm = [{width:?}, {height:?}]
             name = quoted(&self.name),
             plain = self.name,
             arm = quoted(arm),
+            frame = match template.arm.file.frame {
+                Some(BaseFrame::Foot) =>
+                    "\nframe = \"foot\"   # places in space are measured from the arm's foot",
+                None => "",
+            },
             origin = numbers(&sheet.origin_m.coords, 4),
             x = numbers(&sheet.x, 6),
             y = numbers(&sheet.y, 6),

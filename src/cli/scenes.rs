@@ -9,6 +9,7 @@ use clap::Subcommand;
 use super::new_scene::{self, NewSceneArgs};
 use super::plan::PlanArgs;
 use super::{ExitStatus, NodeOptions, given_options, terminal_output};
+use base::disk;
 use config::NodeFile;
 use config::toml::FileError;
 use node::open;
@@ -42,6 +43,11 @@ pub(super) enum SceneCommand {
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
     },
+    /// Rewrite the file of a scene or an arm that names no `frame` into that of the arm's foot; comments are kept
+    Convert {
+        /// The file
+        file: PathBuf,
+    },
     /// Print the JSON Schema of scene files, for editors
     Schema,
 }
@@ -52,6 +58,7 @@ pub(super) fn run(args: &NodeOptions, what: SceneCommand) -> anyhow::Result<Exit
         SceneCommand::New(new) => new_scene::run(args, &new),
         SceneCommand::Check { scene, meta } => plan_scene(args, scene, meta, None),
         SceneCommand::Preview { scene, meta, out } => plan_scene(args, scene, meta, Some(out)),
+        SceneCommand::Convert { file } => convert(&open::library(args, &open::file(args)?)?, &file),
         SceneCommand::Schema => {
             terminal_output::json(&schemars::schema_for!(SceneFile))?;
             Ok(ExitStatus::Done)
@@ -75,6 +82,20 @@ pub(super) fn named_or_default(
             arms.join(", ")
         )
     })
+}
+
+/// Rewrites a file into the frame of its arm's foot.
+fn convert(library: &SceneLibrary, file: &Path) -> anyhow::Result<ExitStatus> {
+    let name = file.display();
+    let Some(text) = library.converted_file(file)? else {
+        return terminal_output::done(&format!(
+            "{name} is unchanged: it names its frame, or its arm has no frame of before"
+        ));
+    };
+    disk::put(file, &text).with_context(|| format!("cannot write {name}"))?;
+    terminal_output::done(&format!(
+        "{name} is rewritten: its places are in the frame of the arm's foot. Next: `steadyhand scene check` of the scene"
+    ))
 }
 
 /// Runs `plan` with nothing but a scene.

@@ -134,7 +134,7 @@ pub(super) async fn run(node: &Node, action: &CalibrateAction) -> VerbReply {
 /// Calls `work` with the calibrations of a node.
 fn with_desk<T>(node: &Node, work: impl FnOnce(&CalibrationDesk<'_>) -> T) -> T {
     work(&CalibrationDesk {
-        store: &CalibrationStore::of_state(&node.state),
+        store: &CalibrationStore::of_state(&node.state, &node.scenes),
         library: &node.scenes,
         at_ms: base::clock::calendar_ms(),
         arms: &|file| arms_of(node, file),

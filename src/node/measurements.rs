@@ -69,7 +69,7 @@ const LISTED_MAX: usize = 40;
 
 /// Returns the accepted calibrations, the newest first, with the residual of each touch.
 pub(super) fn calibrations_reply(node: &Node) -> VerbReply {
-    let history = match CalibrationStore::of_state(&node.state).history() {
+    let history = match CalibrationStore::of_state(&node.state, &node.scenes).history() {
         Ok(history) => history,
         Err(error) => return VerbReply::failed(error.to_string()),
     };

@@ -108,8 +108,8 @@ fn so101() -> Scene {
     scene(
         include_str!("../../scenes/arms/so101.toml"),
         vec![pen([0.0, -0.965_926, -0.258_819])],
-        sheet([0.0708, -0.1731, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]),
-        &[-0.002, -0.2344, 0.3043, 1.2391, 0.0],
+        sheet([0.05, -0.125, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]),
+        &[-0.0019, -0.2066, 0.0519, 1.4637, 0.0487],
         &[0.0, -1.5, 1.2, 0.8, 0.0],
     )
 }
@@ -339,7 +339,7 @@ fn the_same_again_gives_the_same_bits_and_the_approach_is_not_in_the_hash() {
 #[test]
 fn every_stroke_beyond_reach_is_named_with_the_distance() {
     let mut scene = so101();
-    scene.surface = sheet([0.0708, -0.5231, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+    scene.surface = sheet([0.05, -0.475, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
     let strokes = [
         stroke(&[[10.0, 90.0], [90.0, 90.0]]),
         stroke(&[[10.0, 95.0], [90.0, 95.0]]),
@@ -370,7 +370,7 @@ fn a_pen_with_ink_is_dipped_first_and_again_after_its_length() {
     scene.pens[0].ink = Some(0);
     scene.inks.push(InkCap {
         name: "black".to_owned(),
-        rim_m: Point3::new(0.085, -0.2231, 0.02),
+        rim_m: Point3::new(0.065, -0.175, 0.02),
         depth_m: 0.012,
         dip_every_mm: 100.0,
         wait_s: 0.2,
@@ -406,7 +406,7 @@ fn two_pens_take_turns() {
         pen([0.422_618, -0.906_308, 0.0]),
         pen([-0.422_618, -0.906_308, 0.0]),
     ];
-    scene.surface = sheet([0.0708, -0.1931, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+    scene.surface = sheet([0.05, -0.145, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
     let mut strokes = drawing();
     strokes[1].pen = 1;
     strokes[3].pen = 1;
@@ -419,7 +419,7 @@ fn two_pens_take_turns() {
 #[test]
 fn visits_stand_still_at_their_points() {
     let scene = so101();
-    let point_m = Point3::new(0.03, -0.24, 0.03);
+    let point_m = Point3::new(0.01, -0.19, 0.03);
     let points = [
         VisitPoint {
             name: "corner".to_owned(),
@@ -658,7 +658,7 @@ fn a_sheet_that_lies_well_needs_no_move_and_another_gets_a_better_place() {
         "{:?}",
         good.shares
     );
-    scene.surface = sheet([0.0708, -0.3731, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+    scene.surface = sheet([0.05, -0.325, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
     let far = reach(&scene, 0, &SilentObserver).unwrap();
     assert!(far.shares[3].1 < 0.5, "{:?}", far.shares);
     let better = far.suggestion.unwrap();

@@ -355,7 +355,7 @@ fn check_sheet(surface: &Surface, workspace: &AxisAlignedBox) -> Result<(), Scen
 
 /// Returns a box of everything that the arm could reach above its table; the tip must never leave
 /// it.
-fn default_workspace(arm: &ArmModel) -> AxisAlignedBox {
+pub(super) fn default_workspace(arm: &ArmModel) -> AxisAlignedBox {
     let length = |v: [Finite; 3]| Vector3::from(v.map(Finite::get)).norm();
     let joints = arm.file.joints.iter().map(|joint| length(joint.origin_m));
     let reach = joints.sum::<f64>() + length(arm.file.tool_mount.origin_m) + TOOL_M_MAX;

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use arm::BaseFrame;
 use base::units::Finite;
 use vision::Family;
 
@@ -19,6 +20,9 @@ pub struct SceneFile {
     pub about: String,
     /// The arm that it is for.
     pub arm: String,
+    /// Frame of its places in space and its poses. Absent: that of the arm's files from before the frame was named.
+    #[serde(default)]
+    pub frame: Option<BaseFrame>,
     /// The design to draw.
     pub design: DesignFile,
     /// The sheet to draw on.
@@ -390,6 +394,9 @@ pub struct BoxFile {
 pub struct OverlayFile {
     /// One line for people and models.
     pub about: String,
+    /// Frame of its places in space, as a scene's.
+    #[serde(default)]
+    pub frame: Option<BaseFrame>,
     /// The design that replaces the scene's.
     #[serde(default)]
     pub design: Option<DesignFile>,

@@ -11,11 +11,12 @@ use super::canvas::{Canvas, CanvasBoundError};
 use super::design_overflow::DesignOverflow;
 use super::embedded::{self, EmbeddedFile};
 use super::file::{DesignFile, OverlayFile, PenFile, SceneFile};
+use super::foot_frame;
 use super::placement::{DesignPlacement, edge_margin_mm, fitting_size_mm};
 use super::replacement::{DesignReplacement, DesignSource};
 use super::text_layout;
-use super::{Revision, Scene, SizeSource};
-use arm::{ArmError, ArmFault, ArmFile, ArmModel};
+use super::{Revision, Scene, SceneFault, SizeSource};
+use arm::{ArmError, ArmFault, ArmFile, ArmModel, FrameBefore};
 use base::lock::MutexExt;
 use base::nearest;
 use base::plain_file;
@@ -339,17 +340,40 @@ impl SceneLibrary {
     pub fn scene_file(&self, path: &Path, overlay: Option<&str>) -> Result<Arc<Scene>, SceneError> {
         let file = path.display().to_string();
         let text = utf8(&file, read_file(path)?)?;
+        let name = path.file_stem().and_then(|stem| stem.to_str());
+        self.beside(path).build(&file, name, &text, overlay)
+    }
+
+    /// Returns the library with the folder of a file instead of its own.
+    fn beside(&self, path: &Path) -> Self {
         let parent = path.parent();
         let parent = parent.filter(|folder| !folder.as_os_str().is_empty());
-        let library = Self {
+        Self {
             folder: Some(parent.unwrap_or(Path::new(".")).to_owned()),
             stand_ins: self.stand_ins.clone(),
             replacement: self.replacement.clone(),
             is_of_caller: self.is_of_caller,
             ..Self::default()
-        };
-        let name = path.file_stem().and_then(|stem| stem.to_str());
-        library.build(&file, name, &text, overlay)
+        }
+    }
+
+    /// Returns the text of a scene's or an arm's file in the frame of the arm's foot; `None` if it names its frame, or no frame of
+    /// before is known for it.
+    ///
+    /// # Errors
+    /// As [`SceneLibrary::scene`].
+    pub fn converted_file(&self, path: &Path) -> Result<Option<String>, SceneError> {
+        let file = path.display().to_string();
+        let text = utf8(&file, read_file(path)?)?;
+        self.beside(path).in_foot_frame(&file, &text)
+    }
+
+    fn in_foot_frame(&self, file: &str, text: &str) -> Result<Option<String>, SceneError> {
+        let table: Option<toml::Table> = toml::from_str(text).ok();
+        if table.is_some_and(|table| table.contains_key("joints")) {
+            return Ok(arm_in_foot_frame(text, &strict::read(file, text)?));
+        }
+        self.in_foot_frame_of(&strict::read(file, text)?, text)
     }
 
     /// Loads an arm.
@@ -357,19 +381,32 @@ impl SceneLibrary {
     /// # Errors
     /// As [`SceneLibrary::scene`].
     pub fn arm(&self, name: &str) -> Result<Arc<ArmModel>, SceneError> {
-        let text = self.text("arm", "arms/", name)?;
-        let file: ArmFile = strict::read(&format!("arms/{name}.toml"), &text)?;
-        Ok(Arc::new(ArmModel::new(file)?))
+        Ok(self.arm_and_age(name)?.0)
     }
 
-    /// Returns the text of a library file by its path in the folder, such as `arms/so101.toml`; `None` if it does not
-    /// exist.
+    /// Loads an arm; true if its file names no frame and was read in that of before.
+    fn arm_and_age(&self, name: &str) -> Result<(Arc<ArmModel>, bool), SceneError> {
+        let (text, place) = (self.text("arm", "arms/", name)?, arm_place(name));
+        let mut file: ArmFile = strict::read(&place, &text)?;
+        let converted = arm_in_foot_frame(&text, &file);
+        if let Some(text) = &converted {
+            file = strict::read(&place, text)?;
+        }
+        Ok((Arc::new(ArmModel::new(file)?), converted.is_some()))
+    }
+
+    /// Returns the text of a library file by its path in the folder, such as `arms/so101.toml`, in the frame of the arm's foot;
+    /// `None` if it does not exist.
     ///
     /// # Errors
-    /// An unreadable file, or one that is not text.
+    /// An unreadable file, or one that is not valid.
     pub fn source(&self, place: &str) -> Result<Option<String>, SceneError> {
-        let bytes = self.bytes(place)?;
-        bytes.map(|bytes| utf8(place, bytes)).transpose()
+        let Some(bytes) = self.bytes(place)? else {
+            return Ok(None);
+        };
+        let text = utf8(place, bytes)?;
+        let converted = self.in_foot_frame(place, &text)?;
+        Ok(Some(converted.unwrap_or(text)))
     }
 
     fn build(
@@ -381,7 +418,7 @@ impl SceneLibrary {
     ) -> Result<Arc<Scene>, SceneError> {
         let mut hash = blake3::Hasher::new();
         hash_part(&mut hash, text.as_bytes());
-        let mut scene = self.read_scene(file, text, overlay, &mut hash)?;
+        let (mut scene, is_of_before) = self.read_scene(file, text, overlay, &mut hash)?;
         let mut setting_hash = hash.clone();
         let canvas = self.canvas(file, &scene, name.zip(overlay))?;
         if let Some(drawing) = &self.replacement {
@@ -399,7 +436,11 @@ impl SceneLibrary {
             );
             return Err(FileError::single(file, why).into());
         }
-        let arm = self.arm(self.stand_in_for(&scene.arm))?;
+        let (arm, is_arm_of_before) = self.arm_and_age(self.stand_in_for(&scene.arm))?;
+        if scene.frame.is_some() && scene.frame != arm.file.frame {
+            let arm = arm.file.name.clone();
+            return Err(FileError::single(file, SceneFault::OtherFrame { arm }.to_string()).into());
+        }
         let arm_bytes = serde_json::to_vec(&arm.file).unwrap_or_default();
         hash_part(&mut hash, &arm_bytes);
         hash_part(&mut setting_hash, &arm_bytes);
@@ -413,6 +454,9 @@ impl SceneLibrary {
         if design.is_a_dot() && scene.design.size_mm.take().is_some() {
             design.notes.push(DOT_NOTE.to_owned());
         }
+        let arm_file = arm_place(&arm.file.name);
+        let of_before = [(is_of_before, file), (is_arm_of_before, &arm_file)];
+        design.notes.extend(frame_note(&arm.file, &of_before));
         let revision = Revision(*hash.finalize().as_bytes());
         let parts = SceneParts {
             arm,
@@ -471,20 +515,44 @@ impl SceneLibrary {
         self.replacement.as_ref().map(|drawing| &drawing.placement)
     }
 
+    /// Reads a scene with its overlay; true if its file names no frame and was read in that of before.
     fn read_scene(
         &self,
         file: &str,
         text: &str,
         overlay: Option<&str>,
         hash: &mut blake3::Hasher,
-    ) -> Result<SceneFile, SceneError> {
-        let scene: SceneFile = strict::read(file, text)?;
-        let Some(name) = overlay else {
-            return Ok(scene);
+    ) -> Result<(SceneFile, bool), SceneError> {
+        let mut scene: SceneFile = strict::read(file, text)?;
+        let converted = match scene.frame {
+            Some(_) => None,
+            None => self.in_foot_frame_of(&scene, text)?,
         };
-        let (text, changes) = self.overlay(name)?;
+        if let Some(text) = &converted {
+            scene = strict::read(file, text)?;
+        }
+        let is_of_before = converted.is_some();
+        let Some(name) = overlay else {
+            return Ok((scene, is_of_before));
+        };
+        let (text, mut changes) = self.overlay(name)?;
         hash_part(hash, text.as_bytes());
-        Ok(changes.apply_to(scene))
+        if changes.inks.is_some()
+            && let Some(text) = self.in_foot_frame_of(&scene, &text)?
+        {
+            changes = strict::read(&format!("overlays/{name}.toml"), &text)?;
+        }
+        Ok((changes.apply_to(scene), is_of_before))
+    }
+
+    /// Returns a scene's or its overlay's text in the frame of the arm's foot, as [`foot_frame::scene`].
+    fn in_foot_frame_of(
+        &self,
+        scene: &SceneFile,
+        text: &str,
+    ) -> Result<Option<String>, SceneError> {
+        let arm = self.arm(self.stand_in_for(&scene.arm))?;
+        Ok(foot_frame::scene(text, &arm))
     }
 
     fn overlay(&self, name: &str) -> Result<(String, OverlayFile), SceneError> {
@@ -695,6 +763,40 @@ impl SceneLibrary {
         }
         files
     }
+}
+
+/// Returns an arm's text in the frame of its foot, if it is a shipped arm's, or one that is like it, from before.
+fn arm_in_foot_frame(text: &str, file: &ArmFile) -> Option<String> {
+    if file.frame.is_some() {
+        return None;
+    }
+    let names = std::iter::once(&file.name).chain(&file.like);
+    let mut shipped = names.filter_map(|name| {
+        let embedded = embedded::find(&format!("arms/{name}.toml"))?;
+        toml::from_str(std::str::from_utf8(embedded.bytes).ok()?).ok()
+    });
+    shipped.find_map(|shipped: ArmFile| foot_frame::arm(text, file, &shipped))
+}
+
+fn arm_place(name: &str) -> String {
+    format!("arms/{name}.toml")
+}
+
+/// Returns a note on the files, each with whether it is of before, that were read in the frame of before, if that was another.
+fn frame_note(arm: &ArmFile, files: &[(bool, &str)]) -> Option<String> {
+    let has_moved = arm
+        .frame_before
+        .as_ref()
+        .is_some_and(FrameBefore::has_moved);
+    let of_before = files.iter().filter(|(is_of_before, _)| *is_of_before);
+    let names: Vec<&str> = of_before.map(|(_, file)| *file).collect();
+    let (first, names) = (names.first()?, names.join(" and "));
+    has_moved.then(|| {
+        format!(
+            "no `frame` in {names}: read in the frame of before, and moved to the foot of {}. Next: `steadyhand scene convert {first}` rewrites it",
+            arm.name
+        )
+    })
 }
 
 /// Returns the arm of a scene's text if it is in a plain line before the first table: every list of

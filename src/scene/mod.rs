@@ -24,6 +24,7 @@ mod drawing_trim;
 mod embedded;
 mod fiducials;
 pub mod file;
+mod foot_frame;
 mod library;
 mod line_tidying;
 mod pen_filter;

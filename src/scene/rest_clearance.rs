@@ -157,8 +157,11 @@ mod tests {
             "{near:?}"
         );
         let base = resting.iter().find(|part| !part.moves).unwrap();
-        let box_at = |x: f64| problems(&scene, [x, -0.02, 0.0], [x + 0.01, 0.02, 0.001 + TABLE_M]);
-        let side = base.from_m.x - base.radius_m;
+        let (middle, side) = (base.from_m.y, base.from_m.x - base.radius_m);
+        let box_at = |x: f64| {
+            let max_m = [x + 0.01, middle + 0.02, 0.001 + TABLE_M];
+            problems(&scene, [x, middle - 0.02, 0.0], max_m)
+        };
         let names_base = |problems: Vec<String>| problems.concat().contains("`base`");
         assert!(!names_base(box_at(side - 0.0101)) && names_base(box_at(side - 0.0099)));
     }

@@ -178,6 +178,14 @@ pub enum SceneFault {
         /// Its largest offset.
         most_mm: f64,
     },
+    /// The scene's frame is not that of its arm's file.
+    #[error(
+        "frame is \"foot\", and the file of arm `{arm}` names no frame, so its places are in another. Next: give that arm a file with frame = \"foot\", or scenes of its own without `frame`"
+    )]
+    OtherFrame {
+        /// The arm.
+        arm: String,
+    },
     /// The sheet's size is not possible.
     #[error("sheet: size_mm is {0:?}; each side must be above 0 and at most {SIDE_MM_MAX}")]
     SheetSize([f64; 2]),

@@ -17,7 +17,7 @@ use scene::Scene;
 pub(super) fn check(node: &Node, arm: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
     let stale_refusal = |reason: String| refused("stale_calibration", reason);
     refuse_other_zeros(arm, scene)?;
-    let history = CalibrationStore::of_state(&node.state).history();
+    let history = CalibrationStore::of_state(&node.state, &node.scenes).history();
     let history = history.map_err(|error| stale_refusal(error.to_string()))?;
     let origin = origin(node, arm);
     if let Some(reason) = calib::stale(&history, scene, &origin) {
@@ -44,7 +44,7 @@ pub(super) fn uncalibrated_basis(
     arm: &AttachedArm,
     scene: &Scene,
 ) -> Option<&'static str> {
-    let history = CalibrationStore::of_state(&node.state)
+    let history = CalibrationStore::of_state(&node.state, &node.scenes)
         .history()
         .unwrap_or_default();
     let entry = entry(node, arm)?;

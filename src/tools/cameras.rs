@@ -122,7 +122,7 @@ impl Node {
         arm: &Arc<AttachedArm>,
         scene: Option<&Arc<Scene>>,
     ) -> Vec<(String, Result<CameraCapture, Refusal>)> {
-        let store = CalibrationStore::of_state(&self.state);
+        let store = CalibrationStore::of_state(&self.state, &self.scenes);
         let captures = self.cameras_of(arm).into_iter().map(|camera| {
             let (store, scene) = (store.clone(), scene.cloned());
             async move {
@@ -157,7 +157,7 @@ impl Node {
             cameras.map(move |camera| (arm, camera))
         });
         let (arm, camera) = choose(cameras.collect(), camera_name)?;
-        let store = CalibrationStore::of_state(&self.state);
+        let store = CalibrationStore::of_state(&self.state, &self.scenes);
         let capture = camera.capture(arm, Some(Arc::clone(&scene)), store);
         let observation = capture.await?.camera_observation(&scene)?;
         Ok((observation, calibration_check::origin(self, arm)))

@@ -18,8 +18,8 @@ impl Practice {
     fn new(sheet_z_m: f64) -> Self {
         let bench = Bench::at_test_rate();
         std::fs::create_dir_all(bench.path("truth/arms")).unwrap();
-        let truth = scene("short", SHORT_LINES)
-            .replace("-0.1731, 0.005]", &format!("-0.1731, {sheet_z_m}]"));
+        let truth =
+            scene("short", SHORT_LINES).replace("-0.125, 0.005]", &format!("-0.125, {sheet_z_m}]"));
         std::fs::write(bench.path("truth/short.toml"), truth).unwrap();
         let node = format!(
             "[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = \"simulator\"\ntruth = {:?}\n",

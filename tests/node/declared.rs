@@ -128,7 +128,7 @@ fn a_sequence_ends_at_the_first_step_that_fails_and_says_which() {
     assert_eq!(steps.len(), 3);
     assert_eq!(steps[1]["understood"]["scene"], "short");
     assert_eq!(steps[1]["tool"], "stroke");
-    let beyond = scene("beyond", SHORT_LINES).replace("-0.1731, 0.005]", "-0.4731, 0.005]");
+    let beyond = scene("beyond", SHORT_LINES).replace("-0.125, 0.005]", "-0.425, 0.005]");
     bench.scene("beyond", &beyond);
     let (code, failed) = call(&bench, &["look_and_draw", r#"{"scene":"beyond"}"#]);
     assert_eq!(code, 1);

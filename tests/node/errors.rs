@@ -27,7 +27,7 @@ fn refused(bench: &Bench, arguments: &str, args: &[&str]) -> Value {
 #[test]
 fn a_design_beyond_reach_is_refused_with_its_stroke_value_and_fix() {
     let bench = Bench::at_test_rate();
-    let far = scene("far", SHORT_LINES).replace("-0.1731, 0.005]", "-0.4731, 0.005]");
+    let far = scene("far", SHORT_LINES).replace("-0.125, 0.005]", "-0.425, 0.005]");
     bench.scene("far", &far);
     let result = refused(&bench, r#"{"scene":"far"}"#, &["reach", "nothing moved"]);
     let message = result["message"].as_str().unwrap();
@@ -37,7 +37,7 @@ fn a_design_beyond_reach_is_refused_with_its_stroke_value_and_fix() {
 #[test]
 fn a_sheet_under_the_table_is_refused() {
     let bench = Bench::at_test_rate();
-    let low = scene("low", SHORT_LINES).replace("-0.1731, 0.005]", "-0.1731, -0.080]");
+    let low = scene("low", SHORT_LINES).replace("-0.125, 0.005]", "-0.125, -0.080]");
     bench.scene("low", &low);
     refused(&bench, r#"{"scene":"low"}"#, &["nothing moved", "m"]);
 }

@@ -24,7 +24,7 @@ use support::chance::Chance;
 use support::{Bench, unless_starved};
 
 /// Place of the scene's calibrator, in the arm's base frame.
-pub(super) const CALIBRATOR_M: [f64; 3] = [0.06, -0.2, 0.035];
+pub(super) const CALIBRATOR_M: [f64; 3] = [0.04, -0.152, 0.035];
 
 /// A sheet that leans may lie below the table's top.
 pub(super) const LOW: &str =

@@ -262,6 +262,7 @@ fn went_stale(test_node: &TestNode) {
         scene: scene.name.clone(),
         pen: scene.pens[0].name.clone(),
         arm: scene.arm.file.name.clone(),
+        frame: scene.arm.file.frame,
         name: String::new(),
         basis: "another tool".to_owned(),
         drawn_on: String::new(),
@@ -284,7 +285,8 @@ fn went_stale(test_node: &TestNode) {
         new: FileValues::new(),
         session,
     };
-    let store = CalibrationStore::of_state(&test_node.bench.path("state"));
+    let store =
+        CalibrationStore::of_state(&test_node.bench.path("state"), &SceneLibrary::default());
     let lock = store.lock().unwrap();
     store.keep(&record, &lock).unwrap();
 }

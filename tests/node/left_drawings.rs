@@ -267,7 +267,7 @@ async fn a_planner_resets_after_an_operators_drawing_in_a_scene_that_is_enabled(
     test_node.ended(&other).await;
     // Another sheet than the one that it was drawn on.
     assert!(test_node.verb(OperatorVerb::Disable).await.done);
-    let moved = support::scene("short", support::SHORT_LINES).replace("-0.1731", "-0.1721");
+    let moved = support::scene("short", support::SHORT_LINES).replace("-0.125", "-0.124");
     test_node.bench.scene("short", &moved);
     test_node.enable().await;
     let refused = test_node.call("reset", json!({})).await;
@@ -301,7 +301,7 @@ async fn a_drawing_that_is_held_does_not_go_on_in_a_scene_that_was_changed() {
     test_node.draws().await;
     assert!(test_node.verb(OperatorVerb::Disable).await.done);
     test_node.is_held().await;
-    let moved = support::scene("short", support::SHORT_LINES).replace("-0.1731", "-0.1721");
+    let moved = support::scene("short", support::SHORT_LINES).replace("-0.125", "-0.124");
     test_node.bench.scene("short", &moved);
     test_node.enable().await;
     let refused = test_node.verb(OperatorVerb::Resume).await;
@@ -400,7 +400,7 @@ async fn an_operator_whose_scene_was_changed_is_told_the_commands_own_option() {
     let job = test_node.draws().await;
     assert!(test_node.verb(OperatorVerb::Stop).await.done);
     test_node.ended(&job).await;
-    let moved = support::scene("short", support::SHORT_LINES).replace("-0.1731", "-0.1721");
+    let moved = support::scene("short", support::SHORT_LINES).replace("-0.125", "-0.124");
     test_node.bench.scene("short", &moved);
     let reason = test_node.begin(&rest()).await.unwrap_err();
     assert!(

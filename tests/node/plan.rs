@@ -86,7 +86,7 @@ fn what_cannot_be_drawn_is_refused_by_stroke_and_point() {
         "far",
         "[[[0.0, 0.0], [30.0, 0.0]], [[30.0, 12.0], [0.0, 12.0]]]",
     )
-    .replace("[0.0708, -0.1731, 0.005]", "[0.0708, -0.5231, 0.005]");
+    .replace("[0.05, -0.125, 0.005]", "[0.05, -0.475, 0.005]");
     bench.scene("far", &far);
     let out = bench.path("pictures");
     let output = bench.run(&["plan", "far", "--json", "--out", out.to_str().unwrap()]);
@@ -196,7 +196,7 @@ fn mistakes_on_the_command_line_say_what_would_be_right() {
 fn reach_suggests_a_place_for_a_sheet_that_lies_badly() {
     let bench = Bench::at_test_rate();
     let far = support::scene("far", support::SHORT_LINES)
-        .replace("[0.0708, -0.1731, 0.005]", "[0.0708, -0.3931, 0.005]");
+        .replace("[0.05, -0.125, 0.005]", "[0.05, -0.345, 0.005]");
     bench.scene("far", &far);
     let out = bench.path("pictures");
     let output = bench.run(&["reach", "far", "--json", "--out", out.to_str().unwrap()]);

@@ -596,7 +596,7 @@ fn words_and_fills_come_from_the_scenes_file() {
 #[test]
 fn pens_are_dipped_as_often_as_their_ink_asks() {
     let bench = Bench::new();
-    let ink = "\n[[inks]]\nname = \"black\"\nrim_m = [0.085, -0.2231, 0.02]\ndepth_mm = 6.0\ndip_every_mm = 40.0\n";
+    let ink = "\n[[inks]]\nname = \"black\"\nrim_m = [0.065, -0.175, 0.02]\ndepth_mm = 6.0\ndip_every_mm = 40.0\n";
     let dipped = support::scene("dipped", support::SHORT_LINES).replacen(
         "[[pens]]\n",
         "[[pens]]\nink = \"black\"\n",

@@ -68,7 +68,7 @@ fn a_cause_is_told_once_with_its_strokes_and_its_remedy() {
         .map(|row| format!("[[0.0, {0}.0], [30.0, {0}.0]]", row * 4))
         .collect();
     let far = support::scene("far", &format!("[{}]", lines.join(", ")))
-        .replace("[0.0708, -0.1731, 0.005]", "[0.0708, -0.5231, 0.005]");
+        .replace("[0.05, -0.125, 0.005]", "[0.05, -0.475, 0.005]");
     bench.scene("far", &far);
     let served = bench.serve(&[]);
     let (text, shown) = call_tool(&served, "stroke", &json!({"scene": "far", "dry_run": true}));

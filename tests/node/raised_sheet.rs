@@ -27,7 +27,7 @@ struct TestNode {
 impl TestNode {
     fn new() -> Self {
         let bench = Bench::new();
-        let raised = scene("raised", SHORT_LINES).replace("-0.1731, 0.005]", "-0.1731, 0.085]");
+        let raised = scene("raised", SHORT_LINES).replace("-0.125, 0.005]", "-0.125, 0.085]");
         bench.scene("raised", &raised);
         let scenes = SceneLibrary::new(Some(bench.path("scenes")));
         let scene = scenes.scene("raised", None).unwrap();

@@ -243,8 +243,8 @@ size_px = [1280, 960]
 focal_px = [900.0, 900.0]
 source = "simulator"
 [cameras.simulated]
-stands_m = [0.03, -0.45, 0.345]
-looks_at_m = [0.02, -0.223, 0.005]
+stands_m = [0.01, -0.402, 0.345]
+looks_at_m = [0.0, -0.175, 0.005]
 "#;
 
 #[test]

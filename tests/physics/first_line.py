@@ -19,7 +19,7 @@ from scipy.spatial.transform import Rotation
 from arm_model import Frame
 from node import ROOT, Bench, Starved, wait_for
 
-CALIBRATOR_M = (0.06, -0.2, 0.035)
+CALIBRATOR_M = (0.04, -0.152, 0.035)
 # How far joints are turned at will between touches, in radians.
 WIDE, UPRIGHT, LEANT = (0.1, 0.35, 0.35, 0.7, 1.6), (0.05, 0.1, 0.1, 0.2, 0.2), (0.1, 0.35, 0.35, 1.2, 2.2)
 # How much a joint stays as it was turned while the tip is brought to its place: the hand leans the pen with the wrist.

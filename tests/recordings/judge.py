@@ -23,7 +23,7 @@ def node_file(folder):
     file.write_text(
         f'state = "{folder / "state"}"\noutput = "{folder / "out"}"\nrecord = {{ cameras = ["over"], fps = 2 }}\n'
         '[[cameras]]\nname = "over"\nsource = "simulator"\nfocal_px = [450.0, 450.0]\nsize_px = [640, 480]\n'
-        "[cameras.simulated]\nstands_m = [0.03, -0.45, 0.345]\nlooks_at_m = [0.02, -0.223, 0.005]\n"
+        "[cameras.simulated]\nstands_m = [0.01, -0.402, 0.345]\nlooks_at_m = [0.0, -0.175, 0.005]\n"
     )
     return file
 

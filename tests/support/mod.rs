@@ -371,12 +371,13 @@ pub(crate) fn scene(name: &str, polylines: &str) -> String {
         r##"name = "{name}"
 about = "For a test"
 arm = "so101"
+frame = "foot"
 
 [design]
 polylines = {polylines}
 
 [sheet]
-origin_m = [0.0708, -0.1731, 0.005]
+origin_m = [0.05, -0.125, 0.005]
 x_axis = [-1.0, 0.0, 0.0]
 y_axis = [0.0, -1.0, 0.0]
 size_mm = [100.0, 100.0]
@@ -389,8 +390,8 @@ width_mm = 0.5
 colour = "#1a1a2e"
 
 [poses]
-rest_rad = [0.0, -1.5, 1.2, 0.8, 0.0]
-ready_rad = [-0.0020, -0.2344, 0.3043, 1.2391, 0.0]
+rest_rad = [0.0, -1.5, 1.2, 0.8, 0.0487]
+ready_rad = [-0.0019, -0.2066, 0.0519, 1.4637, 0.0487]
 "##
     )
 }

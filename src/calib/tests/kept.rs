@@ -172,6 +172,7 @@ pub(super) fn session(
         scene: scene.name.clone(),
         pen: scene.pens[0].name.clone(),
         arm: scene.arm.file.name.clone(),
+        frame: scene.arm.file.frame,
         basis: basis_of(kind, scene, &scene.pens[0].name).unwrap(),
         drawn_on: String::new(),
         name: String::new(),
@@ -617,7 +618,7 @@ fn only_arms_that_are_simulated_alike_are_told_apart_by_name() {
 fn touches_on_two_arms_of_one_model_are_not_judged_together() {
     let folder = tempfile::tempdir().unwrap();
     let (store, library) = (
-        CalibrationStore::of_state(folder.path()),
+        CalibrationStore::of_state(folder.path(), &SceneLibrary::new(None)),
         SceneLibrary::new(None),
     );
     let desk = CalibrationDesk {
@@ -666,7 +667,7 @@ fn practice_does_not_invalidate_a_calibration_while_the_file_has_the_same_values
 #[test]
 fn a_lock_that_another_command_holds_is_waited_for_and_then_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let store = CalibrationStore::of_state(folder.path());
+    let store = CalibrationStore::of_state(folder.path(), &SceneLibrary::new(None));
     let held = store.lock().unwrap();
     let error = store.lock().unwrap_err().to_string();
     let holder = format!("another command (process {})", std::process::id());
@@ -678,7 +679,7 @@ fn a_lock_that_another_command_holds_is_waited_for_and_then_reported() {
 #[test]
 fn practice_does_not_replace_the_calibration_of_an_arm() {
     let folder = tempfile::tempdir().unwrap();
-    let store = CalibrationStore::of_state(folder.path());
+    let store = CalibrationStore::of_state(folder.path(), &SceneLibrary::new(None));
     let assumed = scene();
     let lock = store.lock().unwrap();
     let port = port_origin("12345678");
@@ -723,7 +724,7 @@ fn a_joint_that_would_turn_the_other_way_is_named() {
 #[test]
 fn the_newest_calibration_of_an_object_outlives_fifty_others() {
     let folder = tempfile::tempdir().unwrap();
-    let store = CalibrationStore::of_state(folder.path());
+    let store = CalibrationStore::of_state(folder.path(), &SceneLibrary::new(None));
     let assumed = scene();
     let sheet = session(CalibrationKind::Sheet, &assumed, Vec::new());
     let assessed = assess(&sheet, &assumed, None).unwrap();
@@ -770,7 +771,7 @@ fn a_bent_sheet_is_reported_and_written_flat() {
 #[test]
 fn a_store_keeps_the_last_ones_and_names_what_is_damaged() {
     let folder = tempfile::tempdir().unwrap();
-    let store = CalibrationStore::of_state(folder.path());
+    let store = CalibrationStore::of_state(folder.path(), &SceneLibrary::new(None));
     let assumed = scene();
     let session = session(CalibrationKind::Sheet, &assumed, hand(&assumed, 27).sheet());
     let assessed = assess(&session, &assumed, None).unwrap();
@@ -831,7 +832,7 @@ fn only_calibrated_values_are_written_and_comments_stay() {
     let written = write(&text, &sheet, &new).unwrap();
     assert_eq!(
         written,
-        text.replace("[0.0708, -0.1731, 0.005]", "[0.1, 0.2, 0.3]")
+        text.replace("[0.05, -0.125, 0.005]", "[0.1, 0.2, 0.3]")
     );
     let zeros = CalibrationSession {
         kind: CalibrationKind::Zeros,

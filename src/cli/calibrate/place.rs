@@ -45,7 +45,7 @@ impl CalibrationFolders {
                 library.let_stand_in(&*library.arm(&arm.model)?)?;
             }
             return Ok(Self {
-                store: CalibrationStore::of_state(&measurements.state),
+                store: CalibrationStore::of_state(&measurements.state, &library),
                 library,
                 arms: measurements.arms,
                 entries: Vec::new(),
@@ -61,10 +61,11 @@ impl CalibrationFolders {
                 which_node::absent(node)
             );
         }
+        let library = open::library(node, &file)?;
         Ok(Self {
             known: tools::known_arms(&file.arms),
-            store: CalibrationStore::of_state(&state_folder::folder(node, &file)?),
-            library: open::library(node, &file)?,
+            store: CalibrationStore::of_state(&state_folder::folder(node, &file)?, &library),
+            library,
             arms: Vec::new(),
             entries: file.arms,
             running: None,

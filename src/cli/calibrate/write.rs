@@ -109,6 +109,7 @@ impl CalibrationFolders {
             scene: String::new(),
             pen: String::new(),
             arm: arm.name.clone(),
+            frame: arm.frame,
             name: String::new(),
             basis: String::new(),
             drawn_on: String::new(),

@@ -251,7 +251,7 @@ fn a_stroke_longer_than_its_ink_is_dipped_for_in_between() {
     scene.pens[0].ink = Some(0);
     scene.inks.push(InkCap {
         name: "black".to_owned(),
-        rim_m: Point3::new(0.085, -0.2231, 0.02),
+        rim_m: Point3::new(0.065, -0.175, 0.02),
         depth_m: 0.012,
         dip_every_mm: 50.0,
         wait_s: 0.1,
@@ -564,9 +564,9 @@ fn the_report_says_how_much_runs_at_the_requested_speed_and_what_limits_it() {
 /// When stretched out, a five-joint arm can only lean its pen further.
 #[test]
 fn a_stretched_arm_draws_leaning_as_far_as_its_pen_may() {
-    for out_m in [0.34, 0.35, 0.36] {
+    for out_m in [0.29, 0.30, 0.31] {
         let mut scene = so101();
-        scene.surface = sheet([0.0708, -out_m, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+        scene.surface = sheet([0.05, -out_m, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
         for points in [[[60.0, 10.0], [80.0, 10.0]], [[70.0, 0.0], [70.0, 20.0]]] {
             let strokes = [stroke(&points)];
             let plan = plan_from_rest(&scene, &strokes, Order::Fastest);
@@ -576,7 +576,7 @@ fn a_stretched_arm_draws_leaning_as_far_as_its_pen_may() {
         }
     }
     let mut scene = so101();
-    scene.surface = sheet([0.0708, -0.4, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+    scene.surface = sheet([0.05, -0.35, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
     let refusal = first_refusal(&scene, &[[60.0, 10.0], [80.0, 10.0]]);
     assert!(
         matches!(refusal.cause, RefusalCause::Tilt { .. }),

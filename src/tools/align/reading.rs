@@ -120,7 +120,7 @@ pub(super) fn propose_observed(
 
 /// Claims the next proposal for an answer without any motion.
 fn claim_answer(ctx: &ToolContext<'_>, scene: &Scene) -> Result<ProposalClaim, Box<Reply>> {
-    let store = CalibrationStore::of_state(&ctx.node.state);
+    let store = CalibrationStore::of_state(&ctx.node.state, &ctx.node.scenes);
     let arm = &ctx.arm()?.name;
     let claim = store.claim("another `align` is being answered");
     let claim = claim.map_err(|error| refused("calibration", error))?;
@@ -135,7 +135,7 @@ fn keep_proposal(
     session: &CalibrationSession,
     summary: &str,
 ) -> Result<Reply, Box<Reply>> {
-    let store = CalibrationStore::of_state(&ctx.node.state);
+    let store = CalibrationStore::of_state(&ctx.node.state, &ctx.node.scenes);
     let assessed = keep(&store, session, scene).map_err(|error| refused("calibration", error))?;
     let next = next_step(&assessed, ALIGN_AGAIN);
     let result = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
@@ -165,7 +165,7 @@ pub(super) fn session(
 /// # Errors
 /// Another measurement is under way, or an operator must decide a proposal first.
 pub(super) fn claim(ctx: &JobContext, scene: &Scene, does: &str) -> Result<ProposalClaim, Refusal> {
-    let store = CalibrationStore::of_state(&ctx.node.state);
+    let store = CalibrationStore::of_state(&ctx.node.state, &ctx.node.scenes);
     let (arm, scene_name) = (&ctx.arm.name, &scene.name);
     let claim = store.claim(&format!("arm {arm} {does} in scene {scene_name}"))?;
     refuse_open_proposal(&store, scene, arm)?;

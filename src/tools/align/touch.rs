@@ -37,7 +37,10 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         card.has_later_motions = true;
     });
     // Sag is proposed only once: an operator who does not accept it still wants the sheet felt.
-    if !is_sag_open(&CalibrationStore::of_state(&ctx.node.state))? {
+    if !is_sag_open(&CalibrationStore::of_state(
+        &ctx.node.state,
+        &ctx.node.scenes,
+    ))? {
         // There and back, so that each place is visited at both heights and from both sides.
         let visits = places.iter().chain(places.iter().rev());
         let visits = visits.map(|place| (place.name, place.at_mm));
@@ -158,7 +161,7 @@ pub(super) async fn keep(
     session: &CalibrationSession,
     scene: &Arc<Scene>,
 ) -> Result<TouchAssessment, JobError> {
-    let store = CalibrationStore::of_state(&ctx.node.state);
+    let store = CalibrationStore::of_state(&ctx.node.state, &ctx.node.scenes);
     let (session, scene) = (session.clone(), Arc::clone(scene));
     let keeping = tokio::task::spawn_blocking(move || reading::keep(&store, &session, &scene));
     match keeping.await {
