@@ -467,7 +467,7 @@ mod tests {
         let pose = body.pose(&scene.ready_rad);
         let (mut one, mut more) = (0, 0);
         for step in 0..60_i32 {
-            let middle = Point3::new(0.03, -0.005 * f64::from(step), 0.12);
+            let middle = Point3::new(0.01, 0.05 - 0.005 * f64::from(step), 0.09);
             let half = nalgebra::Vector3::repeat(0.02);
             let corners = AxisAlignedBox {
                 min_m: middle - half,

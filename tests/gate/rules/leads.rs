@@ -109,7 +109,7 @@ fn keeps_goals_off_what_only_goals_come_near() {
             plan.samples.clone_from(&plan.reached);
         })
     };
-    let steps = (0..100).map(|step| 0.15 - 1e-3 * f64::from(step));
+    let steps = (0..150).map(|step| 0.15 - 1e-3 * f64::from(step));
     let mut clear_of =
         steps.take_while(|from_m| !of_expected(*from_m).contains(&GateRule::KeepOut));
     let nearest = clear_of.by_ref().last().unwrap();

@@ -130,18 +130,18 @@ fn a_joint_at_its_limit() {
     let highest = plan
         .samples
         .iter()
-        .map(|q| q[3])
+        .map(|q| q[0])
         .fold(f64::NEG_INFINITY, f64::max);
     let lowest = plan
         .samples
         .iter()
-        .map(|q| q[3])
+        .map(|q| q[0])
         .fold(f64::INFINITY, f64::min);
     edge(GateRule::JointLimit, 1e-4, |by| {
-        arm_changed(|arm| arm.limits.upper_rad[3] = highest + by)
+        arm_changed(|arm| arm.limits.upper_rad[0] = highest + by)
     });
     edge(GateRule::JointLimit, 1e-4, |by| {
-        arm_changed(|arm| arm.limits.lower_rad[3] = lowest - by)
+        arm_changed(|arm| arm.limits.lower_rad[0] = lowest - by)
     });
 }
 

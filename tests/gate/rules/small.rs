@@ -85,7 +85,7 @@ fn a_probe_at_its_speed() {
 
 #[test]
 fn a_step_by_hand_at_its_speed() {
-    let plan = jog([0.0, -20.0, 20.0]);
+    let plan = jog([0.0, -20.0, 10.0]);
     edge(GateRule::TipSpeed, 0.005, |by| {
         in_default(&at_speed(&plan, JOG_MM_S * (1.0 - by)))
     });
