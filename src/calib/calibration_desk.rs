@@ -505,7 +505,7 @@ impl CalibrationDesk<'_> {
         if let Some(servos) = servos {
             text = identify(&text, servos)?;
         }
-        let before = std::fs::read_to_string(&path).ok();
+        let before = plain_file::read_text(&path).ok();
         let changed = FileChange { path, before };
         put(&changed.path, &text)?;
         match self.check_loads(session) {
