@@ -124,7 +124,7 @@ fn a_read_cross_is_proposed_and_nothing_is_saved_until_it_is_accepted() {
     assert_eq!(code, 0, "{output}");
     let [x, y, z] = practice.origin_m();
     assert!(
-        (x - 0.0716).abs() < 1e-9 && (y + 0.1734).abs() < 1e-9,
+        (x - 0.0508).abs() < 1e-9 && (y + 0.1253).abs() < 1e-9,
         "{x} {y}"
     );
     assert!((z - 0.005).abs() < 1e-9, "{z}");
@@ -182,11 +182,11 @@ fn a_small_sheet_is_visited_and_felt_within_its_edges() {
         assert_eq!(result["success"], true, "{result:#}");
         let points = result["points"].as_array().unwrap();
         assert_eq!(points.len(), count, "{result:#}");
-        // The sheet's x runs along -x of the base, from 70.8 mm.
+        // The sheet's x runs along -x of the base, from 50 mm.
         let x_mm = |name: &str| {
             let mut points = points.iter();
             let point = points.find(|point| point["name"] == name).unwrap();
-            70.8 - point["target_mm"][0].as_f64().unwrap()
+            50.0 - point["target_mm"][0].as_f64().unwrap()
         };
         let (left, right) = (x_mm("lower left"), x_mm("lower right"));
         assert!(0.5 < left && left < right && right < 5.5, "{left} {right}");
@@ -215,7 +215,7 @@ fn an_accept_whose_record_cannot_be_written_has_changed_nothing() {
     let (code, said) = practice.run(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{said}");
     let [x, _, _] = practice.origin_m();
-    assert!((x - 0.0758).abs() < 1e-9, "{x}");
+    assert!((x - 0.055).abs() < 1e-9, "{x}");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn drawn_on_a_sheet_at(origin_m: &str) -> (Value, String) {
     let bench = Bench::at_test_rate();
     std::fs::create_dir_all(bench.path("truth")).unwrap();
     let scene = std::fs::read_to_string(bench.path("scenes/short.toml")).unwrap();
-    let moved = scene.replace("[0.0708, -0.1731, 0.005]", origin_m);
+    let moved = scene.replace("[0.05, -0.125, 0.005]", origin_m);
     assert_ne!(scene, moved);
     std::fs::write(bench.path("truth/short.toml"), moved).unwrap();
     let (options, result) = drawn_in_truth(&bench);
@@ -83,7 +83,7 @@ fn drawn_on_a_sheet_at(origin_m: &str) -> (Value, String) {
 
 #[test]
 fn a_drawing_without_ink_is_no_success() {
-    let (result, jobs) = drawn_on_a_sheet_at("[0.0708, -0.1731, 0.001]");
+    let (result, jobs) = drawn_on_a_sheet_at("[0.05, -0.125, 0.001]");
     assert_eq!(result["success"], false, "{result:#}");
     assert_eq!(result["code"], "ink_missing", "{result:#}");
     assert_eq!(result["job"]["state"], "deviated", "{result:#}");
@@ -94,7 +94,7 @@ fn a_drawing_without_ink_is_no_success() {
 
 #[test]
 fn a_drawing_whose_ink_lies_elsewhere_is_no_success() {
-    let (result, _) = drawn_on_a_sheet_at("[0.0708, -0.1701, 0.005]");
+    let (result, _) = drawn_on_a_sheet_at("[0.05, -0.122, 0.005]");
     assert_eq!(result["code"], "ink_missing", "{result:#}");
     assert_eq!(result["job"]["state"], "deviated", "{result:#}");
     let missing_mm = result["missing_mm"].as_f64().unwrap();

@@ -281,7 +281,7 @@ pub(super) fn joints_deg(bench: &Bench, path: &str) -> Vec<f64> {
 }
 
 pub(super) fn is_at_rest(joints_deg: &[f64]) -> bool {
-    let rest = [0.0, -1.5_f64, 1.2, 0.8, 0.0].map(f64::to_degrees);
+    let rest = [0.0, -1.5_f64, 1.2, 0.8, 0.0487].map(f64::to_degrees);
     joints_deg
         .iter()
         .zip(rest)
