@@ -257,7 +257,7 @@ fn only_plain_files_are_read() {
 /// The default sheet, moved so far away that only its near part is reached.
 fn far_scene() -> String {
     let far = support::scene("far", support::SHORT_LINES);
-    far.replace("[0.05, -0.125, 0.005]", "[0.05, -0.375, 0.005]")
+    far.replace("[0.05, -0.125, 0.005]", "[0.05, -0.36, 0.005]")
 }
 
 #[test]
