@@ -25,8 +25,9 @@ pub(super) const CORRECTION_KEYS: [&str; 2] = ["correction.x_mm", "correction.y_
 /// Play above this, and above its uncertainty, is proposed.
 const PLAY_NEW_DEG: f64 = 0.15;
 
-/// Smallest error of the sheet that is worth a proposal. It is also the smallest shift of the pattern's ink for which changed play
-/// is proposed: joints that move the ink alike exchange play from one calibration to the next.
+/// Smallest error of the sheet that is worth a proposal. It is also the smallest shift of the pattern's ink for which play is
+/// proposed: a servo's dead band looks like play of a count or two, and joints that move the ink alike exchange play from one
+/// calibration to the next.
 const INK_MM_MIN: f64 = 0.2;
 
 /// Number of standard deviations that are significant.
@@ -113,7 +114,7 @@ impl InkFit {
         let old = values(&self.sag.old, PLAY_KEY);
         let new = self.play_values();
         let change: Vec<f64> = new.iter().zip(&old).map(|(new, old)| new - old).collect();
-        if self.has_file_play() && self.play.shift_mm(&change) < INK_MM_MIN {
+        if self.play.shift_mm(&change) < INK_MM_MIN {
             return false;
         }
         change.iter().zip(&self.play.play).any(|(change, found)| {
