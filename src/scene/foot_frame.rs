@@ -4,6 +4,7 @@ use nalgebra::{Unit, UnitQuaternion, Vector3};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::build_scene::{PROBE_DEPTH_MM, TABLE_M, default_workspace};
+use super::embedded;
 use arm::{ArmFile, ArmModel, BaseFrame, FrameBefore, JointFile};
 use base::units::Finite;
 
@@ -42,7 +43,7 @@ pub(super) fn scene(text: &str, arm: &ArmModel) -> Option<String> {
 
 /// Returns the text of an arm in the frame of its foot; `None` if it names its frame, or does not stand where the arm
 /// `shipped` stood in the frame of before.
-pub(super) fn arm(text: &str, file: &ArmFile, shipped: &ArmFile) -> Option<String> {
+fn arm(text: &str, file: &ArmFile, shipped: &ArmFile) -> Option<String> {
     let before = shipped.frame_before.as_ref()?;
     let mut document = frameless(text)?;
     let first = file.joints.first()?;
@@ -70,6 +71,36 @@ pub(super) fn arm(text: &str, file: &ArmFile, shipped: &ArmFile) -> Option<Strin
     table.insert("zeros_rad", Item::Table(zeros));
     document.insert("frame_before", Item::Table(table));
     Some(document.to_string())
+}
+
+/// Returns an arm's text in the frame of its foot, if it is a shipped arm's, or one that is like it, from before.
+pub(super) fn shipped_arm(text: &str, file: &ArmFile) -> Option<String> {
+    if file.frame.is_some() {
+        return None;
+    }
+    let names = std::iter::once(&file.name).chain(&file.like);
+    let mut shipped = names.filter_map(|name| {
+        let embedded = embedded::find(&format!("arms/{name}.toml"))?;
+        toml::from_str(std::str::from_utf8(embedded.bytes).ok()?).ok()
+    });
+    shipped.find_map(|shipped: ArmFile| arm(text, file, &shipped))
+}
+
+/// Returns a note on the files, each with whether it is of before, that were read in the frame of before, if that was another.
+pub(super) fn note(arm: &ArmFile, files: &[(bool, &str)]) -> Option<String> {
+    let has_moved = arm
+        .frame_before
+        .as_ref()
+        .is_some_and(FrameBefore::has_moved);
+    let of_before = files.iter().filter(|(is_of_before, _)| *is_of_before);
+    let names: Vec<&str> = of_before.map(|(_, file)| *file).collect();
+    let (first, names) = (names.first()?, names.join(" and "));
+    has_moved.then(|| {
+        format!(
+            "no `frame` in {names}: read in the frame of before, and moved to the foot of {}. Next: `steadyhand scene convert {first}` rewrites it",
+            arm.name
+        )
+    })
 }
 
 /// Parses a text; `None` if it is not TOML, or names its frame.

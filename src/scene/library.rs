@@ -16,7 +16,7 @@ use super::placement::{DesignPlacement, edge_margin_mm, fitting_size_mm};
 use super::replacement::{DesignReplacement, DesignSource};
 use super::text_layout;
 use super::{Revision, Scene, SceneFault, SizeSource};
-use arm::{ArmError, ArmFault, ArmFile, ArmModel, FrameBefore};
+use arm::{ArmError, ArmFault, ArmFile, ArmModel};
 use base::lock::MutexExt;
 use base::nearest;
 use base::plain_file;
@@ -371,7 +371,7 @@ impl SceneLibrary {
     fn in_foot_frame(&self, file: &str, text: &str) -> Result<Option<String>, SceneError> {
         let table: Option<toml::Table> = toml::from_str(text).ok();
         if table.is_some_and(|table| table.contains_key("joints")) {
-            return Ok(arm_in_foot_frame(text, &strict::read(file, text)?));
+            return Ok(foot_frame::shipped_arm(text, &strict::read(file, text)?));
         }
         self.in_foot_frame_of(&strict::read(file, text)?, text)
     }
@@ -388,7 +388,7 @@ impl SceneLibrary {
     fn arm_and_age(&self, name: &str) -> Result<(Arc<ArmModel>, bool), SceneError> {
         let (text, place) = (self.text("arm", "arms/", name)?, arm_place(name));
         let mut file: ArmFile = strict::read(&place, &text)?;
-        let converted = arm_in_foot_frame(&text, &file);
+        let converted = foot_frame::shipped_arm(&text, &file);
         if let Some(text) = &converted {
             file = strict::read(&place, text)?;
         }
@@ -456,7 +456,7 @@ impl SceneLibrary {
         }
         let arm_file = arm_place(&arm.file.name);
         let of_before = [(is_of_before, file), (is_arm_of_before, &arm_file)];
-        design.notes.extend(frame_note(&arm.file, &of_before));
+        design.notes.extend(foot_frame::note(&arm.file, &of_before));
         let revision = Revision(*hash.finalize().as_bytes());
         let parts = SceneParts {
             arm,
@@ -765,38 +765,8 @@ impl SceneLibrary {
     }
 }
 
-/// Returns an arm's text in the frame of its foot, if it is a shipped arm's, or one that is like it, from before.
-fn arm_in_foot_frame(text: &str, file: &ArmFile) -> Option<String> {
-    if file.frame.is_some() {
-        return None;
-    }
-    let names = std::iter::once(&file.name).chain(&file.like);
-    let mut shipped = names.filter_map(|name| {
-        let embedded = embedded::find(&format!("arms/{name}.toml"))?;
-        toml::from_str(std::str::from_utf8(embedded.bytes).ok()?).ok()
-    });
-    shipped.find_map(|shipped: ArmFile| foot_frame::arm(text, file, &shipped))
-}
-
 fn arm_place(name: &str) -> String {
     format!("arms/{name}.toml")
-}
-
-/// Returns a note on the files, each with whether it is of before, that were read in the frame of before, if that was another.
-fn frame_note(arm: &ArmFile, files: &[(bool, &str)]) -> Option<String> {
-    let has_moved = arm
-        .frame_before
-        .as_ref()
-        .is_some_and(FrameBefore::has_moved);
-    let of_before = files.iter().filter(|(is_of_before, _)| *is_of_before);
-    let names: Vec<&str> = of_before.map(|(_, file)| *file).collect();
-    let (first, names) = (names.first()?, names.join(" and "));
-    has_moved.then(|| {
-        format!(
-            "no `frame` in {names}: read in the frame of before, and moved to the foot of {}. Next: `steadyhand scene convert {first}` rewrites it",
-            arm.name
-        )
-    })
 }
 
 /// Returns the arm of a scene's text if it is in a plain line before the first table: every list of

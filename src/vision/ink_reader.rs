@@ -36,7 +36,7 @@ pub struct InkReading {
     pub offsets: Vec<InkOffset>,
     /// Number of places that were examined.
     pub places: usize,
-    /// Common offset of all lines, in steps of half a millimetre.
+    /// Common offset of all lines around which they were read, in steps of half a millimetre.
     pub shift_mm: [f64; 2],
 }
 
@@ -73,6 +73,19 @@ const PROFILES: usize = 5;
 /// Largest common offset of all lines.
 const SHIFT_MM_MAX: f64 = 8.0;
 
+/// Shifts around the common one at which the lines are read; the one that shows the most places counts, the first among equals.
+const AROUND_MM: [[f64; 2]; 9] = [
+    [0.0, 0.0],
+    [1.5, 0.0],
+    [-1.5, 0.0],
+    [0.0, 1.5],
+    [0.0, -1.5],
+    [1.5, 1.5],
+    [1.5, -1.5],
+    [-1.5, 1.5],
+    [-1.5, -1.5],
+];
+
 /// Step of the search for the common offset.
 const SHIFT_STEP_MM: f64 = 0.5;
 
@@ -98,8 +111,30 @@ const PAPER_ROUNDS: usize = 4;
 pub fn read_ink(sheet: &PicturedSheet<'_>, lines: &[ExpectedLine]) -> InkReading {
     let picture = SheetPicture::new(sheet);
     let places: Vec<LinePlace> = lines.iter().enumerate().flat_map(places_of).collect();
-    let shift_mm = common_shift(&picture, &places);
-    let offsets = places.iter().filter_map(|place| {
+    let common_mm = common_shift(&picture, &places);
+    let around = |[x, y]: [f64; 2]| [common_mm[0] + x, common_mm[1] + y];
+    // Play has drawn lines of opposite directions on two sides of their places, and the darkest shift may be that of one side.
+    let (shift_mm, offsets) = AROUND_MM
+        .map(around)
+        .map(|shift_mm| (shift_mm, read_places(&picture, &places, shift_mm)))
+        .into_iter()
+        .rev()
+        .max_by_key(|(_, offsets)| offsets.len())
+        .unwrap_or_default();
+    InkReading {
+        offsets,
+        places: places.len(),
+        shift_mm,
+    }
+}
+
+/// Returns the offsets of the places where one clear line lies around a shift.
+fn read_places(
+    picture: &SheetPicture<'_>,
+    places: &[LinePlace],
+    shift_mm: [f64; 2],
+) -> Vec<InkOffset> {
+    let offset = |place: &LinePlace| {
         let profile = picture.profile(place, shift_mm)?;
         let (off_mm, sigma_mm) = profile.line()?;
         let [x, y] = place.across;
@@ -111,12 +146,8 @@ pub fn read_ink(sheet: &PicturedSheet<'_>, lines: &[ExpectedLine]) -> InkReading
             off_mm: off_mm + shift_mm[0] * x + shift_mm[1] * y,
             sigma_mm,
         })
-    });
-    InkReading {
-        offsets: offsets.collect(),
-        places: places.len(),
-        shift_mm,
-    }
+    };
+    places.iter().filter_map(offset).collect()
 }
 
 #[derive(Clone, Copy)]

@@ -265,7 +265,7 @@ fn offsets_of_lines(bench: &InkBench) -> std::collections::BTreeMap<i64, f64> {
         let place = usize::try_from(reading["place"].as_integer().unwrap()).unwrap();
         let leg = ink["places"][place]["leg"].as_integer().unwrap();
         let at = ink["places"][place]["at_mm"].as_array().unwrap();
-        // Near the middle of a side, where a person measures; a camera may not tell it from a line that crosses there.
+        // The middle of a side, where a person measures.
         let off_middle = at.iter().map(|mm| {
             let mm = mm.as_float().unwrap();
             [15.0, 28.0, 50.0, 72.0, 85.0]
@@ -273,7 +273,7 @@ fn offsets_of_lines(bench: &InkBench) -> std::collections::BTreeMap<i64, f64> {
                 .map(|of: &f64| (mm - of).abs())
                 .fold(f64::MAX, f64::min)
         });
-        if off_middle.fold(f64::MAX, f64::min) < 2.6 {
+        if off_middle.fold(f64::MAX, f64::min) < 1.1 {
             let across = reading["across"].as_array().unwrap();
             let sense: f64 = across.iter().map(|of| of.as_float().unwrap()).sum();
             let (sum, count) = sums.entry(leg).or_default();
