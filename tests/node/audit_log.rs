@@ -9,19 +9,11 @@
 use crate::support;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Served};
+use serde_json::json;
+use support::{Bench, PATIENCE, Served, call_at};
 
 /// Two lines of 60 mm: several seconds of arm time.
 const LINES: &str = "[[[0.0, 0.0], [60.0, 0.0]], [[60.0, 12.0], [0.0, 12.0]]]";
-
-fn call(host: &str, tool: &str, arguments: &Value) -> Value {
-    let params = json!({"name": tool, "arguments": arguments});
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    let (_, answer) = support::post_to(host, "", &body.to_string());
-    let reply = answer.pointer("/result/structuredContent");
-    reply.cloned().unwrap_or_default()
-}
 
 struct Log<'a>(&'a Bench);
 
@@ -63,7 +55,7 @@ impl Log<'_> {
 fn look_until_it_moves(served: &Served) {
     let (host, began) = (served.host(), Instant::now());
     for tool in ["sense", "robot_sense"].into_iter().cycle() {
-        let sensed = call(&host, tool, &json!({}));
+        let sensed = call_at(&host, tool, &json!({}));
         if sensed.get("state") == Some(&json!("moving")) {
             return;
         }
@@ -79,7 +71,7 @@ fn a_killed_node_loses_looks_at_most_and_its_next_start_says_so() {
     let (state, log) = (bench.state(), Log(&bench));
     let mut served = bench.serve(&["--state", &state]);
     let host = served.host();
-    let drawing = std::thread::spawn(move || call(&host, "stroke", &json!({"scene": "short"})));
+    let drawing = std::thread::spawn(move || call_at(&host, "stroke", &json!({"scene": "short"})));
     look_until_it_moves(&served);
     // What moves was signed and on the disk before, with all that was noted before it.
     let motions = log.of_kind("motion");
@@ -92,7 +84,7 @@ fn a_killed_node_loses_looks_at_most_and_its_next_start_says_so() {
     let from_it = text.lines().skip_while(|line| line != motion);
     assert!(from_it.clone().any(|line| !line.ends_with("\t-")), "{text}");
     for _ in 0..30 {
-        call(&served.host(), "sense", &json!({}));
+        call_at(&served.host(), "sense", &json!({}));
     }
     served.child.0.kill().unwrap();
     served.child.0.wait().unwrap();
@@ -117,7 +109,7 @@ fn a_killed_node_loses_looks_at_most_and_its_next_start_says_so() {
         "{starts:?}"
     );
     for _ in 0..20 {
-        call(&third.host(), "list_nodes", &json!({}));
+        call_at(&third.host(), "list_nodes", &json!({}));
     }
     assert_eq!(third.child.terminate(), Some(0));
     let outcome = log.verify();
@@ -163,31 +155,31 @@ fn nothing_moves_without_its_record_and_a_stop_needs_none() {
     let lost = "x".repeat(400);
     let began = Instant::now();
     while log.text().len() < FILE_BYTES_MAX - 4096 {
-        call(&host, "no_such_tool", &json!({"why": lost}));
+        call_at(&host, "no_such_tool", &json!({"why": lost}));
         assert!(began.elapsed() < PATIENCE, "{} bytes", log.text().len());
     }
     // Records of calls take the last bytes, until none fits any more.
-    while call(&host, "reset", &json!({}))["code"] != json!("journal") {
-        call(&host, "no_such_tool", &json!({"why": lost}));
+    while call_at(&host, "reset", &json!({}))["code"] != json!("journal") {
+        call_at(&host, "no_such_tool", &json!({"why": lost}));
         assert!(began.elapsed() < PATIENCE, "{} bytes", log.text().len());
     }
-    let refused = call(&host, "stroke", &json!({"scene": "short"}));
+    let refused = call_at(&host, "stroke", &json!({"scene": "short"}));
     assert_eq!(refused["code"], json!("journal"), "{refused:#}");
     let message = refused["message"].to_string();
     let expected = "nothing moves without its record in the audit log";
     assert!(message.contains(expected), "{refused:#}");
     let motions = log.of_kind("motion").len();
-    let sensed = call(&host, "sense", &json!({}));
+    let sensed = call_at(&host, "sense", &json!({}));
     assert_ne!(sensed["state"], json!("moving"), "{sensed:#}");
-    let stopped = call(&host, "stop", &json!({}));
+    let stopped = call_at(&host, "stop", &json!({}));
     assert_eq!(stopped["success"], json!(true), "{stopped:#}");
-    let reset = call(&host, "reset", &json!({}));
+    let reset = call_at(&host, "reset", &json!({}));
     assert_eq!(reset["code"], json!("journal"), "{reset:#}");
     assert_eq!(log.of_kind("motion").len(), motions);
     assert_eq!(served.child.terminate(), Some(0));
     // Room again: what was lost is counted in the record, and motion is possible.
     let again = bench.serve(&["--state", &state]);
-    let reply = call(&again.host(), "reset", &json!({}));
+    let reply = call_at(&again.host(), "reset", &json!({}));
     assert_eq!(reply["success"], json!(true), "{reply:#}");
     assert_eq!(log.verify().0, Some(0), "{:?}", log.verify());
 }

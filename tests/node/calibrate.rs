@@ -22,10 +22,7 @@ fn run(bench: &Bench, args: &[&str]) -> (i32, String) {
     let state = bench.path("state");
     let mut all = vec!["--state", state.to_str().unwrap()];
     all.extend(args);
-    let output = bench.run(&all);
-    let mut text = String::from_utf8(output.stdout).unwrap();
-    text.push_str(&String::from_utf8_lossy(&output.stderr));
-    (output.status.code().unwrap(), text)
+    bench.said(&all)
 }
 
 /// A recording of a hand that moves each of the five joints to its ends.

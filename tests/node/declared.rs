@@ -10,7 +10,7 @@
 use crate::support;
 use serde_json::{Value, json};
 use steadyhand::mcp::{CallWatch, ReceivedArguments, ToolAnswer, client};
-use support::{Bench, SHORT_LINES, scene};
+use support::{Bench, SHORT_LINES, scene, tool_call};
 use tokio_util::sync::CancellationToken;
 
 const TOOLS: &str = r#"name = "bench"
@@ -820,10 +820,9 @@ fn a_node_file_keeps_pictures_out_of_results() {
     let bench = bench("images = false\n");
     let path = |name: &str| bench.path(name).display().to_string();
     let served = bench.serve(&["--config", &path("node.toml"), "--state", &path("state")]);
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "stroke", "arguments": {"dry_run": true}}});
+    let body = tool_call("stroke", &json!({"dry_run": true}));
     let headers = "Accept: application/json, text/event-stream\r\n";
-    let (_, answer) = support::post(&served, headers, &body.to_string());
+    let (_, answer) = support::post(&served, headers, &body);
     let result = &answer["result"];
     assert_eq!(result["structuredContent"]["success"], true, "{answer:#}");
     let kinds: Vec<&Value> = result["content"]

@@ -7,7 +7,7 @@
 )]
 
 use crate::previewed::call_tool;
-use crate::support::{Bench, Served};
+use crate::support::{Bench, Served, tool_call};
 use crate::torture::{STREAMS, post, session};
 use serde_json::{Value, json};
 
@@ -233,9 +233,8 @@ fn align_and_reset_are_shown_without_a_motion() {
 
 /// Calls a tool in a session; the result.
 fn in_session(served: &Served, header: &str, tool: &str, arguments: &Value) -> Value {
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": tool, "arguments": arguments}});
-    let (_, answer) = post(served, &[STREAMS, header], &body.to_string());
+    let body = tool_call(tool, arguments);
+    let (_, answer) = post(served, &[STREAMS, header], &body);
     let answer: Value = serde_json::from_str(&answer).unwrap();
     answer["result"]["structuredContent"].clone()
 }

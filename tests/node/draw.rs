@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::person::Person;
-use support::{Bench, PATIENCE, Running};
+use support::{Bench, PATIENCE, Running, json_of, printed_by};
 
 mod ports;
 
@@ -25,15 +25,6 @@ const HOOK: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20
 
 /// The same hook on a page with y up.
 const HOOK_POINTS: [[f64; 2]; 4] = [[0.0, 0.0], [0.0, 20.0], [40.0, 20.0], [40.0, 10.0]];
-
-fn text(output: &Output) -> String {
-    let of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    of(&output.stdout) + &of(&output.stderr)
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)))
-}
 
 fn file(bench: &Bench, name: &str, text: &str) -> String {
     let path = bench.path(name);
@@ -44,7 +35,7 @@ fn file(bench: &Bench, name: &str, text: &str) -> String {
 /// Runs `draw` on a node of its own: the exit code and the result.
 fn drawn(bench: &Bench, args: &[&str]) -> (Option<i32>, Value) {
     let output = bench.run(&[&["draw", "--json"], args].concat());
-    (output.status.code(), json(&output))
+    (output.status.code(), json_of(&output))
 }
 
 fn is_near(found: &Value, expected: [f64; 2]) -> bool {
@@ -116,11 +107,11 @@ fn a_file_is_drawn_where_it_was_asked_for() {
 fn a_text_may_begin_with_a_minus_and_too_high_letters_name_their_option() {
     let bench = Bench::at_test_rate();
     let minus = bench.run(&["draw", "--dry-run", "--text", "-hi"]);
-    let printed = text(&minus);
+    let printed = printed_by(&minus);
     assert_eq!(minus.status.code(), Some(0), "{printed}");
     assert!(printed.contains("“-hi” in default"), "{printed}");
     let high = bench.run(&["draw", "--text", "hi", "--letter-height", "300mm"]);
-    let printed = text(&high);
+    let printed = printed_by(&high);
     assert_eq!(high.status.code(), Some(1), "{printed}");
     assert!(printed.contains("--text hi --fit"), "{printed}");
     assert!(!printed.contains("--size"), "{printed}");
@@ -141,7 +132,7 @@ fn a_pause_is_noted_where_the_drawing_pauses() {
     let design = file(&bench, "layers.svg", &svg);
     let of_pen = |pen: &str| {
         let draw = ["draw", "--dry-run", "--scene", "pens_by_hand", "--pens"];
-        text(&bench.run(&[&draw[..], &[pen, &design]].concat()))
+        printed_by(&bench.run(&[&draw[..], &[pen, &design]].concat()))
     };
     let pauses = "the drawing pauses before layer `!2 thick`";
     assert!(of_pen("1,2").contains(pauses), "{}", of_pen("1,2"));
@@ -157,7 +148,7 @@ fn a_pause_is_noted_where_the_drawing_pauses() {
 fn words_are_drawn_and_people_are_told_what_comes() {
     let bench = Bench::at_test_rate();
     let output = bench.run(&["draw", "--text", "hi", "--letter-height", "8mm"]);
-    let printed = text(&output);
+    let printed = printed_by(&output);
     assert_eq!(output.status.code(), Some(0), "{printed}");
     for expected in [
         "“hi” in default",
@@ -238,7 +229,7 @@ fn only_plain_files_are_read() {
     bench.scene("piped", &scene);
     let piped = ["call", "stroke", r#"{"scene":"piped","dry_run":true}"#];
     let refused = bench.run(&piped);
-    assert_ne!(refused.status.code(), Some(0), "{}", text(&refused));
+    assert_ne!(refused.status.code(), Some(0), "{}", printed_by(&refused));
     for file in ["/dev/zero", pipe.as_str()] {
         for args in [
             vec!["draw", file, "--dry-run"],
@@ -248,7 +239,7 @@ fn only_plain_files_are_read() {
         ] {
             let done = bench.run(&args);
             assert_ne!(done.status.code(), Some(0), "{args:?}");
-            let words = text(&done);
+            let words = printed_by(&done);
             assert!(words.contains("no plain file"), "{args:?}: {words}");
         }
     }
@@ -270,7 +261,7 @@ fn strokes_beyond_reach_are_one_refusal_with_a_size_that_is_drawn() {
     let rows = file(&bench, "rows.json", &format!("[{}]", lines.join(", ")));
     let place = ["--scene", "far", "--at", "2,2"];
     let output = bench.run(&[&["draw", &rows, "--size", "96mm"], &place[..]].concat());
-    let printed = text(&output);
+    let printed = printed_by(&output);
     assert_eq!(output.status.code(), Some(1), "{printed}");
     assert_eq!(printed.matches("beyond reach").count(), 1, "{printed}");
     assert!(printed.contains(" more), the worst: "), "{printed}");
@@ -281,7 +272,12 @@ fn strokes_beyond_reach_are_one_refusal_with_a_size_that_is_drawn() {
     let size = size.unwrap_or_else(|| panic!("no size: {printed}"));
     let size = size.split('`').next().unwrap().trim();
     let output = bench.run(&[&["draw", &rows, "--size", size], &place[..]].concat());
-    assert_eq!(output.status.code(), Some(0), "{size}: {}", text(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{size}: {}",
+        printed_by(&output)
+    );
 }
 
 #[test]
@@ -350,7 +346,7 @@ fn mistakes_on_the_command_line_say_what_to_do() {
     ] {
         let output = bench.run(&args);
         assert_ne!(output.status.code(), Some(0), "{args:?}");
-        let printed = text(&output);
+        let printed = printed_by(&output);
         assert!(printed.contains(expected), "{args:?}: {printed}");
     }
 }
@@ -389,16 +385,16 @@ fn an_operators_token_draws_on_a_node_elsewhere_and_a_planners_does_not() {
         bench.run(&[&["draw", &hook, "--size", "20mm", "--json"], &at[..]].concat())
     };
     let refused = draw(&planner);
-    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
+    assert_eq!(refused.status.code(), Some(1), "{}", printed_by(&refused));
     assert!(
-        text(&refused).contains("verbs are for operators' tokens"),
+        printed_by(&refused).contains("verbs are for operators' tokens"),
         "{}",
-        text(&refused)
+        printed_by(&refused)
     );
     // A simulated arm in that node needs no confirmation.
     let done = draw(&operator);
-    assert_eq!(done.status.code(), Some(0), "{}", text(&done));
-    assert_eq!(json(&done)["drawing"]["title"], "hook.svg in default");
+    assert_eq!(done.status.code(), Some(0), "{}", printed_by(&done));
+    assert_eq!(json_of(&done)["drawing"]["title"], "hook.svg in default");
 }
 
 /// HP-GL of plotters has labels in 8-bit letters, which are not UTF-8: kept with the job as they came, and in the revision.
@@ -422,7 +418,7 @@ fn a_plotter_file_with_letters_of_eight_bits_is_drawn_and_replayed() {
     assert_ne!(revision(b'l'), revision(b'i'));
     for job in ["job-1", "job-2"] {
         let replayed = bench.run(&["replay", job, "--state", &state]);
-        assert_eq!(replayed.status.code(), Some(0), "{}", text(&replayed));
+        assert_eq!(replayed.status.code(), Some(0), "{}", printed_by(&replayed));
     }
 }
 
@@ -433,11 +429,11 @@ fn a_reset_after_a_drawing_keeps_the_drawing() {
     let (hook, state) = (file(&bench, "hook.svg", HOOK), bench.state());
     let mut served = bench.serve(&["--state", &state]);
     let done = bench.run(&["draw", &hook, "--size", "20mm", "--json"]);
-    assert_eq!(done.status.code(), Some(0), "{}", text(&done));
+    assert_eq!(done.status.code(), Some(0), "{}", printed_by(&done));
     let output = bench.run(&["call", "reset", "--json", "--node", &served.host()]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", printed_by(&output));
     assert_eq!(served.child.terminate(), Some(0));
-    let job = |id: &str| json(&bench.run(&["jobs", id, "--json", "--state", &state]));
+    let job = |id: &str| json_of(&bench.run(&["jobs", id, "--json", "--state", &state]));
     let (drawn, reset) = (job("job-1"), job("job-2"));
     assert_eq!(
         (&drawn["tool"], &reset["tool"]),
@@ -460,10 +456,10 @@ fn a_scene_of_ones_own_is_written_checked_and_drawn_in() {
     let scene = bench.path("scenes/desk.toml").display().to_string();
     let new = |more: &[&str]| bench.run(&[&["scene", "new", &scene, "--yes"], more].concat());
     let written = new(&["--sheet", "12x8cm"]);
-    assert_eq!(written.status.code(), Some(0), "{}", text(&written));
+    assert_eq!(written.status.code(), Some(0), "{}", printed_by(&written));
     assert!(bench.path("scenes/desk.png").is_file());
     let checked = bench.run(&["scene", "check", &scene]);
-    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
+    assert_eq!(checked.status.code(), Some(0), "{}", printed_by(&checked));
     let hook = file(&bench, "hook.svg", HOOK);
     let (code, shown) = drawn(&bench, &[&hook, "--scene", "desk", "--fit"]);
     assert_eq!(code, Some(0), "{shown:#}");
@@ -483,9 +479,9 @@ fn a_scene_of_ones_own_is_written_checked_and_drawn_in() {
     );
     let again = new(&[]);
     assert!(
-        text(&again).contains("is there already"),
+        printed_by(&again).contains("is there already"),
         "{}",
-        text(&again)
+        printed_by(&again)
     );
     for (more, expected) in [
         (
@@ -506,12 +502,12 @@ fn a_scene_of_ones_own_is_written_checked_and_drawn_in() {
         let refused = new(more);
         assert_ne!(refused.status.code(), Some(0), "{more:?}");
         assert!(
-            text(&refused).contains(expected),
+            printed_by(&refused).contains(expected),
             "{more:?}: {}",
-            text(&refused)
+            printed_by(&refused)
         );
     }
-    let listed = text(&bench.run(&["scene", "list"]));
+    let listed = printed_by(&bench.run(&["scene", "list"]));
     assert!(
         listed.contains("desk ") && listed.contains("overlay"),
         "{listed}"
@@ -565,8 +561,8 @@ fn a_simulated_arm_that_was_killed_goes_on_without_a_question() {
     // Its terminal reports that it no longer follows the job.
     assert_eq!(draw.exit_code(), Some(1));
     let done = bench.run(&["--state", &state, "draw", "--resume", "--json"]);
-    assert_eq!(done.status.code(), Some(0), "{}", text(&done));
-    let done = json(&done);
+    assert_eq!(done.status.code(), Some(0), "{}", printed_by(&done));
+    let done = json_of(&done);
     assert!(
         done["drawing"]["resumes"]
             .as_str()

@@ -20,7 +20,7 @@ mod recorded;
 mod rounds;
 mod scripted;
 
-use crate::support;
+use crate::support::{self, json_of};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -62,16 +62,6 @@ fn exam(folder: &Path, arguments: &[&str]) -> Output {
         .env_remove("STEADYHAND_API_KEY")
         .output()
         .unwrap()
-}
-
-fn json_of(output: &Output) -> Value {
-    let text = String::from_utf8_lossy(&output.stdout);
-    serde_json::from_str(&text).unwrap_or_else(|error| {
-        panic!(
-            "{error}: {text} {}",
-            String::from_utf8_lossy(&output.stderr)
-        )
-    })
 }
 
 fn write(path: &Path, lines: impl Iterator<Item = Value>) {

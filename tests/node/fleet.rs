@@ -24,7 +24,7 @@ use steadyhand::mcp::client::{self, McpClient};
 use steadyhand::mcp::http_client;
 use steadyhand::mcp::{CallWatch, ProgressSender, ReceivedArguments, ToolAnswer};
 use support::closed_port::ClosedPort;
-use support::{Bench, PATIENCE, Served, scene, unless_starved};
+use support::{Bench, PATIENCE, Served, scene, tool_call, unless_starved};
 use tokio_util::sync::CancellationToken;
 
 /// Whatever is down, a list is there so soon, on a busy machine too: those who wait for a node that is silent wait until it
@@ -632,10 +632,9 @@ async fn a_call_goes_one_hop_and_no_further() {
     let nodes = there.structured["nodes"].as_array().unwrap();
     assert_eq!((nodes.len(), &nodes[0]["name"]), (1, &json!("middle")));
     // A node that passes on a call meant for a third one gets an error.
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "sense", "arguments": {"node": "left"}}});
+    let body = tool_call("sense", &json!({"node": "left"}));
     let headers = "Steadyhand-From: hub\r\nSteadyhand-Called: next\r\n";
-    let (status, answer) = support::post(&middle.served, headers, &body.to_string());
+    let (status, answer) = support::post(&middle.served, headers, &body);
     assert_eq!(status, 200);
     let reply = &answer["result"]["structuredContent"];
     assert_eq!(reply["code"], "one_hop", "{answer:#}");
@@ -645,12 +644,11 @@ async fn a_call_goes_one_hop_and_no_further() {
 fn a_call_that_was_sent_before_a_stop_does_nothing_behind_it() {
     let left = Member::start("name = \"left\"\n", &[], &[]);
     let passed_on = |tool: &str, order: &str| {
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": tool, "arguments": {}}});
+        let body = tool_call(tool, &json!({}));
         let headers = format!(
             "Steadyhand-From: hub\r\nSteadyhand-Called: left\r\nSteadyhand-Order: {order}\r\n"
         );
-        let (status, answer) = support::post(&left.served, &headers, &body.to_string());
+        let (status, answer) = support::post(&left.served, &headers, &body);
         assert_eq!(status, 200);
         answer["result"]["structuredContent"].clone()
     };

@@ -64,10 +64,7 @@ impl InkBench {
         let (config, state) = (self.0.path("node.toml"), self.0.state());
         let mut all = vec!["--config", config.to_str().unwrap(), "--state", &state];
         all.extend(args);
-        let output = self.0.run(&all);
-        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.push_str(&String::from_utf8_lossy(&output.stderr));
-        (output.status.code().unwrap(), text)
+        self.0.said(&all)
     }
 
     fn call(&self, tool: &str, arguments: &str) -> Value {

@@ -177,14 +177,6 @@ fn a_call_that_is_told_to_end_parks_its_arm() {
     });
 }
 
-/// Runs a command. Returns whether it succeeded, and everything that it printed.
-fn run(bench: &Bench, args: &[&str]) -> (bool, String) {
-    let output = bench.run(args);
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text).into_owned();
-    (output.status.success(), text)
-}
-
 #[test]
 fn practice_neither_goes_on_with_what_an_arm_on_a_port_left_nor_settles_it() {
     unless_starved(|| {
@@ -192,8 +184,8 @@ fn practice_neither_goes_on_with_what_an_arm_on_a_port_left_nor_settles_it() {
         drawing.caller.0.kill().unwrap();
         drawing.caller.0.wait().unwrap();
         let (state, bench) = (drawing.state(), &drawing.bench);
-        let (done, said) = run(bench, &["draw", "--resume", "--yes", "--state", &state]);
-        assert!(!done, "{said}");
+        let (code, said) = bench.said(&["draw", "--resume", "--yes", "--state", &state]);
+        assert_ne!(code, 0, "{said}");
         for part in [
             "job-1",
             "simulated here",
@@ -208,7 +200,7 @@ fn practice_neither_goes_on_with_what_an_arm_on_a_port_left_nor_settles_it() {
         let (_, practised) = bench.call(&practised);
         assert_eq!(practised["success"], true, "{practised:#}");
         assert_eq!(drawing.job("job-1")["settled_by"], "");
-        let (_, listed) = run(bench, &["jobs", "--state", &state]);
+        let (_, listed) = bench.said(&["jobs", "--state", &state]);
         assert!(listed.contains("its pen may still stand"), "{listed}");
         let here = on_port(&drawing.port, &state);
         let (_, sensed) = bench.call(&[&["sense"][..], &here].concat());
@@ -248,11 +240,8 @@ fn an_arm_on_a_port_does_not_go_on_with_what_was_left_in_practice() {
         caller.0.wait().unwrap();
         let (_sim, port) = bench.sim(&["--scene", "long"]);
         let here = on_port(&port, &state);
-        let (done, said) = run(
-            &bench,
-            &[&["draw", "--resume", "--yes"][..], &here].concat(),
-        );
-        assert!(!done, "{said}");
+        let (code, said) = bench.said(&[&["draw", "--resume", "--yes"][..], &here].concat());
+        assert_ne!(code, 0, "{said}");
         for part in ["job-1", "while it was simulated", "from its beginning"] {
             assert!(said.contains(part), "{part}: {said}");
         }
@@ -269,17 +258,17 @@ fn practice_does_not_end_an_emergency_stop_of_an_arm_on_a_port() {
         let state = bench.state();
         let here = on_port(&port, &state);
         let mut served = bench.serve(&here);
-        let (done, said) = run(&bench, &["estop"]);
-        assert!(done, "{said}");
+        let (code, said) = bench.said(&["estop"]);
+        assert_eq!(code, 0, "{said}");
         assert!(served.child.terminate().is_some());
         let mut practice = bench.serve(&["--state", &state]);
-        let (done, said) = run(&bench, &["clear"]);
-        assert!(!done, "{said}");
+        let (code, said) = bench.said(&["clear"]);
+        assert_ne!(code, 0, "{said}");
         for part in ["`steadyhand --port PORT serve`", "`steadyhand clear`"] {
             assert!(said.contains(part), "{part}: {said}");
         }
-        let (done, said) = run(&bench, &["reset"]);
-        assert!(done, "{said}");
+        let (code, said) = bench.said(&["reset"]);
+        assert_eq!(code, 0, "{said}");
         assert!(practice.child.terminate().is_some());
         let drawn = ["stroke", r#"{"scene":"short"}"#, "--enable", "short"];
         let (_, refused) = bench.call(&[&drawn[..], &here].concat());

@@ -16,17 +16,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::ink::{self, Line};
-use support::{Bench, PATIENCE, Served, on_port, unless_starved};
+use support::{Bench, PATIENCE, Served, on_port, stdout, unless_starved};
 
 /// Three lines of 60 mm: about ten seconds of arm time.
 const LINES: &str =
     "[[[0.0, 0.0], [60.0, 0.0]], [[60.0, 12.0], [0.0, 12.0]], [[0.0, 24.0], [60.0, 24.0]]]";
 
 const STROKE: &str = r#"{"scene":"short"}"#;
-
-fn text(output: &std::process::Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 #[test]
 fn a_job_is_told_replayed_and_audited_with_the_node_down() {
@@ -43,12 +39,12 @@ fn a_job_is_told_replayed_and_audited_with_the_node_down() {
         (&"reached".into(), &STROKE.into())
     );
     assert_eq!(one["drawn_mm"], one["total_mm"]);
-    let listed = text(&bench.run(&["jobs", "--state", &state]));
+    let listed = stdout(&bench.run(&["jobs", "--state", &state]));
     assert!(
         listed.contains("job-1") && listed.contains("reached"),
         "{listed}"
     );
-    let card = text(&bench.run(&["jobs", "job-1", "--state", &state]));
+    let card = stdout(&bench.run(&["jobs", "job-1", "--state", &state]));
     for expected in [
         "strokes 2",
         "pen-down length ",
@@ -61,24 +57,24 @@ fn a_job_is_told_replayed_and_audited_with_the_node_down() {
     let figures = card.lines().find(|line| line.starts_with("figures"));
     assert!(!figures.unwrap().contains(['{', '"']), "{card}");
     let replayed = bench.run(&["replay", "job-1", "--state", &state]);
-    assert_eq!(replayed.status.code(), Some(0), "{}", text(&replayed));
+    assert_eq!(replayed.status.code(), Some(0), "{}", stdout(&replayed));
     assert!(
-        text(&replayed).contains("the same plan"),
+        stdout(&replayed).contains("the same plan"),
         "{}",
-        text(&replayed)
+        stdout(&replayed)
     );
     let log = bench.path("state/audit.log");
     let verify = || bench.run(&["audit", "verify", log.to_str().unwrap()]);
-    assert_eq!(verify().status.code(), Some(0), "{}", text(&verify()));
+    assert_eq!(verify().status.code(), Some(0), "{}", stdout(&verify()));
     let changed = std::fs::read_to_string(&log)
         .unwrap()
         .replace("stroke", "strike");
     std::fs::write(&log, changed).unwrap();
     assert_eq!(verify().status.code(), Some(1));
     assert!(
-        text(&verify()).contains("is not as it was written"),
+        stdout(&verify()).contains("is not as it was written"),
         "{}",
-        text(&verify())
+        stdout(&verify())
     );
     // The next job has another name, though the process is another.
     let (_, again) = bench.call(&["stroke", STROKE, "--state", &state]);
@@ -155,7 +151,7 @@ fn a_job_waits_for_a_person_who_has_seen_its_plan() {
         let drawn = scope.spawn(move || bench.call(&["stroke", STROKE, "--node", &node]));
         let began = Instant::now();
         let shown = loop {
-            let shown = text(&bench.run(&["approve"]));
+            let shown = stdout(&bench.run(&["approve"]));
             if shown.contains("job-1") {
                 break shown;
             }
@@ -172,7 +168,7 @@ fn a_job_waits_for_a_person_who_has_seen_its_plan() {
         // Without a terminal nobody can confirm.
         assert_ne!(bench.run(&["approve", "job-1"]).status.code(), Some(0));
         let approved = bench.run(&["approve", "job-1", "--yes"]);
-        assert_eq!(approved.status.code(), Some(0), "{}", text(&approved));
+        assert_eq!(approved.status.code(), Some(0), "{}", stdout(&approved));
         let (_, drawn) = drawn.join().unwrap();
         assert_eq!(drawn["job"]["id"], "job-1", "{drawn:#}");
         assert_ne!(drawn["job"]["state"], "refused", "{drawn:#}");
@@ -190,7 +186,7 @@ fn a_job_waits_for_a_person_who_has_seen_its_plan() {
 fn wait_for_approval_request(bench: &Bench, not: &str) -> (String, String) {
     let began = Instant::now();
     loop {
-        let shown = text(&bench.run(&["approve"]));
+        let shown = stdout(&bench.run(&["approve"]));
         let plan = shown.lines().find_map(|line| line.strip_prefix("plan "));
         let hash = plan.and_then(|rest| rest.split(':').next());
         if let Some(hash) = hash.filter(|hash| *hash != not) {
@@ -253,7 +249,7 @@ fn each_of_aligns_two_plans_waits_for_a_person() {
             second_approval.status.code(),
             Some(0),
             "{}",
-            text(&second_approval)
+            stdout(&second_approval)
         );
     });
 }
@@ -268,7 +264,7 @@ fn the_recorded_bytes_of_a_job_draw_it_again() {
     }
     for job in ["job-1", "job-2"] {
         let replayed = bench.run(&["replay", job, "--bytes", "--state", &state]);
-        let printed = text(&replayed);
+        let printed = stdout(&replayed);
         assert_eq!(replayed.status.code(), Some(0), "{job}: {printed}");
         for word in ["frames in", "the ink is at most", "from the plan's end"] {
             assert!(printed.contains(word), "{job}: {printed}");
@@ -283,7 +279,7 @@ fn the_recorded_bytes_of_a_job_draw_it_again() {
         .collect();
     std::fs::write(&trace, &half).unwrap();
     let other = bench.run(&["replay", "job-1", "--bytes", "--state", &state]);
-    assert_eq!(other.status.code(), Some(1), "{}", text(&other));
+    assert_eq!(other.status.code(), Some(1), "{}", stdout(&other));
     let complains = |expected: &str| {
         let refused = bench.run(&["replay", "job-1", "--bytes", "--state", &state]);
         assert_ne!(refused.status.code(), Some(0));
@@ -348,7 +344,7 @@ fn every_call_refusal_enabling_and_stop_is_a_record() {
         }
     }
     let verify = bench.run(&["audit", "verify", log.to_str().unwrap()]);
-    assert_eq!(verify.status.code(), Some(0), "{}", text(&verify));
+    assert_eq!(verify.status.code(), Some(0), "{}", stdout(&verify));
 }
 
 #[test]
@@ -400,7 +396,7 @@ fn changes_of_the_configuration_are_records_whether_the_node_runs_or_not() {
     comes(&["node.toml: was ", ", is "]);
     comes(&["late.toml: was none, is "]);
     let verify = bench.run(&["audit", "verify", log.to_str().unwrap()]);
-    assert_eq!(verify.status.code(), Some(0), "{}", text(&verify));
+    assert_eq!(verify.status.code(), Some(0), "{}", stdout(&verify));
 }
 
 #[test]
@@ -520,7 +516,7 @@ fn a_drawing_that_another_displaces_is_named_before_and_after() {
         let output = bench.run(args);
         (
             output.status.code(),
-            text(&output) + &String::from_utf8_lossy(&output.stderr),
+            stdout(&output) + &String::from_utf8_lossy(&output.stderr),
         )
     };
     // A request for another drawing reports the unfinished one and how to resume it.
@@ -635,7 +631,7 @@ fn a_job_that_there_is_not_neither_waits_nor_does_not() {
     for verb in ["approve", "pen"] {
         let output = bench.run(&[verb, "job-99"]);
         assert_ne!(output.status.code(), Some(0));
-        let output_text = String::from_utf8_lossy(&output.stderr).into_owned() + &text(&output);
+        let output_text = String::from_utf8_lossy(&output.stderr).into_owned() + &stdout(&output);
         assert!(
             output_text.contains("there is no job \"job-99\""),
             "{verb}: {output_text}"
@@ -774,7 +770,7 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
         let ink = ink_of(&file);
         let twice = ink::length_mm(&ink) - ink::length_mm(&design);
         // Each attempt redraws the overlap and at most 5 mm, and sets the pen down once more.
-        let attempts = text(&bench.run(&["jobs", "--state", &state]))
+        let attempts = stdout(&bench.run(&["jobs", "--state", &state]))
             .lines()
             .count();
         let most = 9.0 * (attempts as f64) + 3.0;
@@ -861,7 +857,7 @@ fn a_job_without_its_journal_is_named_and_nothing_moves_until_it_is_back() {
         &["jobs", "--state", &state][..],
         &["check", "--state", &state],
     ] {
-        let told = text(&bench.run(args));
+        let told = stdout(&bench.run(args));
         assert!(told.contains("job-1/journal is away"), "{args:?}: {told}");
     }
     assert!(job.join("my-notes.txt").exists() && job.join("bytes.trace").exists());
@@ -887,14 +883,14 @@ fn a_calendar_that_jumps_twenty_years_loses_no_history() {
             .env("STEADYHAND_CALENDAR_OFFSET_MS", offset_ms)
             .output()
             .unwrap();
-        assert_eq!(drawn.status.code(), Some(0), "{}", text(&drawn));
+        assert_eq!(drawn.status.code(), Some(0), "{}", stdout(&drawn));
     }
-    let listed = text(&bench.run(&["jobs", "--state", &state]));
+    let listed = stdout(&bench.run(&["jobs", "--state", &state]));
     for job in 1..=6 {
         assert!(listed.contains(&format!("job-{job}")), "{listed}");
     }
     let verified = bench.run(&["audit", "verify", &format!("{state}/audit.log")]);
-    assert_eq!(verified.status.code(), Some(0), "{}", text(&verified));
+    assert_eq!(verified.status.code(), Some(0), "{}", stdout(&verified));
 }
 
 /// Each file of this node takes some kilobytes and no more, so that a journal comes to its end in the middle of the
@@ -945,7 +941,7 @@ fn a_drawing_that_a_full_disk_cut_short_is_kept_and_gone_on_with() {
     // The rest is shorter, and its journal with it.
     let drawn = call("stroke", r#"{"resume":true}"#);
     assert_eq!(drawn["resumed"]["job"], cut["job"]["id"], "{drawn:#}");
-    let listed = text(&bench.run(&["jobs", "--config", &config]));
+    let listed = stdout(&bench.run(&["jobs", "--config", &config]));
     assert!(
         listed.contains(cut["job"]["id"].as_str().unwrap()),
         "{listed}"

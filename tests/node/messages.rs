@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use support::{Bench, Served, unless_starved};
 
 fn output_text(output: &Output) -> String {
@@ -418,20 +418,13 @@ fn a_refused_argument_ends_with_the_shortest_call_that_works() {
     );
 }
 
-fn call_json(served: &Served, tool: &str, arguments: &Value) -> Value {
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
-    let headers = "Accept: application/json, text/event-stream\r\n";
-    let (_, answer) = support::post(served, headers, &call.to_string());
-    answer["result"]["structuredContent"].clone()
-}
-
 #[test]
 fn nothing_said_after_a_refused_scene_is_shown_and_names_the_plan() {
     let bench = Bench::at_test_rate();
     let config = bench.path("node.toml").display().to_string();
     std::fs::write(&config, "forgiveness = \"guarded\"\n").unwrap();
     let served = bench.serve(&["--config", &config]);
-    let call = |arguments| call_json(&served, "stroke", &arguments);
+    let call = |arguments| served.call("stroke", &arguments);
     let refused = call(json!({"scene": "shrt"}));
     assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
     let again = call(json!({}));
@@ -452,7 +445,7 @@ fn each_repaired_or_refused_call_is_a_warning_in_the_log() {
         (json!("[object Object]"), "arguments were repaired"),
         (json!({"debug": "perhaps"}), "arguments were refused"),
     ] {
-        call_json(&served, "sense", &arguments);
+        served.call("sense", &arguments);
         let line = support::wait_for(&served.lines, expected);
         check(&line, &["WARN", "sense"], &[]);
         let arrived = arguments.as_str().unwrap_or("perhaps");

@@ -15,13 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Bench, PATIENCE, Served, post};
-
-fn call(served: &Served, tool: &str, arguments: &Value) -> Value {
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
-    let (_, reply) = post(served, "", &body.to_string());
-    reply["result"]["structuredContent"].clone()
-}
+use crate::support::{Bench, PATIENCE};
 
 /// Takes what is posted to it, and answers 204.
 fn address() -> (String, Receiver<Value>) {
@@ -65,7 +59,7 @@ fn a_node_tells_a_program_and_an_address_of_what_is_done_and_of_what_needs_a_per
         "--state",
         &bench.state(),
     ]);
-    let drawn = call(&served, "stroke", &json!({"scene": "short"}));
+    let drawn = served.call("stroke", &json!({"scene": "short"}));
     assert_eq!(drawn["success"], true, "{drawn}");
     let done = received.recv_timeout(PATIENCE).unwrap();
     assert_eq!(
@@ -78,7 +72,7 @@ fn a_node_tells_a_program_and_an_address_of_what_is_done_and_of_what_needs_a_per
         done["job"].is_string() && done["time_ms"].is_u64(),
         "{done}"
     );
-    call(&served, "stop", &json!({}));
+    served.call("stop", &json!({}));
     let needs = received.recv_timeout(PATIENCE).unwrap();
     assert_eq!(needs["kind"], "needs_you", "{needs}");
     let until = Instant::now() + PATIENCE;

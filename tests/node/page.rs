@@ -14,7 +14,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::support;
-use support::{Bench, PATIENCE, Served, connect, post, post_to};
+use support::{Bench, PATIENCE, Served, connect, post, post_to, tool_call};
 
 /// An answer of the page.
 struct PageAnswer {
@@ -150,12 +150,6 @@ fn login_code(bench: &Bench) -> String {
     rest.split(' ').next().unwrap().to_owned()
 }
 
-fn call(tool: &str, arguments: &Value) -> String {
-    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-           "params": {"name": tool, "arguments": arguments}})
-    .to_string()
-}
-
 /// Waits until the page's state is so.
 fn until(served: &Served, what: impl Fn(&Value) -> bool) -> Value {
     let began = Instant::now();
@@ -254,8 +248,8 @@ fn without_a_login_it_shows_and_stops_and_does_nothing_else() {
 
     let stroke = std::thread::scope(|scope| {
         let host = served.host();
-        let draw =
-            scope.spawn(move || post_to(&host, "", &call("stroke", &json!({"scene": "short"}))));
+        let draw = scope
+            .spawn(move || post_to(&host, "", &tool_call("stroke", &json!({"scene": "short"}))));
         until(&served, |observed| observed["arms"][0]["state"] == "moving");
         let stopped = request(&served, "POST", "/page/stop", &own(&served), "");
         assert_eq!(stopped.status, 200, "{}", stopped.body);
@@ -276,7 +270,7 @@ fn without_a_login_it_shows_and_stops_and_does_nothing_else() {
     );
     let latched = state(&served)["arms"][0]["latched"].clone();
     assert!(latched.is_string(), "{latched}");
-    let (_, reset) = post(&served, "", &call("reset", &json!({})));
+    let (_, reset) = post(&served, "", &tool_call("reset", &json!({})));
     let reset = &reset["result"]["structuredContent"];
     assert_eq!(
         reset["success"], false,
@@ -552,12 +546,16 @@ fn fifty_pages_follow_and_a_drawing_does_not_notice() {
     let grown_kb = resident_kb(&served).saturating_sub(before_kb);
     assert!(grown_kb < 10 * 1024, "{grown_kb} kB for fifty pages");
     // Nobody reads the streams any more, and the arm draws all the same.
-    let (_, drawn) = post(&served, "", &call("stroke", &json!({"scene": "short"})));
+    let (_, drawn) = post(
+        &served,
+        "",
+        &tool_call("stroke", &json!({"scene": "short"})),
+    );
     assert_eq!(
         drawn["result"]["structuredContent"]["success"], true,
         "{drawn}"
     );
-    let (_, preview) = post(&served, "", &call("sense", &json!({"debug": true})));
+    let (_, preview) = post(&served, "", &tool_call("sense", &json!({"debug": true})));
     let bus = &preview["result"]["structuredContent"]["bus"];
     let servos = bus["servos"].as_array().unwrap();
     assert!(servos.iter().all(|servo| servo["blind"] == 0), "{bus}");
@@ -599,8 +597,8 @@ fn a_waiting_plan_is_shown_and_refused_on_the_page() {
         .expect("let in");
     let message = std::thread::scope(|scope| {
         let host = served.host();
-        let draw =
-            scope.spawn(move || post_to(&host, "", &call("stroke", &json!({"scene": "short"}))));
+        let draw = scope
+            .spawn(move || post_to(&host, "", &tool_call("stroke", &json!({"scene": "short"}))));
         until(&served, |observed| observed["waiting"] == 1);
         let pending = page.read("/page/pending").json();
         let plan = &pending[0];

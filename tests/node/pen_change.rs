@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use support::ink::{self, Line};
 use support::starvation::RealTimeSeat;
-use support::{Bench, PATIENCE, Running, Served, connect, on_port};
+use support::{Bench, PATIENCE, Running, Served, connect, on_port, printed_by};
 
 /// One line of each pen, in the order of the pens.
 const LAYERS: [[[f64; 2]; 3]; 3] = [
@@ -38,11 +38,6 @@ const ATTEMPTS: u32 = 15;
 
 /// Line that may be drawn twice where a drawing was cut short: the overlap, and what the arm was ahead of its journal.
 const TWICE_MM: f64 = 9.0;
-
-fn text(output: &std::process::Output) -> String {
-    let of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    of(&output.stdout) + &of(&output.stderr)
-}
 
 /// The scene, with a pen of each colour in one holder.
 fn scene() -> String {
@@ -200,7 +195,7 @@ impl PenRig {
 
     fn verb(&self, args: &[&str]) -> (bool, String) {
         let output = self.bench.run(args);
-        (output.status.success(), text(&output))
+        (output.status.success(), printed_by(&output))
     }
 
     fn enable(&self) {
@@ -609,7 +604,7 @@ fn an_embedded_arm_changes_its_pens_at_once() {
     let state = bench.state();
     let stroke = r#"{"scene":"pens_by_hand"}"#;
     let drawn = bench.run(&["call", "--json", "stroke", stroke, "--state", &state]);
-    let printed = text(&drawn);
+    let printed = printed_by(&drawn);
     assert_eq!(drawn.status.code(), Some(0), "{printed}");
     for pen in ["pen 1 `black`", "pen 2 `red`", "pen 3 `green`"] {
         assert!(printed.contains(pen), "{printed}");
@@ -621,7 +616,7 @@ fn an_embedded_arm_changes_its_pens_at_once() {
     );
     // In a replay nobody can change pens, and it says so.
     let replayed = bench.run(&["replay", "job-1", "--state", &state]);
-    let printed = text(&replayed);
+    let printed = printed_by(&replayed);
     assert_ne!(replayed.status.code(), Some(0), "{printed}");
     assert!(
         printed.contains("job-1 cannot be replayed: a person changed its pens"),
@@ -668,7 +663,7 @@ fn a_pen_of_another_length_is_measured_by_a_touch_before_it_draws() {
     let args = ["call", "--json", "stroke", r#"{"scene":"layers"}"#];
     let at = ["--state", &state, "--config", &config];
     let drawn = bench.run(&[&args[..], &at].concat());
-    assert_eq!(drawn.status.code(), Some(0), "{}", text(&drawn));
+    assert_eq!(drawn.status.code(), Some(0), "{}", printed_by(&drawn));
     let result: Value = serde_json::from_slice(&drawn.stdout).unwrap();
     let measured: Vec<(String, f64)> = result["pens_measured"]
         .as_array()
@@ -706,7 +701,7 @@ fn a_pen_whose_length_nobody_would_believe_does_not_draw() {
         let words_of = ["call", "--json", "stroke", r#"{"scene":"layers"}"#];
         let at = ["--state", &state, "--config", &config];
         let drawn = bench.run(&[&words_of[..], &at].concat());
-        let printed = text(&drawn);
+        let printed = printed_by(&drawn);
         assert_ne!(drawn.status.code(), Some(0), "{printed}");
         let result: Value = serde_json::from_slice(&drawn.stdout).unwrap();
         assert_eq!(result["code"], "pen_not_measured", "{result:#}");

@@ -10,16 +10,11 @@ use crate::support;
 use std::process::Output;
 
 use serde_json::Value;
-use support::Bench;
+use support::{Bench, json_of};
 
 fn text(output: &Output) -> (String, String) {
     let of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (of(&output.stdout), of(&output.stderr))
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("no result: {:?}", text(output)))
 }
 
 /// A square of 24 by 24 with a line on one of its sides.
@@ -44,7 +39,7 @@ fn a_drawing_of_ones_own_is_planned_at_a_size() {
         out.to_str().unwrap(),
     ]);
     assert_eq!(output.status.code(), Some(0), "{:?}", text(&output));
-    let plan = json(&output);
+    let plan = json_of(&output);
     assert_eq!(plan["success"], true);
     assert_eq!(plan["refusals"], Value::Array(Vec::new()));
     assert!(
@@ -58,7 +53,7 @@ fn a_drawing_of_ones_own_is_planned_at_a_size() {
     assert_eq!(plan["plan_hash"].as_str().unwrap().len(), 32);
     let picture = std::fs::read(out.join("plan.png")).unwrap();
     assert!(picture.starts_with(b"\x89PNG") && picture.len() < 150_000);
-    let again = json(&bench.run(&["plan", "--design", design, "--size", "60", "--json"]));
+    let again = json_of(&bench.run(&["plan", "--design", design, "--size", "60", "--json"]));
     assert_eq!(again["plan_hash"], plan["plan_hash"]);
 }
 
@@ -76,7 +71,7 @@ fn a_canvas_is_good_though_it_has_no_design() {
         );
     }
     let written = bench.run(&["plan", "canvas", "--text", "hi", "--json"]);
-    assert!(json(&written)["plan_hash"].is_string());
+    assert!(json_of(&written)["plan_hash"].is_string());
 }
 
 #[test]
@@ -91,7 +86,7 @@ fn what_cannot_be_drawn_is_refused_by_stroke_and_point() {
     let out = bench.path("pictures");
     let output = bench.run(&["plan", "far", "--json", "--out", out.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1), "{:?}", text(&output));
-    let plan = json(&output);
+    let plan = json_of(&output);
     assert_eq!(plan["success"], false);
     let refusals = plan["refusals"].as_array().unwrap();
     assert_eq!(refusals.len(), 2, "{plan:#}");
@@ -114,7 +109,7 @@ fn the_gates_refusals_are_there_beside_the_planners() {
     let low = support::scene("low", support::SHORT_LINES)
         + "\n[limits.workspace]\nmin_m = [-1.0, -1.0, -0.1]\nmax_m = [1.0, 1.0, 0.12]\n";
     bench.scene("low", &low);
-    let plan = json(&bench.run(&["plan", "low", "--json"]));
+    let plan = json_of(&bench.run(&["plan", "low", "--json"]));
     let rules: Vec<&str> = plan["refusals"]
         .as_array()
         .unwrap()
@@ -201,7 +196,7 @@ fn reach_suggests_a_place_for_a_sheet_that_lies_badly() {
     let out = bench.path("pictures");
     let output = bench.run(&["reach", "far", "--json", "--out", out.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{:?}", text(&output));
-    let map = json(&output);
+    let map = json_of(&output);
     let fraction = map["shares"].as_array().unwrap().last().unwrap()["share"]
         .as_f64()
         .unwrap();

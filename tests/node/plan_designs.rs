@@ -8,19 +8,9 @@
 )]
 
 use crate::support;
-use std::process::Output;
 
 use serde_json::Value;
-use support::Bench;
-
-fn text(output: &Output) -> String {
-    let of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    of(&output.stdout) + &of(&output.stderr)
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)))
-}
+use support::{Bench, json_of, printed_by};
 
 /// Writes a design and plans it: the exit code and the result.
 fn planned(bench: &Bench, name: &str, design: &str, more: &[&str]) -> (Option<i32>, Value) {
@@ -29,7 +19,7 @@ fn planned(bench: &Bench, name: &str, design: &str, more: &[&str]) -> (Option<i3
     let mut args = vec!["plan", "--design", file.to_str().unwrap(), "--json"];
     args.extend(more);
     let output = bench.run(&args);
-    (output.status.code(), json(&output))
+    (output.status.code(), json_of(&output))
 }
 
 fn figure(plan: &Value, name: &str) -> f64 {
@@ -79,7 +69,7 @@ fn a_size_on_paper_is_drawn_as_it_is_and_others_fit_the_sheet() {
     near(&plan, "size_mm", 40.0, 0.01);
     assert_eq!(plan["size_from"], "asked");
     let file = bench.path("line.svg");
-    let output = text(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
+    let output = printed_by(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
     assert!(
         output.contains("50.0 mm on its longer side, as the design itself says"),
         "{output}"
@@ -170,8 +160,8 @@ fn files_for_several_pens_are_one_drawing() {
             "60mm",
             "--json",
         ]);
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-        let plan = json(&output);
+        assert_eq!(output.status.code(), Some(0), "{}", printed_by(&output));
+        let plan = json_of(&output);
         near(&plan, "size_mm", 60.0, 0.01);
         // 20 mm of marks and 40 mm of square, at six tenths.
         near(&plan, "pen_down_mm", 36.0, 0.1);
@@ -192,7 +182,12 @@ fn files_for_several_pens_are_one_drawing() {
         folder.to_str().unwrap(),
         "--json",
     ]);
-    assert_eq!(text(&output).lines().count(), 2, "{}", text(&output));
+    assert_eq!(
+        printed_by(&output).lines().count(),
+        2,
+        "{}",
+        printed_by(&output)
+    );
     in_a_scene(&bench, &folder);
 }
 
@@ -206,7 +201,7 @@ fn in_a_scene(bench: &Bench, folder: &std::path::Path) {
         .replace("two_colours.svg", "X_pen0_black.gcode")
         .replace("name = \"two_pens\"", "name = \"set\"");
     bench.scene("set", &set);
-    let plan = json(&bench.run(&["plan", "set", "--json"]));
+    let plan = json_of(&bench.run(&["plan", "set", "--json"]));
     near(&plan, "pen_down_mm", 36.0, 0.1);
     assert_eq!(plan["notes"].as_array().unwrap().len(), 2, "{plan:#}");
 }
@@ -218,7 +213,7 @@ fn designs_of_many_programs_plan_on_the_default_scene() {
     for kind in ["svg", "gcode"] {
         let folder = format!("{}/src/design/tests/{kind}", env!("CARGO_MANIFEST_DIR"));
         let output = bench.run(&["plan", "--design", &folder, "--size", "60mm", "--json"]);
-        let plans: Vec<Value> = text(&output)
+        let plans: Vec<Value> = printed_by(&output)
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
@@ -282,8 +277,8 @@ fn a_folder_takes_every_kind_of_design() {
     }
     let (folder, to) = (folder.to_str().unwrap(), out.to_str().unwrap());
     let output = bench.run(&["plan", "--design", folder, "--json", "--out", to]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    assert_eq!(text(&output).lines().count(), 8);
+    assert_eq!(output.status.code(), Some(0), "{}", printed_by(&output));
+    assert_eq!(printed_by(&output).lines().count(), 8);
     // Two designs of one stem have a picture each.
     for picture in ["a.svg.png", "a.gcode.png", "b.png", "e.png"] {
         assert!(out.join(picture).is_file(), "{picture}");
@@ -303,7 +298,7 @@ fn what_is_not_drawn_is_said_with_its_place() {
         "{note}"
     );
     let file = bench.path("notes.svg");
-    let output = text(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
+    let output = printed_by(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
     assert!(output.contains("note: rect `r` on line 2"), "{output}");
     let broken = design.replace("M5 5h10", "M5 5h10 oh");
     let (code, plan) = planned(&bench, "broken.svg", &broken, &[]);
@@ -331,7 +326,7 @@ fn a_line_on_a_line_is_drawn_once() {
     }
     let file = bench.path("lines.json");
     std::fs::write(&file, "[[[0,0],[50,0]], [[50,0],[50,9]], [[10,0],[20,0]]]").unwrap();
-    let output = text(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
+    let output = printed_by(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
     let expected =
         "3 strokes of the design drawn as 1: ends that touch are joined, 1 left out, drawn already";
     assert!(output.contains(expected), "{output}");
@@ -398,7 +393,7 @@ fn lines_are_simplified_merged_and_sorted_as_asked() {
         "{kept:#}"
     );
     let file = bench.path("lines.json").display().to_string();
-    let output = text(&bench.run(&["plan", "--design", &file, "--merge", "3mm"]));
+    let output = printed_by(&bench.run(&["plan", "--design", &file, "--merge", "3mm"]));
     assert!(
         output.contains("that is 3 mm; 0 to 2 mm are possible"),
         "{output}"
@@ -424,22 +419,22 @@ fn strokes_of_some_pens_are_drawn_alone() {
         bench.run(&[&["plan", "two_pens", "--pens", pens], &design[..]].concat())
     };
     for (pens, strokes, left_out) in [("1", 1, "2 strokes"), ("2", 2, "1 stroke")] {
-        let plan = json(&plan(pens));
+        let plan = json_of(&plan(pens));
         assert_eq!(plan["stroke_count"], strokes, "{plan:#}");
         let note = format!("{left_out} of other pens left out, as asked");
         assert!(plan["notes"].to_string().contains(&note), "{plan:#}");
     }
-    assert_eq!(json(&plan("2,1"))["stroke_count"], 3);
+    assert_eq!(json_of(&plan("2,1"))["stroke_count"], 3);
     // What the scene lacks is no hindrance where it is not asked for.
     let file = file.to_str().unwrap();
-    let one = json(&bench.run(&["plan", "--design", file, "--pens", "1", "--json"]));
+    let one = json_of(&bench.run(&["plan", "--design", file, "--pens", "1", "--json"]));
     assert_eq!(one["stroke_count"], 1, "{one:#}");
-    let all = text(&bench.run(&["plan", "--design", file]));
+    let all = printed_by(&bench.run(&["plan", "--design", file]));
     assert!(
         all.contains("--one-pen draws all of it with pen 1"),
         "{all}"
     );
-    let refused = text(&plan("blue"));
+    let refused = printed_by(&plan("blue"));
     assert!(
         refused.contains("there is no pen \\\"blue\\\"; name 1 or `"),
         "{refused}"
@@ -460,9 +455,9 @@ fn the_tools_of_gcode_are_pens() {
         &size,
     ]
     .concat();
-    let planned = json(&bench.run(&second));
+    let planned = json_of(&bench.run(&second));
     assert_eq!(planned["stroke_count"], 1, "{planned:#}");
-    let refused = text(&bench.run(&[&["plan"], &design[..], &size].concat()));
+    let refused = printed_by(&bench.run(&[&["plan"], &design[..], &size].concat()));
     assert!(refused.contains("it asks for pen 2"), "{refused}");
 }
 
@@ -563,8 +558,8 @@ fn scene(bench: &Bench, name: &str, design: &str) -> Value {
         .replace("name = \"default\"", &format!("name = \"{name}\""));
     bench.scene(name, &own);
     let output = bench.run(&["plan", name, "--json"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    json(&output)
+    assert_eq!(output.status.code(), Some(0), "{}", printed_by(&output));
+    json_of(&output)
 }
 
 #[test]
@@ -604,10 +599,10 @@ fn pens_are_dipped_as_often_as_their_ink_asks() {
     ) + ink;
     bench.scene("dipped", &dipped);
     let output = bench.run(&["plan", "dipped", "--json"]);
-    let plan = json(&output);
+    let plan = json_of(&output);
     // Two lines of 30 mm: before the first, and again before the second, which would end at 60.
     assert_eq!(plan["dips"], 2, "{plan:#}");
-    assert!(text(&bench.run(&["plan", "dipped"])).contains("2 dips"));
+    assert!(printed_by(&bench.run(&["plan", "dipped"])).contains("2 dips"));
 }
 
 #[test]
@@ -624,8 +619,8 @@ fn a_projected_design_says_how_much_it_is_stretched() {
             .replace("draw_mm_s = 25.0", "draw_mm_s = 25.0\nstretch = 0.5");
         bench.scene(lay, &scene);
         let output = bench.run(&["plan", lay, "--json"]);
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-        (json(&output), text(&bench.run(&["plan", lay])))
+        assert_eq!(output.status.code(), Some(0), "{}", printed_by(&output));
+        (json_of(&output), printed_by(&bench.run(&["plan", lay])))
     };
     let (wrapped, printed) = laid("wrapped");
     near(&wrapped, "stretch_max", 1.0, 1e-3);
@@ -642,6 +637,6 @@ fn a_projected_design_says_how_much_it_is_stretched() {
     assert_eq!(code, 0, "{dry:#}");
     near(&dry, "stretch_max", stretch, 1e-3);
     // On a plane there is nothing to say.
-    let flat = json(&bench.run(&["plan", "short", "--json"]));
+    let flat = json_of(&bench.run(&["plan", "short", "--json"]));
     assert!(flat["stretch_max"].is_null(), "{flat:#}");
 }

@@ -7,7 +7,7 @@
 
 use crate::support;
 use serde_json::{Value, json};
-use support::{Bench, Served, post_to};
+use support::{Bench, Served, post_to, tool_call};
 
 /// Calls a tool. Returns the reply's text and its structured result.
 pub(crate) fn call_tool(served: &Served, tool: &str, arguments: &Value) -> (String, Value) {
@@ -16,9 +16,8 @@ pub(crate) fn call_tool(served: &Served, tool: &str, arguments: &Value) -> (Stri
 
 /// Does the same for a node known by its host.
 pub(crate) fn call_at(host: &str, tool: &str, arguments: &Value) -> (String, Value) {
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": tool, "arguments": arguments}});
-    let (_, answer) = post_to(host, "Accept: application/json\r\n", &body.to_string());
+    let body = tool_call(tool, arguments);
+    let (_, answer) = post_to(host, "Accept: application/json\r\n", &body);
     let result = &answer["result"];
     let text = result["content"][0]["text"].as_str();
     (

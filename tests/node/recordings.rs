@@ -13,13 +13,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::support::{Bench, PATIENCE, Running};
+use super::support::{Bench, PATIENCE, Running, stdout};
 
 const STROKE: &str = r#"{"scene":"short"}"#;
-
-fn text(output: &std::process::Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 fn recording(bench: &Bench, job: &str) -> PathBuf {
     bench.path(&format!("state/jobs/{job}/job.mcap"))
@@ -82,7 +78,7 @@ fn a_camera_that_nobody_knows_cannot_be_recorded() {
         let checked = bench.run(&["check", "--config", &config]);
         let message = format!(
             "{}{}",
-            text(&checked),
+            stdout(&checked),
             String::from_utf8_lossy(&checked.stderr)
         );
         assert!(
@@ -112,7 +108,7 @@ fn a_recording_is_shown_exported_reported_and_replayed() {
     let run = |args: &[&str]| {
         let ran = bench.run(&[args, &["--state", &state]].concat());
         assert!(ran.status.success(), "{args:?}: {ran:?}");
-        text(&ran)
+        stdout(&ran)
     };
     let summary = run(&["recording", "show", "job-1", "--out", &out("show.png")]);
     assert!(summary.contains("missing         0 ticks"), "{summary}");
@@ -231,13 +227,13 @@ fn a_job_that_was_stopped_is_not_replayed_and_no_limit_is_blamed() {
     let served = bench.serve(&["--state", &bench.state(), "--record"]);
     let call = draw_in_background(&bench, &served.url, r#"{"scene":"long"}"#);
     let until = Instant::now() + PATIENCE;
-    let is_drawing = || text(&bench.run(&["jobs", "--json"])).contains("\"moving\"");
+    let is_drawing = || stdout(&bench.run(&["jobs", "--json"])).contains("\"moving\"");
     while !is_drawing() {
         assert!(Instant::now() < until, "nothing is drawn");
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(bench.run(&["stop"]).status.success());
-    while !text(&bench.run(&["jobs", "--json"])).contains("\"stopped\"") {
+    while !stdout(&bench.run(&["jobs", "--json"])).contains("\"stopped\"") {
         assert!(Instant::now() < until, "it does not stop");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -278,7 +274,7 @@ fn a_drawing_that_pauses_is_recorded_whole() {
     let call = draw_in_background(&bench, &served.url, r#"{"scene":"layers"}"#);
     let until = Instant::now() + PATIENCE;
     // A call may be answered while the drawing pauses.
-    while !text(&bench.run(&["jobs", "--json"])).contains("\"reached\"") {
+    while !stdout(&bench.run(&["jobs", "--json"])).contains("\"reached\"") {
         assert!(Instant::now() < until, "it does not come to its end");
         bench.run(&["pen", "--yes"]);
         std::thread::sleep(Duration::from_millis(20));

@@ -10,13 +10,9 @@ use serde_json::{Map, Value, json};
 use crate::support::{self, Bench, Served};
 
 fn stroke(served: &Served, arguments: &Value) -> Map<String, Value> {
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "stroke", "arguments": arguments}});
-    let (_, answer) = support::post(served, "", &body.to_string());
-    let result = answer["result"]["structuredContent"].as_object();
-    result
-        .cloned()
-        .unwrap_or_else(|| panic!("{arguments}: {answer:#}"))
+    let result = served.call("stroke", arguments);
+    let result = result.as_object().cloned();
+    result.unwrap_or_else(|| panic!("no answer to {arguments}"))
 }
 
 /// A bench with a node file, and the options of commands that mean its node.

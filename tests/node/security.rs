@@ -17,7 +17,9 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Served, answer, connect, post, scene, send, unless_starved};
+use support::{
+    Bench, PATIENCE, Served, answer, connect, post, scene, send, tool_call, unless_starved,
+};
 
 /// A node that wants tokens, and one token of each role.
 struct Guarded {
@@ -59,7 +61,7 @@ impl Guarded {
         post(
             &self.served,
             &bearer.unwrap_or_default(),
-            &call(tool, &json!({})),
+            &tool_call(tool, &json!({})),
         )
     }
 
@@ -90,19 +92,13 @@ impl Guarded {
     }
 }
 
-fn call(tool: &str, arguments: &Value) -> String {
-    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-           "params": {"name": tool, "arguments": arguments}})
-    .to_string()
-}
-
 fn result(answer: &Value) -> &Value {
     &answer["result"]["structuredContent"]
 }
 
 /// Checks that the arm has done nothing: it is at rest without a job.
 fn untouched(served: &Served, headers: &str) {
-    let (status, answer) = post(served, headers, &call("list_nodes", &json!({})));
+    let (status, answer) = post(served, headers, &tool_call("list_nodes", &json!({})));
     assert_eq!(status, 200, "{answer}");
     let arm = &result(&answer)["nodes"][0]["arms"][0];
     assert_eq!(arm["job"], Value::Null, "{arm}");
@@ -276,7 +272,7 @@ fn a_token_that_was_made_for_a_day_ends_with_it() {
     let bearer = format!("Authorization: Bearer {token}\r\n");
     for (ahead_ms, expected) in [("0", 200), ("86400001", 401)] {
         let served = bench.serve_in(&at, &[("STEADYHAND_CALENDAR_OFFSET_MS", ahead_ms)]);
-        let (status, reply) = post(&served, &bearer, &call("sense", &json!({})));
+        let (status, reply) = post(&served, &bearer, &tool_call("sense", &json!({})));
         assert_eq!(status, expected, "{reply}");
     }
 }
@@ -318,7 +314,7 @@ fn calls_beyond_the_rate_wait_and_stops_do_not() {
 fn a_page_typed_elsewhere_and_a_name_that_is_not_ours_are_kept_out() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
-    let body = call("stroke", &json!({}));
+    let body = tool_call("stroke", &json!({}));
     let (status, _) = send(&served, "Host: evil.example\r\n", &body);
     assert_eq!(status, 403);
     let (status, _) = post(&served, "Origin: https://evil.example\r\n", &body);
@@ -385,7 +381,7 @@ fn ten_thousand_idle_connections_keep_nobody_out() {
         assert_eq!(stand, EACH.to_string());
     }
     untouched(&served, "");
-    let (status, stopped) = post(&served, "", &call("stop", &json!({})));
+    let (status, stopped) = post(&served, "", &tool_call("stop", &json!({})));
     assert_eq!((status, &result(&stopped)["success"]), (200, &json!(true)));
     let most_mib = resident_mib(&served, "VmHWM");
     assert!(
@@ -618,7 +614,7 @@ fn an_svg_that_grows_without_end_is_refused() {
     let before_mib = resident_mib(&served, "VmHWM");
     for name in ["growing", "laughing", "packed", "long"] {
         let began = std::time::Instant::now();
-        let (_, refused) = post(&served, "", &call("stroke", &json!({"scene": name})));
+        let (_, refused) = post(&served, "", &tool_call("stroke", &json!({"scene": name})));
         let refused = result(&refused);
         assert_eq!(refused["success"], false, "{refused}");
         let message = refused["message"].as_str().unwrap();
@@ -669,7 +665,11 @@ fn a_stranger_does_not_get_through_the_control_socket() {
         assert!(line.contains("65534"), "{line}");
     }
     // Nobody has stopped anything: what is drawn now is drawn to its end.
-    let (_, drawn) = post(&served, "", &call("stroke", &json!({"scene": "short"})));
+    let (_, drawn) = post(
+        &served,
+        "",
+        &tool_call("stroke", &json!({"scene": "short"})),
+    );
     assert_eq!(result(&drawn)["success"], true, "{drawn}");
 }
 
@@ -698,7 +698,7 @@ fn nothing_moves_a_node_that_is_read_only_and_its_stop_is_done() {
     let served = node(&bench, file);
     assert_eq!(listed(&served), ["sense", "list_nodes", "stop"]);
     for tool in ["stroke", "robot_stroke", "align", "reset", "draw"] {
-        let (_, refused) = post(&served, "", &call(tool, &json!({})));
+        let (_, refused) = post(&served, "", &tool_call(tool, &json!({})));
         assert_eq!(result(&refused)["code"], "not_offered", "{tool}: {refused}");
     }
     for verb in [
@@ -710,7 +710,7 @@ fn nothing_moves_a_node_that_is_read_only_and_its_stop_is_done() {
         assert_eq!(refused.status.code(), Some(1), "{verb:?}: {refused:?}");
     }
     untouched(&served, "");
-    let (_, stopped) = post(&served, "", &call("e_stop", &json!({})));
+    let (_, stopped) = post(&served, "", &tool_call("e_stop", &json!({})));
     assert_eq!(result(&stopped)["success"], true, "{stopped}");
 }
 
@@ -720,11 +720,11 @@ fn only_the_tools_that_a_node_offers_are_listed_and_called() {
     let file = "name = \"bench\"\nonly_tools = [\"draw\", \"sense\"]\nnames = \"plain\"\n\n[[tools]]\nname = \"draw\"\ndescription = \"Draw\"\ncalls = \"stroke\"\nfixed = { scene = \"short\", dry_run = true }\n";
     let served = node(&bench, file);
     assert_eq!(listed(&served), ["sense", "stop", "draw"]);
-    let (_, refused) = post(&served, "", &call("stroke", &json!({})));
+    let (_, refused) = post(&served, "", &tool_call("stroke", &json!({})));
     assert_eq!(result(&refused)["code"], "not_offered", "{refused}");
-    let (_, planned) = post(&served, "", &call("draw", &json!({})));
+    let (_, planned) = post(&served, "", &tool_call("draw", &json!({})));
     assert_eq!(result(&planned)["success"], true, "{planned}");
-    let (_, stopped) = post(&served, "", &call("stop", &json!({})));
+    let (_, stopped) = post(&served, "", &tool_call("stop", &json!({})));
     assert_eq!(result(&stopped)["success"], true, "{stopped}");
     let wrong = Bench::new();
     std::fs::write(wrong.path("node.toml"), "only_tools = [\"stork\"]\n").unwrap();
@@ -753,11 +753,11 @@ fn secrets_and_pictures_are_never_logged() {
     let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
     let wrong = format!("{planner}x");
     assert_eq!(
-        post(&served, &bearer(&wrong), &call("sense", &json!({}))).0,
+        post(&served, &bearer(&wrong), &tool_call("sense", &json!({}))).0,
         401
     );
     let arguments = json!({"scene": "short", "dry_run": true});
-    let (_, planned) = post(&served, &bearer(&planner), &call("stroke", &arguments));
+    let (_, planned) = post(&served, &bearer(&planner), &tool_call("stroke", &arguments));
     assert!(
         planned.to_string().contains("image/png"),
         "a picture was made"
@@ -765,10 +765,10 @@ fn secrets_and_pictures_are_never_logged() {
     let (_, refused) = post(
         &served,
         &bearer(&planner),
-        &call("stroke", &json!({"scene": "x"})),
+        &tool_call("stroke", &json!({"scene": "x"})),
     );
     assert_eq!(result(&refused)["success"], false);
-    let (_, stopped) = post(&served, &bearer(&planner), &call("stop", &json!({})));
+    let (_, stopped) = post(&served, &bearer(&planner), &tool_call("stop", &json!({})));
     assert_eq!(result(&stopped)["success"], true);
     let mut served = served;
     served.child.terminate();

@@ -11,7 +11,7 @@ use crate::support;
 
 use crate::sighted::TAGS;
 use serde_json::{Value, json};
-use support::{Bench, Running, SHORT_LINES, Served, post, scene, unless_starved};
+use support::{Bench, Running, SHORT_LINES, Served, post, scene, tool_call, unless_starved};
 
 /// Two arms of one model and one of another, all simulated, with a node file that names them.
 struct Workshop {
@@ -64,11 +64,10 @@ impl Workshop {
 
     /// A planner's call: the structured result, and the text.
     fn calls(&self, tool: &str, arguments: &Value) -> (Value, String) {
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments}});
+        let body = tool_call(tool, arguments);
         let headers =
             "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-06-18\r\n";
-        let (status, answer) = post(&self.node, headers, &body.to_string());
+        let (status, answer) = post(&self.node, headers, &body);
         assert_eq!(status, 200, "{answer}");
         let text = answer["result"]["content"][0]["text"].as_str().unwrap();
         let result = answer["result"]["structuredContent"].clone();

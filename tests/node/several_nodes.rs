@@ -5,16 +5,9 @@
     reason = "a failing test may panic"
 )]
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{self, Bench, Served};
-
-fn sense(served: &Served) -> Value {
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "sense", "arguments": {}}});
-    let (_, answer) = support::post(served, "", &body.to_string());
-    answer["result"]["structuredContent"].clone()
-}
 
 /// A stop that names no node stops each, and says so of each.
 fn assert_one_stop_stops(bench: &Bench, nodes: &[&Served]) {
@@ -23,7 +16,7 @@ fn assert_one_stop_stops(bench: &Bench, nodes: &[&Served]) {
     assert_eq!(stop.status.code(), Some(0), "{text}");
     assert_eq!(text.lines().count(), nodes.len(), "{text}");
     for node in nodes {
-        let state = sense(node);
+        let state = node.call("sense", &json!({}));
         assert_eq!(state["state"], "stopped", "{state:#}");
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
-use support::{Bench, SHORT_LINES, Served, post, scene};
+use support::{Bench, SHORT_LINES, Served, post, said_by, scene};
 
 pub(crate) const TAGS: &str = r#"
 [fiducials]
@@ -82,7 +82,7 @@ impl Practice {
         let home = self.at_home();
         let mut all: Vec<&str> = home.iter().map(String::as_str).collect();
         all.extend(args);
-        code_and_output(&self.0.run(&all))
+        self.0.said(&all)
     }
 
     fn call(&self, tool: &str, arguments: &str) -> Value {
@@ -100,14 +100,13 @@ impl Practice {
     /// The camera's place, taken and accepted while a node runs.
     fn calibrate(&self) -> Served {
         let served = self.serve();
-        let (code, text) =
-            code_and_output(&self.0.run(&["calibrate", "camera", "--scene", "short"]));
+        let (code, text) = self.0.said(&["calibrate", "camera", "--scene", "short"]);
         assert_eq!(code, 0, "{text}");
         assert!(
             text.contains("verdict: good") && text.contains("origin_m"),
             "{text}"
         );
-        let (code, text) = code_and_output(&self.0.run(&["calibrate", "accept"]));
+        let (code, text) = self.0.said(&["calibrate", "accept"]);
         assert_eq!(code, 0, "{text}");
         assert!(text.contains("camera-top.toml"), "{text}");
         served
@@ -119,12 +118,6 @@ impl Practice {
         let origin = file["sheet"]["origin_m"].as_array().unwrap();
         [0, 1, 2].map(|axis| origin[axis].as_float().unwrap())
     }
-}
-
-fn code_and_output(output: &std::process::Output) -> (i32, String) {
-    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.push_str(&String::from_utf8_lossy(&output.stderr));
-    (output.status.code().unwrap(), text)
 }
 
 /// Calls a tool on a serving node. Returns its structured result and the number of pictures.
@@ -233,7 +226,7 @@ fn a_moved_sheet_is_refused_until_align_has_proposed_where_it_lies_and_that_is_a
         refused["code"], "sheet_moved",
         "a proposal is no permission: {refused:#}"
     );
-    let (code, text) = code_and_output(&practice.0.run(&["calibrate", "accept"]));
+    let (code, text) = said_by(&practice.0.run(&["calibrate", "accept"]));
     assert_eq!(code, 0, "{text}");
     let [x, y, z] = practice.origin_m();
     assert!(
@@ -493,16 +486,16 @@ fn a_camera_is_not_calibrated_by_a_picture_that_it_keeps_giving() {
         .scene("short", &(scene("short", SHORT_LINES) + &ids));
     let mut served = practice.serve();
     let camera = ["calibrate", "camera", "--scene", "short"];
-    let (_, text) = code_and_output(&practice.0.run(&camera));
+    let (_, text) = said_by(&practice.0.run(&camera));
     assert!(text.contains("camera top of scene short"), "{text}");
     assert!(practice.0.run(&["calibrate", "discard"]).status.success());
     std::thread::sleep(std::time::Duration::from_millis(3200));
-    let (code, text) = code_and_output(&practice.0.run(&camera));
+    let (code, text) = said_by(&practice.0.run(&camera));
     assert!(
         code != 0 && text.contains("s old") && text.contains("start the camera again"),
         "{text}"
     );
-    let (_, shown) = code_and_output(&practice.0.run(&["calibrate", "show"]));
+    let (_, shown) = said_by(&practice.0.run(&["calibrate", "show"]));
     assert!(shown.contains("nothing was touched"), "{shown}");
     assert!(served.child.terminate().is_some());
 }

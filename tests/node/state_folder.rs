@@ -7,16 +7,6 @@ use std::process::Stdio;
 
 use crate::support::{Bench, Running};
 
-/// Output and errors of a command, and whether it succeeded.
-fn run(bench: &Bench, args: &[&str]) -> (bool, String) {
-    let output = bench.run(args);
-    let text = [output.stdout, output.stderr].concat();
-    (
-        output.status.success(),
-        String::from_utf8_lossy(&text).into_owned(),
-    )
-}
-
 /// `serve` took it without a word: another user ended an emergency stop there, and made a token.
 #[test]
 fn a_state_folder_that_others_may_write_to_is_refused_and_by_check_as_well() {
@@ -35,8 +25,8 @@ fn a_state_folder_that_others_may_write_to_is_refused_and_by_check_as_well() {
             &["call", "sense"],
             &["token", "add", "anybody"],
         ] {
-            let (done, reply) = run(&bench, &named(args));
-            assert!(!done, "{mode:o} {args:?}: {reply}");
+            let (code, reply) = bench.said(&named(args));
+            assert_ne!(code, 0, "{mode:o} {args:?}: {reply}");
             let told = "may be written to by other users (mode 77";
             assert!(reply.contains(told), "{mode:o} {args:?}: {reply}");
         }
@@ -44,8 +34,8 @@ fn a_state_folder_that_others_may_write_to_is_refused_and_by_check_as_well() {
     assert_eq!(std::fs::read_dir(&state).unwrap().count(), 0);
     with_mode(0o700);
     for args in [&["check"][..], &["call", "sense"]] {
-        let (done, reply) = run(&bench, &named(args));
-        assert!(done, "{reply}");
+        let (code, reply) = bench.said(&named(args));
+        assert_eq!(code, 0, "{reply}");
     }
 }
 

@@ -37,11 +37,7 @@ struct Web<'a>(&'a Served);
 
 impl Web<'_> {
     fn call(&self, tool: &str, arguments: &Value) -> Value {
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments}});
-        let (status, answer) = support::post(self.0, "", &call.to_string());
-        assert_eq!(status, 200, "{answer:#}");
-        answer["result"]["structuredContent"].clone()
+        self.0.call(tool, arguments)
     }
 
     fn state(&self) -> Value {

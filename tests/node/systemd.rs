@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use support::{Bench, Running, unless_starved};
+use support::{Bench, Running, tool_call, unless_starved};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_steadyhand");
 
@@ -387,10 +387,9 @@ fn a_node_serves_on_sockets_that_were_opened_for_it() {
         url: format!("http://127.0.0.1:{port}/mcp"),
         lines,
     };
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "list_nodes", "arguments": {}}});
+    let body = tool_call("list_nodes", &json!({}));
     // The connection waits in the socket until the node takes it: no client is refused meanwhile.
-    let (status, answer) = support::post(&served, "", &body.to_string());
+    let (status, answer) = support::post(&served, "", &body);
     assert_eq!(status, 200, "{answer}");
     let socket = control.display().to_string();
     let output = bench.run(&["status", "--socket", &socket]);

@@ -13,7 +13,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Running, Served, lines};
+use support::{Bench, PATIENCE, Running, Served, lines, tool_call};
 
 /// A client on a node's standard input and output.
 struct StdioClient {
@@ -210,13 +210,12 @@ fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
 fn a_client_that_keeps_a_dead_session_is_told_once_and_then_answered() {
     let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
-    let sense = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "sense", "arguments": {}}});
+    let sense = tool_call("sense", &json!({}));
     let stale =
         "Mcp-Session-Id: of-the-process-before\r\nAccept: application/json, text/event-stream\r\n";
-    let (status, _) = support::post(&served, stale, &sense.to_string());
+    let (status, _) = support::post(&served, stale, &sense);
     assert_eq!(status, 404, "it is told to open another");
-    let (status, answer) = support::post(&served, stale, &sense.to_string());
+    let (status, answer) = support::post(&served, stale, &sense);
     assert_eq!(status, 200, "{answer:#}");
     assert_eq!(
         answer["result"]["structuredContent"]["success"], true,

@@ -13,7 +13,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Served, begun, scene};
+use support::{Bench, PATIENCE, Served, begun, scene, tool_call};
 
 struct Guarded {
     served: Served,
@@ -73,9 +73,8 @@ impl Guarded {
 
     /// Calls a tool with the planner's token.
     fn call(&self, tool: &str, arguments: &Value) -> Value {
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments}});
-        let (_, answer) = self.post(&self.planner, "", &call.to_string());
+        let call = tool_call(tool, arguments);
+        let (_, answer) = self.post(&self.planner, "", &call);
         answer["result"]["structuredContent"].clone()
     }
 
@@ -105,9 +104,8 @@ impl Guarded {
 
     /// Ends a stop with a token, and waits for rest.
     fn reset(&self, token: &str) {
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": "reset", "arguments": {}}});
-        let (_, answer) = self.post(token, "", &call.to_string());
+        let call = tool_call("reset", &json!({}));
+        let (_, answer) = self.post(token, "", &call);
         let reset = &answer["result"]["structuredContent"];
         assert_eq!(reset["success"], true, "{answer:#}");
         self.until("at rest", |sensed| sensed["job"]["state"] == "reached");

@@ -15,7 +15,9 @@ pub(crate) mod closed_port;
 pub(crate) mod ink;
 pub(crate) mod local_node;
 pub(crate) mod person;
+mod printed;
 pub(crate) mod starvation;
+mod tool_call;
 pub(crate) mod wire;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -25,8 +27,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+pub(crate) use printed::{json_of, printed_by, said_by, stdout};
 use serde_json::Value;
 pub(crate) use starvation::{begun, unless_starved};
+pub(crate) use tool_call::{call_at, tool_call};
 
 /// Time limit of each step of a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -112,6 +116,11 @@ impl Bench {
     /// Runs the binary to its end.
     pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
+    }
+
+    /// Runs the binary to its end. Returns the exit code and what it printed.
+    pub(crate) fn said(&self, args: &[&str]) -> (i32, String) {
+        said_by(&self.run(args))
     }
 
     /// Holds a drawing once it moves: one that is only planned would not begin.

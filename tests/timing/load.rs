@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Served, post_to, scene};
+use support::{Bench, PATIENCE, Served, call_at, scene};
 
 const CLIENTS: usize = 32;
 
@@ -60,15 +60,7 @@ fn load_time() -> Duration {
 }
 
 pub(crate) fn call(served: &Served, tool: &str, arguments: &Value) -> Value {
-    call_tool(&served.host(), tool, arguments)
-}
-
-fn call_tool(host: &str, tool: &str, arguments: &Value) -> Value {
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": tool, "arguments": arguments}});
-    let (status, answer) = post_to(host, "", &body.to_string());
-    assert_eq!(status, 200, "{answer}");
-    answer["result"]["structuredContent"].clone()
+    served.call(tool, arguments)
 }
 
 fn status(served: &Served, field: &str) -> f64 {
@@ -160,7 +152,7 @@ fn thirty_two_callers_cost_the_arm_no_cycle() {
             let mut took = Vec::new();
             while !over.load(Ordering::Relaxed) {
                 let began = Instant::now();
-                let answer = call_tool(&host, tool, &json!({}));
+                let answer = call_at(&host, tool, &json!({}));
                 assert_eq!(answer["success"], true, "{answer:#}");
                 took.push(began.elapsed());
             }

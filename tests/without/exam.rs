@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Bench, post};
+use crate::support::{Bench, post, tool_call};
 
 #[test]
 fn the_commands_of_the_exam_say_that_they_are_not_there() {
@@ -34,9 +34,8 @@ fn a_token_that_needs_a_certificate_looks_and_does_not_move() {
     let served = bench.serve(&at);
     let code = |token: &str, tool: &str| {
         let bearer = format!("Authorization: Bearer {token}\r\n");
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": tool, "arguments": {}}});
-        let (_, answer) = post(&served, &bearer, &call.to_string());
+        let call = tool_call(tool, &json!({}));
+        let (_, answer) = post(&served, &bearer, &call);
         answer["result"]["structuredContent"]["code"].clone()
     };
     assert_eq!(code(&bound, "reset"), "needs_qualification");

@@ -141,7 +141,7 @@ fn a_real_arm_asks_and_draws_where_it_said() {
             let draw = rig.own(&draw);
             // Nobody to ask: nothing moves, and the command that would is there.
             let refused = rig.bench.run(&draw);
-            let printed = text(&refused);
+            let printed = printed_by(&refused);
             assert_eq!(refused.status.code(), Some(1), "{printed}");
             // A starved machine may not hear the arm at all.
             if printed.contains("cannot be used") {
@@ -244,7 +244,7 @@ fn after_a_fault_with_the_pen_down_the_node_that_must_stay_is_named_first() {
         let (_sim, port) = rig.bench.sim(&["--scene", "short"]);
         rig.port = port;
         let refused = rig.bench.run(&rig.own(&["draw", "--resume", "--yes"]));
-        let printed = text(&refused);
+        let printed = printed_by(&refused);
         assert_eq!(refused.status.code(), Some(1), "{printed}");
         assert!(printed.contains("first start one that stays"), "{printed}");
         assert!(
@@ -265,7 +265,7 @@ fn an_interrupted_drawing_says_how_to_go_on_and_does() {
         let job = rig.last_job()["id"].as_str().unwrap().to_owned();
         let hook = ["draw", rig.hook.as_str(), "--size", "70mm", "--yes"];
         let over = rig.bench.run(&rig.own(&hook));
-        let printed = text(&over);
+        let printed = printed_by(&over);
         assert_eq!(over.status.code(), Some(1), "{printed}");
         assert!(
             printed.contains(&format!(
@@ -292,12 +292,12 @@ fn an_interrupted_drawing_says_how_to_go_on_and_does() {
         // Nobody to ask, again; and then to its end.
         let unasked = rig.bench.run(&rig.own(&["draw", "--resume"]));
         assert!(
-            text(&unasked).contains("a person is asked"),
+            printed_by(&unasked).contains("a person is asked"),
             "{}",
-            text(&unasked)
+            printed_by(&unasked)
         );
         let done = rig.retry_until_done(&rig.own(&["draw", "--resume", "--yes"]), true);
-        let printed = text(&done);
+        let printed = printed_by(&done);
         assert_eq!(done.status.code(), Some(0), "{printed}");
         assert!(printed.contains("the drawing is complete: "), "{printed}");
         let attempts = jobs(&rig.state);
@@ -324,9 +324,9 @@ fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_call
         let served = rig.bench.serve(&rig.own(&["--config", &config]));
         let unasked = rig.bench.run(&["draw", &rig.hook, "--size", "30mm"]);
         assert!(
-            text(&unasked).contains("a person is asked"),
+            printed_by(&unasked).contains("a person is asked"),
             "{}",
-            text(&unasked)
+            printed_by(&unasked)
         );
         assert_eq!(jobs(&rig.state), 0);
         for attempt in 0.. {
@@ -334,7 +334,7 @@ fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_call
             let mut draw = rig.begin_to_draw("30mm", false);
             // Another terminal sees it to its end, with its outcome.
             let watched = rig.bench.run(&["watch", "--json"]);
-            let reply = json(&watched);
+            let reply = json_of(&watched);
             let ended = draw.exit_code();
             assert_eq!(watched.status.code(), ended, "{reply:#}");
             if reply["state"] == "reached" {
@@ -366,14 +366,14 @@ fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_call
         // A job that is over is reported at once.
         let id = job["id"].as_str().unwrap();
         let past = rig.bench.run(&["watch", id]);
-        assert_eq!(past.status.code(), Some(0), "{}", text(&past));
+        assert_eq!(past.status.code(), Some(0), "{}", printed_by(&past));
         assert!(
-            text(&past).contains(&format!("{id}: drew 1 stroke")),
+            printed_by(&past).contains(&format!("{id}: drew 1 stroke")),
             "{}",
-            text(&past)
+            printed_by(&past)
         );
         let unknown = rig.bench.run(&["watch", "job-99"]);
-        assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown));
+        assert_eq!(unknown.status.code(), Some(1), "{}", printed_by(&unknown));
         let stderr = String::from_utf8_lossy(&unknown.stderr);
         assert!(stderr.contains("there is no job \"job-99\""), "{stderr}");
         let kept = rig.bench.path("state/jobs").join(id).join("design.toml");
@@ -393,12 +393,13 @@ fn a_planner_does_not_go_on_with_an_operators_drawing() {
         let latched = rig.bench.run(&["draw", "--resume", "--yes"]);
         assert_eq!(latched.status.code(), Some(1));
         assert!(
-            text(&latched).contains("`steadyhand reset`") || text(&latched).contains("`reset`"),
+            printed_by(&latched).contains("`steadyhand reset`")
+                || printed_by(&latched).contains("`reset`"),
             "{}",
-            text(&latched)
+            printed_by(&latched)
         );
         let reset = rig.bench.run(&["reset"]);
-        assert_eq!(reset.status.code(), Some(0), "{}", text(&reset));
+        assert_eq!(reset.status.code(), Some(0), "{}", printed_by(&reset));
         let resume = ["stroke", r#"{"resume":true}"#, "--node", &served.url];
         let (code, refused) = rig.bench.call(&resume);
         assert_eq!(
@@ -407,6 +408,6 @@ fn a_planner_does_not_go_on_with_an_operators_drawing() {
             "{refused:#}"
         );
         let done = rig.retry_until_done(&["draw", "--resume", "--yes"], false);
-        assert_eq!(done.status.code(), Some(0), "{}", text(&done));
+        assert_eq!(done.status.code(), Some(0), "{}", printed_by(&done));
     });
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use steadyhand::exam::ExamCase;
 
 use super::scripted::{Planner, PlannerReply, PlannerRequest};
-use super::support::{Bench, PATIENCE, Served, post};
+use super::support::{Bench, PATIENCE, Served, post, tool_call};
 use super::{answer, call, examined, few, json_of, right, write};
 
 /// Answers all cases that ship.
@@ -85,8 +85,8 @@ impl Post {
 /// Calls `reset`, which moves the arm. Returns the reply's code and text.
 fn moves(served: &Served, token: &str) -> (Value, String) {
     let bearer = format!("Authorization: Bearer {token}\r\n");
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "reset", "arguments": {}}});
-    let (status, answer) = post(served, &bearer, &body.to_string());
+    let body = tool_call("reset", &json!({}));
+    let (status, answer) = post(served, &bearer, &body);
     assert_eq!(status, 200, "{answer}");
     let result = &answer["result"]["structuredContent"];
     (result["code"].clone(), result["message"].to_string())
@@ -182,9 +182,8 @@ fn a_certificate_is_asked_for_before_a_call_is_passed_on() {
     let served = node.serve();
     let code = |token: &str, tool: &str, arguments: Value| {
         let bearer = format!("Authorization: Bearer {token}\r\n");
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments}});
-        let (_, answer) = post(&served, &bearer, &body.to_string());
+        let body = tool_call(tool, &arguments);
+        let (_, answer) = post(&served, &bearer, &body);
         answer["result"]["structuredContent"]["code"].clone()
     };
     for (tool, arguments) in [
@@ -216,8 +215,8 @@ fn a_token_that_is_sent_proves_its_certificate_where_none_is_wanted() {
     assert_eq!(code, Value::Null, "{reason}");
     let (code, reason) = moves(&served, &other);
     assert_eq!(code, "needs_qualification", "{reason}");
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "reset", "arguments": {}}});
-    let (_, without) = post(&served, "", &body.to_string());
+    let body = tool_call("reset", &json!({}));
+    let (_, without) = post(&served, "", &body);
     let code = &without["result"]["structuredContent"]["code"];
     assert_eq!(code, "needs_qualification", "{without}");
 }
@@ -233,9 +232,8 @@ fn refuses_cases_from_callers_that_are_no_operators() {
         let case = json!({"name": "mine", "query": "Lay the short lines down on paper", "expected_tool": "stroke",
             "expected_params": {"scene": "short"}});
         let saves = |headers: &str, tool: &str| {
-            let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                "params": {"name": tool, "arguments": {"cases": [case]}}});
-            let (status, answer) = post(&served, headers, &body.to_string());
+            let body = tool_call(tool, &json!({"cases": [case]}));
+            let (status, answer) = post(&served, headers, &body);
             (status, answer["result"]["structuredContent"].clone())
         };
         let own = || node.run(&["exam", "cases", "export", "--own"]).stdout;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::flood::{STREAMS, bearer, descriptors, session};
-use super::support::{Bench, Served, answer, connect, post, wait_for};
-use super::{Guarded, call, result, untouched};
+use super::support::{Bench, Served, answer, connect, post, tool_call, wait_for};
+use super::{Guarded, result, untouched};
 
 /// Sooner than a wait for a body ends.
 const AT_ONCE: Duration = Duration::from_secs(10);
@@ -23,7 +23,7 @@ fn bytes(served: &Served, bytes: &str) -> (u16, Value) {
 
 /// Sends a stroke to `target` with these headers.
 fn stroke(served: &Served, target: &str, headers: &str) -> (u16, Value) {
-    let body = call("stroke", &json!({"scene": "short", "dry_run": true}));
+    let body = tool_call("stroke", &json!({"scene": "short", "dry_run": true}));
     let head = format!(
         "POST {target} HTTP/1.1\r\n{headers}Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
@@ -81,7 +81,7 @@ fn refuses_what_another_site_made_unless_its_page_may_call() {
         ("cross-site", 403),
     ] {
         let site = format!("Sec-Fetch-Site: {site}\r\n");
-        let body = call("stroke", &json!({"dry_run": true, "scene": "short"}));
+        let body = tool_call("stroke", &json!({"dry_run": true, "scene": "short"}));
         let (status, reply) = post(&served, &site, &body);
         assert_eq!(status, alone, "{site}{reply}");
         let (status, _) = post(&served, &format!("{site}{own}"), &body);
@@ -102,7 +102,7 @@ fn a_page_of_another_name_of_this_machine_is_another_servers() {
     let served = bench.serve(&[]);
     let host = served.host();
     let port = host.rsplit(':').next().unwrap();
-    let body = call("stroke", &json!({"dry_run": true, "scene": "short"}));
+    let body = tool_call("stroke", &json!({"dry_run": true, "scene": "short"}));
     for (page, expected) in [
         (format!("http://{host}"), 200),
         (format!("http://localhost:{port}"), 403),
@@ -130,22 +130,25 @@ fn sent_as(served: &Served, headers: &str, body: &str) -> (u16, Value) {
 fn what_moves_the_arm_is_sent_as_json_and_a_stop_in_any_form() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
-    let reset = call("reset", &json!({}));
+    let reset = tool_call("reset", &json!({}));
     for headers in [
         "",
         "Content-Type: text/plain\r\n",
         "Content-Type: application/x-www-form-urlencoded\r\n",
         "Content-Type: text/plain; a=application/json\r\n",
     ] {
-        for moving in [call("stroke", &json!({"scene": "short"})), reset.clone()] {
+        for moving in [
+            tool_call("stroke", &json!({"scene": "short"})),
+            reset.clone(),
+        ] {
             let (status, reply) = sent_as(&served, headers, &moving);
             assert_eq!(status, 415, "{headers}{reply}");
         }
-        let sense = call("sense", &json!({}));
+        let sense = tool_call("sense", &json!({}));
         assert_eq!(sent_as(&served, headers, &sense).0, 200, "{headers}");
     }
     untouched(&served, "");
-    let stop = call("stop", &json!({}));
+    let stop = tool_call("stop", &json!({}));
     let (status, stopped) = sent_as(&served, "Content-Type: text/plain\r\n", &stop);
     assert_eq!(status, 200, "{stopped}");
     let json = "Content-Type: Application/JSON; charset=utf-8\r\n";
@@ -249,7 +252,7 @@ fn a_token_that_is_sent_counts_where_none_is_wanted() {
     };
     let [viewer, planner] = ["viewer", "planner"].map(token);
     let served = bench.serve(&["--state", &state]);
-    let reset = call("reset", &json!({}));
+    let reset = tool_call("reset", &json!({}));
     let (_, refused) = post(&served, &viewer, &reset);
     assert_eq!(result(&refused)["code"], "role", "{refused}");
     for unknown in [bearer("sth_nobody_has_this"), bearer("")] {

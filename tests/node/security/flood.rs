@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::support::{Bench, PATIENCE, Served, connect, post, post_to};
-use super::{Guarded, call, get, resident_mib, result, untouched};
+use super::support::{Bench, PATIENCE, Served, connect, post, post_to, tool_call};
+use super::{Guarded, get, resident_mib, result, untouched};
 
 /// Above what the node had before: a flood costs no more.
 const GROWTH_MIB_MAX: f64 = 24.0;
@@ -36,7 +36,7 @@ fn wrong_secrets_cost_little_memory_and_keep_no_stop_waiting() {
             // Of all three, so that who is believed and who is not are tried alike.
             let token = [&viewer, &planner, &operator][index % 3];
             let (host, headers) = (host.clone(), bearer(&format!("{token}x")));
-            std::thread::spawn(move || post_to(&host, &headers, &call("sense", &json!({}))))
+            std::thread::spawn(move || post_to(&host, &headers, &tool_call("sense", &json!({}))))
         })
         .collect();
     let began = Instant::now();
@@ -117,10 +117,14 @@ fn sessions_without_end_are_bounded_and_one_at_work_stays() {
     let (host, drawing) = (served.host(), worker.clone());
     let drawing = std::thread::spawn(move || {
         let headers = format!("{STREAMS}Mcp-Session-Id: {drawing}\r\n");
-        post_to(&host, &headers, &call("stroke", &json!({"scene": "long"})))
+        post_to(
+            &host,
+            &headers,
+            &tool_call("stroke", &json!({"scene": "long"})),
+        )
     });
     let state = || {
-        let (_, preview) = post(&served, "", &call("list_nodes", &json!({})));
+        let (_, preview) = post(&served, "", &tool_call("list_nodes", &json!({})));
         result(&preview)["nodes"][0]["arms"][0]["state"].clone()
     };
     let began = Instant::now();
@@ -144,7 +148,7 @@ fn sessions_without_end_are_bounded_and_one_at_work_stays() {
         "moving",
         "a session at work is not ended for others"
     );
-    let (_, stopped) = post(&served, "", &call("stop", &json!({})));
+    let (_, stopped) = post(&served, "", &tool_call("stop", &json!({})));
     assert_eq!(result(&stopped)["success"], true, "{stopped}");
     drawing.join().unwrap();
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::support::{Bench, PATIENCE, Served, connect, post, scene};
-use super::{Guarded, call, flood, result};
+use super::support::{Bench, PATIENCE, Served, connect, post, scene, tool_call};
+use super::{Guarded, flood, result};
 
 /// Requests of each kind: of those that are dropped with their connection, this many are not all heard.
 const TRIES: usize = 24;
@@ -44,7 +44,7 @@ fn a_stop_is_carried_out_though_its_sender_closes_at_once() {
     let [_, planner, operator] = node.tokens.clone();
     let origin = node.served.url.replace("/mcp", "");
     let from_page = format!("Origin: {origin}\r\nSec-Fetch-Site: same-origin\r\n");
-    let stop = call("stop", &json!({}));
+    let stop = tool_call("stop", &json!({}));
     let streams = format!("{}{}", flood::bearer(&planner), flood::STREAMS);
     for (path, headers, body, recorded) in [
         (
@@ -82,20 +82,20 @@ fn what_a_sender_that_closes_at_once_would_move_does_not_go_on() {
     // All of it takes half a minute.
     let drawn_within = Duration::from_secs(20);
     for headers in ["", flood::STREAMS] {
-        let stroke = call("stroke", &json!({"scene": "long", "again": true}));
+        let stroke = tool_call("stroke", &json!({"scene": "long", "again": true}));
         let began = Instant::now();
         send_and_close(&served, "/mcp", headers, &stroke);
         std::thread::sleep(Duration::from_secs(1));
         // It was not begun, or it was stopped.
         loop {
-            let (_, sensed) = post(&served, "", &call("sense", &json!({})));
+            let (_, sensed) = post(&served, "", &tool_call("sense", &json!({})));
             let state = result(&sensed)["state"].clone();
             if matches!(state.as_str(), Some("stopped" | "holding" | "limp")) {
                 break;
             }
             assert!(began.elapsed() < drawn_within, "{sensed:#}");
         }
-        let (_, reset) = post(&served, "", &call("reset", &json!({})));
+        let (_, reset) = post(&served, "", &tool_call("reset", &json!({})));
         assert_eq!(result(&reset)["success"], true, "{reset:#}");
     }
 }

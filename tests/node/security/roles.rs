@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::support::{Bench, PATIENCE, Served, post, unless_starved};
-use super::{Guarded, call, node, result};
+use super::support::{Bench, PATIENCE, Served, post, tool_call, unless_starved};
+use super::{Guarded, node, result};
 
 /// A minute of lines.
 fn long() -> String {
@@ -16,7 +16,7 @@ fn long() -> String {
 }
 
 fn arm(served: &Served, headers: &str) -> Value {
-    let (_, preview) = post(served, headers, &call("list_nodes", &json!({})));
+    let (_, preview) = post(served, headers, &tool_call("list_nodes", &json!({})));
     result(&preview)["nodes"][0]["arms"][0].clone()
 }
 
@@ -37,13 +37,13 @@ fn an_operators_call_that_is_refused_takes_nobodys_arm() {
     let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
     let drawing = {
         let (host, headers) = (node.served.host(), bearer(&planner));
-        let body = call("stroke", &json!({"scene": "long"}));
+        let body = tool_call("stroke", &json!({"scene": "long"}));
         std::thread::spawn(move || super::support::post_to(&host, &headers, &body))
     };
     let observed_by = || arm(&node.served, &bearer(&viewer));
     until("moving", || observed_by()["state"] == "moving");
     for (scene, code) in [("short", "busy"), ("no-such-scene", "scene")] {
-        let body = call("stroke", &json!({"scene": scene}));
+        let body = tool_call("stroke", &json!({"scene": scene}));
         let (_, refused) = post(&node.served, &bearer(&operator), &body);
         assert_eq!(result(&refused)["success"], false, "{code}: {refused}");
         assert_eq!(observed_by()["lease"], "token planner", "{scene}");
@@ -106,7 +106,11 @@ fn lines(mut served: Served) -> Vec<Value> {
 fn all_that_a_job_does_is_found_in_the_log_by_its_name() {
     let bench = Bench::new();
     let served = bench.serve(&["--log", "json"]);
-    let (_, drawn) = post(&served, "", &call("stroke", &json!({"scene": "short"})));
+    let (_, drawn) = post(
+        &served,
+        "",
+        &tool_call("stroke", &json!({"scene": "short"})),
+    );
     let job = result(&drawn)["job"]["id"].clone();
     assert_eq!(result(&drawn)["success"], true, "{drawn}");
     let lines = lines(served);
@@ -134,7 +138,10 @@ fn what_an_arm_says_names_its_node_itself_and_the_job() {
         let here = ["--port", &port, "--calibrated", "elsewhere"];
         let served = bench.serve(&[&["--log", "json", "--enable", "long"][..], &here].concat());
         let drawing = {
-            let (host, body) = (served.host(), call("stroke", &json!({"scene": "long"})));
+            let (host, body) = (
+                served.host(),
+                tool_call("stroke", &json!({"scene": "long"})),
+            );
             std::thread::spawn(move || super::support::post_to(&host, "", &body))
         };
         until("moving", || arm(&served, "")["state"] == "moving");

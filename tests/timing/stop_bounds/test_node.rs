@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::rig::Rig;
 use crate::support::local_node::call_tool;
+use crate::support::tool_call;
 use steadyhand::clock::NodeClock;
 
 /// Time limit of each step.
@@ -120,9 +121,7 @@ impl TestNode {
     /// Posts a call on a new connection.
     fn post(&self, tool: &str, arguments: &str) -> TcpStream {
         let arguments: Value = serde_json::from_str(arguments).unwrap();
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments}})
-        .to_string();
+        let body = tool_call(tool, &arguments);
         let head = format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             self.address,
