@@ -12,7 +12,9 @@ use super::operator_door::OperatorDoor;
 use super::pen_prompt::PenPrompt;
 use super::progress_bar::WatchArgs;
 use super::stop_keys::StopKeyListener;
-use super::{ExitStatus, NodeOptions, given_options, own_node, progress_bar, terminal_output};
+use super::{
+    ExitStatus, NodeOptions, given_options, own_node, progress_bar, result_copies, terminal_output,
+};
 use mcp::client::{self, ClientError, McpClient};
 use mcp::http_client;
 use mcp::{CallWatch, ProgressSender, ReceivedArguments, ToolAnswer};
@@ -94,8 +96,10 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
         None => ExitStatus::Done,
     };
     let answer = outcome?.answer;
-    let answer = answer.unwrap_or_else(|| interrupted_answer(ended));
+    let mut answer = answer.unwrap_or_else(|| interrupted_answer(ended));
+    let gathered = gather_files(options.output.as_deref(), args.node.as_deref(), &mut answer);
     print_answer(&answer, args.json)?;
+    gathered?;
     if !args.json && own.is_some() {
         terminal_output::lines(given_options::resume_line(&answer.text, options));
     }
@@ -103,6 +107,21 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
         ExitStatus::Done if answer.is_error => ExitStatus::Refused,
         ended => ended,
     })
+}
+
+/// Copies the files of an answer into the folder that this command names, and names the copies.
+fn gather_files(
+    folder: Option<&Path>,
+    node: Option<&str>,
+    answer: &mut ToolAnswer,
+) -> anyhow::Result<()> {
+    let Some(folder) = folder.filter(|_| result_copies::is_here(node)) else {
+        return Ok(());
+    };
+    for (original, copy) in result_copies::gather(folder, &mut answer.structured)? {
+        answer.text = answer.text.replace(&original, &copy);
+    }
+    Ok(())
 }
 
 /// Outcome of a call.

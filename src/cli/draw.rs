@@ -15,8 +15,8 @@ use super::placement_args::PlacementArgs;
 use super::progress_bar::WatchArgs;
 use super::questions::{self, SHORT_YES};
 use super::{
-    AtArgs, ExitStatus, NodeOptions, files, own_node, retyped_command, terminal_output, watch,
-    which_node,
+    AtArgs, ExitStatus, NodeOptions, files, own_node, result_copies, retyped_command,
+    terminal_output, watch, which_node,
 };
 use node::open;
 use node::operator_verb::{OperatorVerb, VerbReply};
@@ -48,7 +48,7 @@ pub(super) struct DrawArgs {
     /// Show what would be drawn, and draw nothing
     #[arg(long)]
     dry_run: bool,
-    /// Folder for all pictures [default: the node's output; a node that runs keeps its own]
+    /// Folder for all pictures [default: the node's output]; a node on another machine keeps those of the drawing
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Do not ask: somebody has looked at the drawing and stands by the arm
@@ -252,12 +252,16 @@ impl DrawCommand<'_> {
         questions::confirm(&question(offer), &SHORT_YES, &refusal)
     }
 
+    /// Returns the folder that this command names for its files.
+    fn folder(&self) -> Option<&PathBuf> {
+        self.args.out.as_ref().or(self.options.output.as_ref())
+    }
+
     fn save_picture(&self, offer: &DrawingOffer) -> anyhow::Result<Option<String>> {
         let Some(png) = offer.png() else {
             return Ok(None);
         };
-        let named = self.args.out.as_ref().or(self.options.output.as_ref());
-        let folder = open::or_temporary(named.cloned())?;
+        let folder = open::or_temporary(self.folder().cloned())?;
         let path = files::write_into(&folder, "draw-plan.png", &png)?;
         Ok(Some(path.display().to_string()))
     }
@@ -298,6 +302,9 @@ impl DrawCommand<'_> {
         } = followed;
         let exit = watch::exit_of(&outcome);
         let next = self.resume_advice(&outcome.result);
+        let is_here = result_copies::is_here(self.args.at.node.as_deref());
+        let folder = self.folder().filter(|_| is_here);
+        let gathered = folder.map(|folder| result_copies::gather(folder, &mut outcome.result));
         if self.args.json {
             let next = next.map(|next| ("next".to_owned(), next.into()));
             outcome.result.extend(next);
@@ -309,6 +316,7 @@ impl DrawCommand<'_> {
             terminal_output::result_files(&outcome.result);
             terminal_output::lines(&next);
         }
+        gathered.transpose()?;
         Ok(DrawOutcome { exit, shutdown })
     }
 

@@ -43,6 +43,7 @@ mod questions;
 mod reach;
 mod recorded_playback;
 mod replay;
+mod result_copies;
 mod retyped_command;
 mod scenes;
 mod serve_args;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::operator_door::OperatorDoor;
-use super::{AtArgs, ExitStatus, NodeOptions, follow_job, terminal_output};
+use super::{AtArgs, ExitStatus, NodeOptions, follow_job, result_copies, terminal_output};
 use tools::JobProgress;
 
 pub(super) async fn run(
@@ -13,7 +13,10 @@ pub(super) async fn run(
     at: &AtArgs,
 ) -> anyhow::Result<ExitStatus> {
     let door = OperatorDoor::running(options, at).await?;
-    let outcome = follow_job::watched_job(&door, job, json).await?;
+    let mut outcome = follow_job::watched_job(&door, job, json).await?;
+    let is_here = result_copies::is_here(at.node.as_deref());
+    let folder = options.output.as_deref().filter(|_| is_here);
+    let gathered = folder.map(|folder| result_copies::gather(folder, &mut outcome.result));
     if json {
         terminal_output::json(&outcome)?;
     } else {
@@ -21,6 +24,7 @@ pub(super) async fn run(
         terminal_output::facts(&outcome.result);
         terminal_output::result_files(&outcome.result);
     }
+    gathered.transpose()?;
     Ok(exit_of(&outcome))
 }
 

@@ -20,12 +20,19 @@ const DOT_FRACTION: f64 = 1e-3;
 /// Largest distance of a drawing from its origin: maps count from the equator.
 const REACH_MAX_MM: f64 = 1e10;
 
+/// Shortest longer side of a drawing without lengths: in smaller units all of it would be within [`POINT_SIZE_MM`].
+pub(crate) const LONG_SIDE_MIN_MM: f64 = 1.0;
+
 /// Shortest side of a page that is fitted to a drawing.
 const PAGE_MIN_MM: f64 = 0.1;
 
 /// Collects the strokes of one drawing.
 pub(crate) struct StrokeCollector<'c> {
     caps: &'c DesignCaps,
+    /// Length of the drawing's unit.
+    unit_mm: f64,
+    /// Corners of the box around all points, in the drawing's unit.
+    corners: [Point; 2],
     dot_mm: f64,
     /// Largest distance of a chord from its curve.
     pub(crate) chord_error_mm: f64,
@@ -38,6 +45,8 @@ impl<'c> StrokeCollector<'c> {
     pub(crate) fn new(caps: &'c DesignCaps) -> Self {
         Self {
             caps,
+            unit_mm: 1.0,
+            corners: [[f64::INFINITY; 2], [f64::NEG_INFINITY; 2]],
             dot_mm: DOT_MM,
             chord_error_mm: CHORD_ERROR_MM,
             points: 0,
@@ -54,6 +63,28 @@ impl<'c> StrokeCollector<'c> {
             chord_error_mm: flatten::chord_error_mm(page_mm),
             ..Self::new(caps)
         }
+    }
+
+    /// Creates a collector for a drawing without lengths that has these sides, whose unit may be anything.
+    pub(crate) fn for_sides(caps: &'c DesignCaps, sides: Point) -> Self {
+        let long = sides[0].max(sides[1]);
+        let unit_mm = if long > 0.0 {
+            (LONG_SIDE_MIN_MM / long).max(1.0)
+        } else {
+            1.0
+        };
+        let collector = Self::for_page(caps, sides.map(|side| side * unit_mm));
+        Self {
+            unit_mm,
+            chord_error_mm: collector.chord_error_mm / unit_mm,
+            ..collector
+        }
+    }
+
+    /// Returns the sides of the box around all points so far, in the drawing's unit.
+    pub(crate) fn sides(&self) -> Point {
+        let [low, high] = self.corners;
+        [high[0] - low[0], high[1] - low[1]].map(|side| side.max(0.0))
     }
 
     /// Returns the most elements of the drawing.
@@ -92,6 +123,7 @@ impl<'c> StrokeCollector<'c> {
                 max: self.caps.strokes_max,
             });
         }
+        let points_mm: Vec<Point> = points_mm.into_iter().map(|at| self.measured(at)).collect();
         refuse_far_points(&points_mm, &template.source)?;
         if let Some(points_mm) = drop_repeated_points(points_mm, self.dot_mm) {
             self.points += points_mm.len();
@@ -103,8 +135,19 @@ impl<'c> StrokeCollector<'c> {
         Ok(())
     }
 
+    /// Notes a point, and returns it in millimetres.
+    fn measured(&mut self, at: Point) -> Point {
+        let [low, high] = self.corners;
+        self.corners = [
+            [low[0].min(at[0]), low[1].min(at[1])],
+            [high[0].max(at[0]), high[1].max(at[1])],
+        ];
+        at.map(|value| value * self.unit_mm)
+    }
+
     /// Notes the height of a text's capital letters.
-    pub(crate) fn note_capital(&mut self, capital_mm: f64) {
+    pub(crate) fn note_capital(&mut self, capital: f64) {
+        let capital_mm = capital * self.unit_mm;
         let smallest_mm = self.capital_mm.map_or(capital_mm, |mm| mm.min(capital_mm));
         self.capital_mm = Some(smallest_mm);
     }

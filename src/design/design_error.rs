@@ -9,7 +9,7 @@ const QUOTED_MAX: usize = 40;
 pub enum DesignError {
     /// The file's name has no known extension.
     #[error(
-        "`{name}` has no known extension: .svg, .gcode (.gco, .nc, .ngc), .hpgl (.hpg, .plt), .dxf and .json are read"
+        "`{name}` has no known extension: .svg, .gcode (.gco, .gc, .nc, .ngc, .cnc, .tap), .hpgl (.hpg, .plt), .dxf and .json are read"
     )]
     Kind {
         /// The name as given.

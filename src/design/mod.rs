@@ -183,7 +183,7 @@ pub fn load_with(
     let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
     match extension.to_ascii_lowercase().as_str() {
         "svg" => svg::read(bytes, caps, options),
-        "gcode" | "gco" | "nc" | "ngc" => gcode::read(&[(name, bytes)], caps),
+        ending if GCODE_ENDINGS.contains(&ending) => gcode::read(&[(name, bytes)], caps),
         "hpgl" | "hpg" | "plt" => hpgl::read(bytes, caps),
         "dxf" => dxf::read(bytes, caps),
         "json" => json_design::read(bytes, caps),
@@ -194,9 +194,12 @@ pub fn load_with(
 }
 
 /// File extensions that [`load`] reads.
-pub const ENDINGS: [&str; 10] = [
-    "svg", "gcode", "gco", "nc", "ngc", "hpgl", "hpg", "plt", "dxf", "json",
+pub const ENDINGS: [&str; 13] = [
+    "svg", "gcode", "gco", "gc", "nc", "ngc", "cnc", "tap", "hpgl", "hpg", "plt", "dxf", "json",
 ];
+
+/// File extensions of G-code.
+pub(crate) const GCODE_ENDINGS: [&str; 7] = ["gcode", "gco", "gc", "nc", "ngc", "cnc", "tap"];
 
 /// Reads files that form one drawing, each for its pen, on a page that just fits them: those with
 /// the same [`set_of`]. A single file is read as by [`load_with`].

@@ -11,6 +11,9 @@ use super::design_error::quoted;
 /// Character with which DOS programs end a text file.
 pub(super) const END_OF_FILE: u8 = 0x1a;
 
+/// Byte order marks of UTF-32; the first begins like that of UTF-16, which no zero follows in a text.
+const UTF_32_MARKS: [[u8; 4]; 2] = [[0xff, 0xfe, 0, 0], [0, 0, 0xfe, 0xff]];
+
 /// Note on a file whose encoding is guessed.
 pub(super) const GUESSED: &str =
     "the file is not UTF-8 and declares no encoding: it is read as Windows-1252";
@@ -40,6 +43,10 @@ pub(super) fn decode<'f>(
     bytes: &'f [u8],
     declared: DeclaredEncoding<'_>,
 ) -> Result<DecodedText<'f>, DesignError> {
+    if UTF_32_MARKS.iter().any(|mark| bytes.starts_with(mark)) {
+        let (label, setting) = ("UTF-32".to_owned(), declared.setting);
+        return Err(DesignError::Encoding { label, setting });
+    }
     let marked = Encoding::for_bom(bytes).or_else(|| Some((utf16_by_zeros(bytes)?, 0)));
     if let Some((encoding, mark_length)) = marked {
         return Ok(decoded(

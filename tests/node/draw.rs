@@ -195,6 +195,22 @@ fn a_dry_run_moves_nothing_and_keeps_no_job() {
 }
 
 #[test]
+fn pictures_of_a_node_that_runs_lie_in_the_folder_of_the_command() {
+    let bench = Bench::at_test_rate();
+    let hook = file(&bench, "hook.svg", HOOK);
+    let _node = bench.serve(&["--state", &bench.state()]);
+    let out = bench.path("pictures").display().to_string();
+    let (code, shown) = drawn(&bench, &[&hook, "--fit", "--out", &out, "--yes"]);
+    assert_eq!(code, Some(0), "{shown:#}");
+    let files = shown["files"].as_array().unwrap();
+    assert_eq!(files.len(), 2, "{shown:#}");
+    for path in files.iter().filter_map(Value::as_str) {
+        assert!(path.starts_with(&out), "{path}");
+        assert!(std::path::Path::new(path).is_file(), "{path}");
+    }
+}
+
+#[test]
 fn what_is_too_large_is_offered_as_the_command_that_fits_it() {
     let bench = Bench::at_test_rate();
     let hook = file(&bench, "hook.svg", HOOK);

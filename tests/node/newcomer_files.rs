@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::support::Bench;
 
 /// A page of Inkscape, larger than the sheet, with a layer that is hidden.
-const INKSCAPE: &str = r##"<svg width="210mm" height="297mm" viewBox="0 0 210 297" xmlns="http://www.w3.org/2000/svg" xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape">
+const INKSCAPE: &str = r##"<svg width="210mm" height="297mm" viewBox="0 0 210 297" xmlns="http://www.w3.org/2000/svg" xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" inkscape:version="1.3.2 (091e20e, 2023-11-25)">
 <g inkscape:groupmode="layer" inkscape:label="Frame"><rect x="10" y="10" width="190" height="277" style="fill:none;stroke:#000000"/></g>
 <g inkscape:groupmode="layer" inkscape:label="Sun"><circle cx="105" cy="120" r="40" style="fill:none;stroke:#ff0000"/></g>
 <g inkscape:groupmode="layer" inkscape:label="Guides" style="display:none"><path d="M0 148h210" stroke="#00f"/></g></svg>"##;

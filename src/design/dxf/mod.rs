@@ -10,6 +10,8 @@ mod layers;
 mod plot_entities;
 mod text;
 
+use base::plane::Point;
+
 use super::collect_strokes::StrokeCollector;
 use super::text_encoding::{self, DeclaredEncoding};
 use super::{Design, DesignCaps, DesignError};
@@ -38,14 +40,10 @@ pub(super) fn read(bytes: &[u8], caps: &DesignCaps) -> Result<Design, DesignErro
     let text = text::without_escapes(&decoded.text);
     let sections = group_codes::sections(&text, caps.elements_max)?;
     let unit_mm = unit_mm(&sections)?;
-    let mut design = draw(&sections, unit_mm, StrokeCollector::new(caps))?;
+    let (mut design, sides) = draw(&sections, unit_mm, StrokeCollector::new(caps))?;
     if unit_mm.is_none() {
-        // Its unit may be anything: curves and dots are in proportion to the drawing.
-        design = draw(
-            &sections,
-            unit_mm,
-            StrokeCollector::for_page(caps, design.page_mm),
-        )?;
+        // Curves and dots are in proportion to the drawing.
+        (design, _) = draw(&sections, unit_mm, StrokeCollector::for_sides(caps, sides))?;
     }
     design.notes.extend(
         decoded
@@ -59,12 +57,13 @@ fn draw(
     sections: &[DxfSection<'_>],
     unit_mm: Option<f64>,
     strokes: StrokeCollector<'_>,
-) -> Result<Design, DesignError> {
+) -> Result<(Design, Point), DesignError> {
     let mut plotter = DxfPlotter::new(sections, unit_mm.unwrap_or(1.0), strokes)?;
     for section in sections.iter().filter(|section| section.name == "ENTITIES") {
         plotter.draw(&section.entities)?;
     }
     let (strokes, losses) = plotter.finish();
+    let sides = strokes.sides();
     let mut design = strokes.on_fitted_page(EMPTY)?;
     design.states_lengths = unit_mm.is_some();
     if !losses.is_empty() {
@@ -75,7 +74,7 @@ fn draw(
             .join(", ");
         design.notes.push(format!("not drawn: {counted}"));
     }
-    Ok(design)
+    Ok((design, sides))
 }
 
 /// Returns the label of the encoding that a file's header declares: UTF-8 from AutoCAD 2007 on, and

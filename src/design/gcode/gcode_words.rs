@@ -45,7 +45,11 @@ pub(super) fn split_words(text: &str, line: usize) -> Result<Vec<GcodeWord>, Des
     let text = without_comments(text, line)?;
     let text = text.as_str();
     let mut words = Vec::new();
-    let mut rest = if text.starts_with('%') { "" } else { text };
+    let mut rest = if is_for_the_controller(text) {
+        ""
+    } else {
+        text
+    };
     while let Some(first_char) = rest.chars().next() {
         if first_char == '*' {
             // A checksum ends the line.
@@ -68,6 +72,12 @@ pub(super) fn split_words(text: &str, line: usize) -> Result<Vec<GcodeWord>, Des
         rest = next;
     }
     Ok(words)
+}
+
+/// Returns whether a line is no G-code but a mark of a program's ends, or a setting or command of GRBL, such as `$H` to home.
+/// A jog moves, and is not read.
+fn is_for_the_controller(text: &str) -> bool {
+    text.starts_with('%') || (text.starts_with('$') && !text.starts_with("$J"))
 }
 
 fn unexpected(line: usize, found: &str) -> DesignError {

@@ -35,18 +35,18 @@ pub(super) fn read(files: &[(&str, &[u8])], caps: &DesignCaps) -> Result<Design,
         let text = text_encoding::decode(bytes, DeclaredEncoding::default())?.text;
         texts.push((*name, text));
     }
-    let design = read_texts(&texts, StrokeCollector::new(caps))?;
-    match design.states_lengths {
-        true => Ok(design),
-        // Its unit may be anything: arcs and dots are in proportion to the drawing.
-        false => read_texts(&texts, StrokeCollector::for_page(caps, design.page_mm)),
+    let (mut design, sides) = read_texts(&texts, StrokeCollector::new(caps))?;
+    if !design.states_lengths {
+        // Arcs and dots are in proportion to the drawing.
+        (design, _) = read_texts(&texts, StrokeCollector::for_sides(caps, sides))?;
     }
+    Ok(design)
 }
 
 fn read_texts(
     files: &[(&str, Cow<'_, str>)],
     mut strokes: StrokeCollector<'_>,
-) -> Result<Design, DesignError> {
+) -> Result<(Design, Point), DesignError> {
     let pens = PenNumbering::of(files.iter().map(|(name, _)| *name));
     let (mut notes, mut states_lengths) = (Vec::new(), true);
     for (name, text) in files {
@@ -66,11 +66,13 @@ fn read_texts(
         notes.extend(note.map(|note| prefix + &note));
     }
     notes.extend(pens.note());
-    Ok(Design {
+    let sides = strokes.sides();
+    let design = Design {
         notes,
         states_lengths,
         ..strokes.on_fitted_page(EMPTY)?
-    })
+    };
+    Ok((design, sides))
 }
 
 /// Adds the strokes of a file. Returns a note about their pens, and whether the file names its unit.

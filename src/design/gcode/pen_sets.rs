@@ -1,6 +1,8 @@
 //! Reads pens from the names of G-code files: `flower_pen3_red.gcode` is drawn with pen 3, and is a
 //! part of `flower`.
 
+use crate::GCODE_ENDINGS;
+
 /// The pen numbering of the files of one drawing.
 #[derive(Clone, Copy)]
 pub(super) struct PenNumbering {
@@ -42,10 +44,7 @@ fn number_in(name: &str) -> Option<u16> {
 #[must_use]
 pub fn set_of(name: &str) -> Option<&str> {
     let (_, extension) = name.rsplit_once('.')?;
-    let is_gcode = matches!(
-        extension.to_ascii_lowercase().as_str(),
-        "gcode" | "gco" | "nc" | "ngc"
-    );
+    let is_gcode = GCODE_ENDINGS.contains(&extension.to_ascii_lowercase().as_str());
     number_in(name).filter(|_| is_gcode)?;
     let mut marks = name.match_indices("_pen");
     let (at, _) = marks.find(|(at, mark)| {

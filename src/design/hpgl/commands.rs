@@ -97,6 +97,45 @@ pub(super) struct HpglScanner<'b> {
     label_end: u8,
 }
 
+/// Ends of a printer's job, with the lines of PJL behind it.
+const JOB_END: &[u8] = b"\x1b%-12345X";
+
+/// Switches from and to HP-GL, and the printer's reset.
+const SWITCHES: [&[u8]; 7] = [
+    b"\x1b%0B",
+    b"\x1b%1B",
+    b"\x1b%-1B",
+    b"\x1b%0A",
+    b"\x1b%1A",
+    b"\x1bE",
+    b"\x1b%A",
+];
+
+/// Begin and end of the settings of a Summa cutter.
+const SUMMA: [&[u8]; 2] = [b"\x1b;@:", b"END."];
+
+/// Returns the length of what programs put around HP-GL for printers and cutters at the beginning of these bytes.
+fn envelope_length(bytes: &[u8]) -> usize {
+    if let Some(settings) = bytes.strip_prefix(SUMMA[0]) {
+        let mut ends = settings.windows(SUMMA[1].len());
+        let end = ends.position(|window| window == SUMMA[1]);
+        return end.map_or(0, |end| SUMMA[0].len() + end + SUMMA[1].len());
+    }
+    if let Some(after) = bytes.strip_prefix(JOB_END) {
+        return JOB_END.len() + pjl_length(after);
+    }
+    let switch = SWITCHES.iter().find(|switch| bytes.starts_with(switch));
+    switch.map_or(0, |switch| switch.len())
+}
+
+/// Returns the length of the lines of PJL at the beginning of these bytes.
+fn pjl_length(bytes: &[u8]) -> usize {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let is_pjl =
+        |line: &&[u8]| line.trim_ascii_start().starts_with(b"@PJL") || line.trim_ascii().is_empty();
+    lines.take_while(is_pjl).map(<[u8]>::len).sum()
+}
+
 impl<'b> HpglScanner<'b> {
     pub(super) fn new(bytes: &'b [u8]) -> Self {
         Self {
@@ -182,9 +221,13 @@ impl<'b> HpglScanner<'b> {
         Ok(())
     }
 
-    /// Skips `ESC .` with its letter and numbers, which set up the connection to a plotter. Other
-    /// escapes switch to another language.
+    /// Skips an escape sequence that sets up the connection to a plotter, or switches its language to HP-GL and back.
     fn skip_escape(&mut self) -> Result<(), DesignError> {
+        let length = envelope_length(self.rest(self.at));
+        if length > 0 {
+            self.at += length;
+            return Ok(());
+        }
         let after = self.bytes.get(self.at + 1).copied();
         if after != Some(b'.') {
             let found = match after {

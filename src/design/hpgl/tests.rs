@@ -323,10 +323,10 @@ fn refuses_by_name_and_byte() {
             "byte 6: found AA with 2 numbers; accepted: 3 numbers",
         ),
         (
-            "\u{1b}%0BIN;",
-            "byte 0: the escape sequence ESC %, which belongs to PCL, RTL or PJL, cannot be drawn",
+            "\u{1b}*r1AIN;",
+            "byte 0: the escape sequence ESC *, which belongs to PCL, RTL or PJL, cannot be drawn",
         ),
-        ("\u{1b}E\u{1b}%0BIN;", "byte 0: the escape sequence ESC E"),
+        ("\u{1b}E\u{1b}&l0OIN;", "byte 2: the escape sequence ESC &"),
         (
             "PD40,40;PG;PD80,80;PU;",
             "byte 8: a second page cannot be drawn",

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use usvg::roxmltree::{Document, Node, NodeId};
+use usvg::roxmltree::{Attribute, Document, Node, NodeId};
 
 use super::super::design_error::quoted;
 use super::super::{DesignCaps, DesignError};
@@ -96,8 +96,7 @@ const NUMBER_MAX: f64 = 1e9;
 
 fn refuse_huge_numbers(document: &Document<'_>) -> Result<(), DesignError> {
     for node in document.descendants() {
-        let is_text = |name: &str| matches!(name, "id" | "class" | "href");
-        let values = node.attributes().filter(|a| !is_text(a.name()));
+        let values = node.attributes().filter(|a| has_numbers(a));
         let css = (node.tag_name().name() == "style").then(|| node.text().unwrap_or(""));
         let huge = values.map(|a| a.value()).chain(css).find_map(huge_number);
         if let Some(number) = huge {
@@ -106,6 +105,15 @@ fn refuse_huge_numbers(document: &Document<'_>) -> Result<(), DesignError> {
         }
     }
     Ok(())
+}
+
+/// Returns whether an attribute's numbers are drawn: not a name's, nor those of a program's own attributes, such as its version.
+fn has_numbers(attribute: &Attribute<'_, '_>) -> bool {
+    let name = attribute.name();
+    let is_text = matches!(name, "id" | "class" | "href" | "font-family" | "version");
+    let is_own =
+        attribute.namespace().is_some() || name.starts_with("data-") || name.starts_with("aria-");
+    !is_text && !is_own
 }
 
 /// Returns the first number in `text` that is too large. Words and colours such as `#1e99` are not numbers.

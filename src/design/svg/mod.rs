@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use usvg::roxmltree::{Document, Node, ParsingOptions};
 
+use super::collect_strokes::LONG_SIDE_MIN_MM;
 use super::design_error::quoted;
 use super::text_encoding::{self, DeclaredEncoding};
 use super::{Design, DesignCaps, DesignError, ReadOptions};
@@ -92,12 +93,7 @@ fn read_text(text: &str, caps: &DesignCaps, options: ReadOptions) -> Result<Desi
     let with_paths = text_to_paths::as_paths(text, document)?;
     let drawable = (with_paths.as_deref().map(|text| parse_checked(text, caps))).transpose()?;
     let document = drawable.as_ref().unwrap_or(document);
-    let page_max_mm = if states_lengths {
-        f64::INFINITY
-    } else {
-        PAGE_MAX_MM
-    };
-    let design = draw(document, caps, options, &places, page_max_mm)?;
+    let design = draw(document, caps, options, &places, states_lengths)?;
     let mut notes = notes.into_texts();
     notes.extend(design.notes);
     Ok(Design {
@@ -109,6 +105,16 @@ fn read_text(text: &str, caps: &DesignCaps, options: ReadOptions) -> Result<Desi
 
 /// Longest side of a page without lengths: one of a million pixels counts as this long.
 const PAGE_MAX_MM: f64 = 1000.0;
+
+/// Returns the length of a pixel on a page whose longer side has so many.
+fn mm_per_px(long_px: f64, states_lengths: bool) -> f64 {
+    match states_lengths {
+        true => MM_PER_PX,
+        false => MM_PER_PX
+            .max(LONG_SIDE_MIN_MM / long_px)
+            .min(PAGE_MAX_MM / long_px),
+    }
+}
 
 /// Parses a document, and checks that it is within the limits.
 fn parse_checked<'t>(text: &'t str, caps: &DesignCaps) -> Result<Document<'t>, DesignError> {
@@ -153,7 +159,7 @@ fn draw(
     caps: &DesignCaps,
     options: ReadOptions,
     places: &unsupported::FlaggedElements,
-    page_max_mm: f64,
+    states_lengths: bool,
 ) -> Result<Design, DesignError> {
     let (tree, has_image) = resolve(document)?;
     if has_image && !options.skip_images {
@@ -161,7 +167,7 @@ fn draw(
     }
     let page_px = [tree.size().width(), tree.size().height()];
     let long_px = f64::from(page_px[0].max(page_px[1]));
-    let mm_per_px = MM_PER_PX.min(page_max_mm / long_px);
+    let mm_per_px = mm_per_px(long_px, states_lengths);
     let page_mm = page_px.map(|px| f64::from(px) * mm_per_px);
     let scale = PageScale { page_mm, mm_per_px };
     let mut painter = paint::SvgPainter::new(document, places, scale, caps, options.fill);

@@ -176,7 +176,11 @@ fn gcode_that_cannot_be_drawn_is_refused_by_name_and_line() {
             "G90\nG81 X1 Y1 Z-1 R2",
             "line 2: G81 cannot be drawn",
         ),
-        ("Grbl", "$H\nG0 X1", "line 1: found `$H`"),
+        (
+            "a jog of Grbl",
+            "$J=G91X9\nG0 X1",
+            "line 1: found `$J=G91X9`",
+        ),
         ("parameters", "#1=5\nG0 X#1", "line 1: found `#1=5`"),
         ("a subroutine", "O100 sub\nG0 X1", "line 1: found `sub`"),
         (
