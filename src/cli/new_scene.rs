@@ -181,7 +181,7 @@ impl SceneChoices {
         let [width, height] = self.sheet_mm;
         let size_mm = (width.min(height) * FIRST_DRAWING).floor().max(1.0);
         let mut text = format!(
-            r#"# A scene: what is there and what is allowed. docs/scenes.md explains every key; lengths on the sheet are
+            r#"# A scene: what is there and what is allowed. docs/scene-keys.md lists every key; lengths on the sheet are
 # millimetres, places in space metres in the arm's base frame.
 name = {name}
 about = "A sheet of {width} by {height} mm"   # one line for people and models

@@ -76,7 +76,7 @@ pub struct DesignFile {
     pub length_mm_max: Option<Finite>,
     /// For a canvas: longest arm time of a plan; default 600.
     pub time_s_max: Option<Finite>,
-    /// Height of a capital letter of `text`.
+    /// Height of a capital letter of `text`; default 10.
     pub letter_height_mm: Option<Finite>,
     /// Paths, each a list of points on the page, y up.
     pub polylines: Option<Vec<Vec<[Finite; 2]>>>,
@@ -84,19 +84,19 @@ pub struct DesignFile {
     pub size_mm: Option<Finite>,
     /// Position of the lower left corner of the page on the sheet before it is turned; by default the page is centred.
     pub at_mm: Option<[Finite; 2]>,
-    /// Turns the page about its centre, counter-clockwise.
+    /// Turns the page about its centre, counter-clockwise; default 0.
     pub rotate_deg: Option<Finite>,
     /// Order in which strokes are drawn.
     pub order: Order,
-    /// Largest distance on the sheet between a line with fewer points and the design's line; default 0, which keeps every point.
+    /// Largest distance on the sheet between a line with fewer points and the design's line, up to 2; default 0, which keeps every point.
     pub simplify_mm: Option<Finite>,
-    /// Strokes whose ends are closer than this on the sheet are joined if `order` is `fastest`; default 0.1.
+    /// Strokes of a pen whose ends are closer than this on the sheet are joined if `order` is `fastest`, up to 2; default 0.1, and 0 joins none.
     pub join_mm: Option<Finite>,
     /// Fill of an SVG's coloured areas.
     pub fill: FillKind,
     /// Distance between two lines of a fill, on the sheet; by default the width of the finest pen.
     pub fill_spacing_mm: Option<Finite>,
-    /// Angle of the lines of a fill on the page, counter-clockwise; 0 is along x.
+    /// Angle of the lines of a fill on the page, counter-clockwise; default 45, and 0 is along x.
     pub fill_angle_deg: Option<Finite>,
     /// Leaves pixel images out of an SVG; without it they are refused.
     pub skip_images: bool,
@@ -306,7 +306,7 @@ pub struct InkFile {
 pub struct PosesFile {
     /// Rest pose, in which the arm is left.
     pub rest_rad: Vec<Finite>,
-    /// Waiting pose between jobs, above the sheet.
+    /// Waiting pose between jobs, above the sheet. Where the way by it is refused, `reset` goes straight to the rest pose.
     pub ready_rad: Vec<Finite>,
     /// Pose in which a person can reach the pen to change it; by default the rest pose.
     #[serde(default)]
@@ -319,7 +319,7 @@ pub struct PosesFile {
 pub struct HeightsFile {
     /// Height of travel, and greatest height of a hop between two lines.
     pub lift_mm: Finite,
-    /// Least height of a hop between two lines; default 2, or `lift_mm` if that is less.
+    /// Least height of a hop between two lines, 0.5 or more; default 2, or `lift_mm` if that is less.
     pub lift_least_mm: Option<Finite>,
     /// Depth below the surface to which a yielding pen is sent, so that it always touches.
     pub press_mm: Finite,

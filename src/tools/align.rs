@@ -255,7 +255,7 @@ async fn propose(
 }
 
 /// Hint for a simulated arm whose sheet has no place of its own.
-const SHEET_FOLLOWS_SCENE: &str = "this arm is simulated and its sheet lies wherever the scene says, so it moves with what is accepted, and the same error is found again: to practise, `truth = \"FOLDER\"` of the arm in the node file gives the sheet a place of its own (docs/node.md, \"To practise\")";
+const SHEET_FOLLOWS_SCENE: &str = "this arm is simulated and its sheet lies wherever the scene says, so it moves with what is accepted, and the same error is found again: to practise, `truth = \"FOLDER\"` of the arm in the node file gives the sheet a place of its own (docs/practice.md)";
 
 /// Adds, to the proposal of a sheet's place, that accepting it moves a simulated sheet as well, where it does.
 fn with_practice_hint(

@@ -192,7 +192,21 @@ impl<'a> Keys<'a> {
             .collect();
         let properties = part["properties"].as_object().unwrap();
         for (key, schema) in properties {
-            let meaning = schema["description"].as_str().unwrap_or_default();
+            let mut meaning = schema["description"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            let choices = self.follow(schema)["oneOf"]
+                .as_array()
+                .into_iter()
+                .flatten();
+            for choice in choices {
+                if let (Some(word), Some(text)) =
+                    (choice["const"].as_str(), choice["description"].as_str())
+                {
+                    let _ = write!(meaning, " `{word}`: {text}");
+                }
+            }
             let default = match (&schema["default"], required.contains(key.as_str())) {
                 (_, true) => "required".to_owned(),
                 (Value::Null | Value::Object(_), _) => String::new(),
@@ -203,7 +217,7 @@ impl<'a> Keys<'a> {
             let _ = writeln!(
                 self.tables,
                 "| `{key}` | {kind} | {default} | {} |",
-                cell(meaning)
+                cell(&meaning)
             );
         }
         let mut parts: Vec<(Vec<String>, String, &'a Value)> = Vec::new();

@@ -373,7 +373,7 @@ fn pages_for_developers_name_types_that_exist() {
             before = word;
         }
     }
-    for page in ["ARCHITECTURE.md", "docs/families.md"] {
+    for page in ["ARCHITECTURE.md", "docs/internals/families.md"] {
         let text = read(&root().join(page));
         let mut count = 0;
         for quoted in text.split('`').skip(1).step_by(2) {

@@ -8,19 +8,17 @@ use super::elsewhere::{ALSO, ELSEWHERE};
 use super::far_end::Family;
 use steadyhand::sim::SimulatedFault;
 
-const HEAD: &str = "# What an arm suffers, and what comes of it
+const HEAD: &str = "# Faults: what breaks, and what comes of it
 
-Written by `cargo test --test library faults::`, which does each of these to a simulated arm in the middle of a stroke, at the far end of
-the wire, and checks what is said here: `REWRITE_SNAPSHOTS=1 cargo test --test library faults::` writes this page anew.
+Each fault was done to a simulated arm in the middle of a stroke, at the far end of the wire, and this page is what came of it. Look for the words of your message.
 
-*Drawn* means that the stroke was finished and no goal stepped further than a joint's speed allows. *Fault* means that the result
-names the cause, within the time given, that nobody took torque off, that no goal leaves the port and nothing moves again without `reset`, and that after mending
-`reset` brings the arm to rest. *Refused* means that the arm is not energised at all. Where a fault is not done to a family here, a line says why
-and what holds instead; the test counts both.
+| outcome | means |
+|---|---|
+| *drawn* | the stroke was finished, and no goal stepped further than a joint's speed allows |
+| *fault* | the result names the cause, within the time given. Torque stays on. Nothing moves before `reset`, and after mending `reset` brings the arm to rest |
+| *refused* | the arm is not energised at all |
 
-To practise one on an arm of your own making, start `steadyhand sim --pty`, give its path to a node as the arm's port, and write the line that stands
-below a fault's name into the terminal of `sim` while the arm draws, or start it with `--fault 'WORDS'`. `plug`, `loss 0`, `speaks 2`, `block 1` and
-`position 2` end what they are named for; `sim --help` says more.
+To practise a fault, start `steadyhand sim --pty` and give its path to a node as the arm's port. While the arm draws, write the line below the fault's name into the terminal of `sim`. Or start it with `--fault 'WORDS'`. `plug`, `loss 0`, `speaks 2`, `block 1` and `position 2` end what they are named for; `sim --help` says more.
 
 ";
 
@@ -53,9 +51,16 @@ pub(crate) fn page(rows: &[(Row, Vec<Done>)]) -> String {
         if !found.is_empty() {
             text.push_str("| family | what is done | what comes of it |\n|---|---|---|\n");
         }
+        let mut rows: Vec<(Vec<&str>, String)> = Vec::new();
         for (family, done, found) in found {
-            let name = name(*family);
-            let _ = writeln!(text, "| {name} | {done} | {} |", outcome_text(found));
+            let rest = format!("{done} | {}", outcome_text(found));
+            match rows.iter_mut().find(|(_, same)| *same == rest) {
+                Some((names, _)) => names.push(name(*family)),
+                None => rows.push((vec![name(*family)], rest)),
+            }
+        }
+        for (names, rest) in rows {
+            let _ = writeln!(text, "| {} | {rest} |", names.join(", "));
         }
         reasons(&mut text, row.number, found.is_empty());
         text.push('\n');
@@ -67,8 +72,16 @@ pub(crate) fn page(rows: &[(Row, Vec<Done>)]) -> String {
 
 fn outcome_text(found: &Found) -> String {
     let text = found.message.as_ref();
-    let text = text.map(|text| format!(": \"{}\"", text.replace('|', "/")));
+    let text = text.map(|text| format!(": \"{}\"", beginning(&text.replace('|', "/"))));
     format!("{}{}", found.short, text.unwrap_or_default())
+}
+
+/// Leaves out the advice at a message's end, where what is left still says enough to be found: the message itself has it.
+fn beginning(text: &str) -> String {
+    match text.rsplit_once(": ") {
+        Some((kept, _)) if kept.len() >= 30 => format!("{kept}: …"),
+        _ => text.to_owned(),
+    }
 }
 
 /// Writes why a family has no row.
@@ -83,12 +96,28 @@ fn reasons(text: &mut String, number: u32, alone: bool) {
         .collect();
     let also = also.filter(|(of, _)| *of == number);
     message.extend(also.map(|(_, reason)| format!("* {reason}.")));
+    let message: Vec<String> = message.iter().map(|line| without_places(line)).collect();
     if !alone && !message.is_empty() {
         text.push('\n');
     }
     for line in message {
         let _ = writeln!(text, "{line}");
     }
+}
+
+/// Leaves out the brackets that name tests and files: they are for those who read the code.
+fn without_places(line: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once(" (") {
+        let (inside, behind) = after.split_once(')').unwrap();
+        kept.push_str(before);
+        if !inside.contains(".rs`") {
+            let _ = write!(kept, " ({inside})");
+        }
+        rest = behind;
+    }
+    kept + rest
 }
 
 const fn name(family: Family) -> &'static str {

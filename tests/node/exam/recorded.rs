@@ -49,7 +49,7 @@ fn smollm2_fails_and_the_report_says_why() {
     let html = std::fs::read_to_string(verdict["report"][0].as_str().unwrap()).unwrap();
     assert!(html.contains("The worst answers") && html.contains("F1 is"));
 
-    let contents = std::fs::read_to_string(root.join("docs/exam.md")).unwrap();
+    let contents = std::fs::read_to_string(root.join("docs/internals/exam.md")).unwrap();
     let rows: Vec<&str> = contents
         .lines()
         .filter(|line| line.starts_with('|'))
