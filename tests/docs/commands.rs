@@ -138,6 +138,50 @@ fn links_between_pages_lead_somewhere() {
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
+/// Words of a page that a reader reads: what has a letter or a digit.
+fn word_count(page: &str) -> usize {
+    let words = page.split_whitespace();
+    words
+        .filter(|word| word.chars().any(char::is_alphanumeric))
+        .count()
+}
+
+#[test]
+fn the_readme_and_the_walks_stay_short() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (page, words_max) in [
+        ("README.md", 900),
+        ("docs/draw-your-own.md", 800),
+        ("docs/connect-a-model.md", 800),
+        ("docs/first-line.md", 800),
+        ("docs/troubleshooting.md", 800),
+    ] {
+        let words = word_count(&std::fs::read_to_string(root.join(page)).unwrap());
+        assert!(
+            words <= words_max,
+            "{page} has {words} words; {words_max} are allowed"
+        );
+    }
+}
+
+/// Pages of users name no source and no test: those are in `docs/internals`.
+#[test]
+fn pages_of_users_name_no_source() {
+    let mut named = Vec::new();
+    for path in pages() {
+        let page = std::fs::read_to_string(&path).unwrap();
+        let is_internal = path
+            .parent()
+            .is_some_and(|folder| folder.ends_with("internals"));
+        let codes = page.split('`').skip(1).step_by(2);
+        let found = codes.filter(|code| code.ends_with(".rs") || code.starts_with("src/"));
+        if !is_internal {
+            named.extend(found.map(|code| format!("{}: {code}", path.display())));
+        }
+    }
+    assert!(named.is_empty(), "{named:#?}");
+}
+
 /// Headings as links name them.
 fn headings(page: &str) -> impl Iterator<Item = String> + '_ {
     let lines = page.lines().filter(|line| line.starts_with('#'));

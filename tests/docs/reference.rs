@@ -287,6 +287,7 @@ const BEFORE_CODE: [&str; 7] = [
 fn the_page_of_codes_has_every_code_and_none_that_is_gone() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(root.join("docs/errors.md")).unwrap();
+    let (page, plans) = page.split_once("\n## Why a plan is refused\n").unwrap();
     let rows = page.lines().filter(|line| line.starts_with("| `"));
     let first = rows.filter_map(|row| row.split('|').nth(1));
     let listed: BTreeSet<&str> = first
@@ -315,6 +316,46 @@ fn the_page_of_codes_has_every_code_and_none_that_is_gone() {
         .filter(|code| !source.contains(&format!("\"{code}\"")))
         .collect();
     assert!(gone.is_empty(), "of docs/errors.md, in no source: {gone:?}");
+    for (file, kind) in [
+        ("src/plan/error.rs", "enum RefusalCause"),
+        ("src/gate/mod.rs", "enum GateRule"),
+    ] {
+        let names = variants(&std::fs::read_to_string(root.join(file)).unwrap(), kind);
+        let unlisted: Vec<_> = names
+            .iter()
+            .filter(|name| !plans.contains(&format!("`{name}`")))
+            .collect();
+        assert!(
+            names.len() > 8 && unlisted.is_empty(),
+            "{kind}: {unlisted:?}"
+        );
+    }
+}
+
+/// The variants of an enum, as answers name them.
+fn variants(source: &str, kind: &str) -> Vec<String> {
+    let body = source
+        .split(kind)
+        .nth(1)
+        .unwrap()
+        .split("\n}")
+        .next()
+        .unwrap();
+    let lines = body.lines().filter_map(|line| line.strip_prefix("    "));
+    let named = lines.filter(|line| line.starts_with(char::is_uppercase));
+    named
+        .map(|line| {
+            let name = line.trim_end_matches(['{', ' ', ',']);
+            let mut snake = String::new();
+            for c in name.chars() {
+                if c.is_uppercase() && !snake.is_empty() {
+                    snake.push('_');
+                }
+                snake.extend(c.to_lowercase());
+            }
+            snake
+        })
+        .collect()
 }
 
 fn add_source(folder: &Path, into: &mut String) {
