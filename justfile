@@ -146,7 +146,7 @@ page:
 recorded-run seconds="120":
     STEADYHAND_RUN_S={{seconds}} cargo test --test timing recorded_run:: -- --nocapture
 
-# How accurately worn arms draw before and after they are calibrated: the tables of docs/accuracy.md, each shipped arm and these seeds.
+# How accurately worn arms draw before and after they are calibrated: the tables of docs/internals/measurements.md, each shipped arm and these seeds.
 accuracy seeds="1 2 3 4 5 6":
     cargo build --release
     cargo run --release --example accuracy -- {{seeds}}

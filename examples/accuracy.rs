@@ -1,5 +1,5 @@
 //! Measures how accurately simulated arms draw before and after calibration, using the commands of a person, and prints the
-//! tables of docs/accuracy.md.
+//! tables of docs/internals/measurements.md.
 //!
 //! `cargo build --release && cargo run --release --example accuracy [-- SEED…]`
 #![expect(clippy::print_stdout, reason = "the tables are its output")]

@@ -1,7 +1,6 @@
 //! The safety contract's invariants, by their numbers, on the bytes that leave the port.
 //!
-//! Where a number says a million cases, `STEADYHAND_CASES=1000000` runs that many; a part of them
-//! runs always. `docs/internals/invariants.md` says where those are that are not here.
+//! `STEADYHAND_CASES=1000000` runs a million cases, a part runs always. `docs/internals/invariants.md` says where the others are.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
