@@ -13,6 +13,17 @@ use super::{
 };
 use serde_json::{Map, Value};
 
+/// Returns whether a value is neither a list nor a text that may hold several values.
+fn is_one_value(node: &ParsedValue) -> bool {
+    match node {
+        ParsedValue::List(_) => false,
+        ParsedValue::Text(text) | ParsedValue::Word(text) => {
+            !text.trim_start().starts_with(['[', '(']) && !text.contains([',', ';', '\n'])
+        }
+        _ => true,
+    }
+}
+
 impl ValueCoercer<'_> {
     pub(super) fn list(
         &mut self,
@@ -20,6 +31,9 @@ impl ValueCoercer<'_> {
         count: ItemCount,
         site: ValueSite<'_>,
     ) -> CoercionResult {
+        if count.min > 1 && is_one_value(site.node) {
+            return Err(site.refuse("too_few_items", "this is one value"));
+        }
         let value = self.any_list(item, site)?;
         let items = value.as_array().map_or(0, Vec::len);
         if items < count.min {

@@ -495,6 +495,29 @@ fn empty_values_of_a_foreign_schema_read_as_absent() {
 }
 
 #[test]
+fn one_value_for_a_point_is_answered_with_what_a_point_is() {
+    let point = json!({"type": "array", "items": {"type": "number"}, "unit": "mm", "minItems": 2, "maxItems": 2});
+    let shape = ArgumentShape::from_json_schema(&json!({"properties": {"at": point}})).unwrap();
+    for sent in [
+        json!("here"),
+        json!(5),
+        json!("5 mm"),
+        json!([5]),
+        json!(true),
+    ] {
+        let refused = line(&shape, &json!({"at": sent}).to_string()).unwrap_err();
+        let LineReading::Refused { complaints, .. } = refused else {
+            panic!("{sent}")
+        };
+        let expected = &complaints[0].expected;
+        assert!(
+            expected.contains("list") && expected.contains('2'),
+            "{sent}: {expected}"
+        );
+    }
+}
+
+#[test]
 fn declared_synonyms_resolve() {
     let shape = ArgumentShape::from_json_schema(&json!({"properties": {"threshold_operator": {"type": "string", "enum": [">", ">=", "<", "<="],
         "x-synonyms": {"gte": ">=", "lte": "<=", "gt": ">", "lt": "<"}}}})).unwrap();
