@@ -47,7 +47,7 @@ pub struct NodeFile {
     pub arms: Vec<ArmEntry>,
     /// Cameras that look at their sheets.
     pub cameras: Vec<CameraEntry>,
-    /// Degree to which the reader guesses for a caller. Absent: `lenient` with embedded simulated arms only,
+    /// What becomes of a call that was not fully understood. Absent: `lenient` with embedded simulated arms only,
     /// `guarded` otherwise.
     pub forgiveness: Option<ForgivenessSetting>,
     /// Which names of the built-in tools are listed: `both`, `plain` (`stroke`) or `robot` (`robot_stroke`). Every name can be called.
@@ -70,8 +70,8 @@ pub struct NodeFile {
     pub record: RecordEntry,
     /// Receivers of notices: of what is done, what needs a person, and faults.
     pub notices: NoticesEntry,
-    /// What must come before a drawing that a planner asks for, for every scene or by scene: `nothing`, `preview` or `person`.
-    /// As shipped nothing; a person for a caller's own design on an arm that is not simulated.
+    /// What must come before a planner's drawing, for every scene or by scene: `nothing`, `preview` or `person`.
+    /// As shipped nothing; a person for a caller's own design on an arm on a port.
     pub before_drawing: BeforeDrawingEntry,
     /// Keys that a client adds to every call, and that mean nothing here.
     pub ignore_keys: Vec<String>,
@@ -83,8 +83,8 @@ pub struct NodeFile {
     pub lease_idle_s: u32,
     /// True if callers over HTTP need a token on this machine too; from elsewhere they always do.
     pub require_tokens: bool,
-    /// The level that a planner must have reached in an exam before tools move an arm for its token. They check the certificate that
-    /// an operator has attached to it. Absent: none. Never required of an operator.
+    /// The level that a planner must have reached in an exam before tools move an arm for its token. Absent: none. Never
+    /// required of an operator.
     pub qualified: Option<RequiredQualification>,
     /// Certificate chain for HTTP, the node's own certificate first, as PEM; absent: no encryption.
     pub tls_cert: Option<PathBuf>,
@@ -153,16 +153,15 @@ pub struct ArmEntry {
     /// and its sheets use those, regardless of the node's own scenes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<PathBuf>,
-    /// `"elsewhere"`: the zeros of an arm on a port, its tools and its sheets were measured by other means than this
-    /// node's calibrations, and the writer of this file answers for them. Absent: a drawing is refused until they were
-    /// calibrated here.
+    /// `"elsewhere"`: zeros, tools and sheets of an arm on a port were measured by other means, and you answer for it.
+    /// Absent: a drawing is refused until they were calibrated here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibrated: Option<CalibrationSource>,
     /// Position of its base, in metres along x, y and z of one frame that all arms of this node share. Arms that can reach
     /// each other, or that are not known to be apart, are enabled one at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_m: Option<[f64; 3]>,
-    /// True if the writer of this file states that no other arm of this node can reach this one, nor this one any other.
+    /// True if no other arm of this node can reach this one, nor this one any other: your word for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
     /// What must come before each of its drawings, if that is stricter than what the node says of the scene.
@@ -202,13 +201,13 @@ pub struct DescriptionEntry {
     pub arguments: BTreeMap<String, String>,
 }
 
-/// Degree to which the reader guesses for a caller.
+/// What becomes of a call that was not fully understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ForgivenessSetting {
-    /// Garbage may run the default; for the simulator.
+    /// The rest is ignored, with a warning; for the simulator.
     Lenient,
-    /// Nothing moves after a guess; for hardware.
+    /// It is shown first, and nothing moves; for hardware.
     Guarded,
 }
 

@@ -29,7 +29,7 @@ pub struct PeerEntry {
     pub token: Option<SecretText>,
     /// A file that holds the token instead, and nothing else; it is read again for every call.
     pub token_file: Option<PathBuf>,
-    /// Words of one's own, shown in `list_nodes`.
+    /// Words of your own, shown in `list_nodes`.
     #[serde(default)]
     pub tags: Vec<String>,
 }
