@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::check::{StartMismatch, check_at_start};
 use super::clearance::tip_m;
 use super::following_error::{self, FollowingErrorMonitor};
+use super::limp_joint::LIMP_TIME;
 use super::sag_lead::{LedPlace, ReadingOf, SagLead, TipPush};
 use super::stop_proof::{ProvenLift, SMOOTH_PEAK, ticks_to_brake, touches};
 use super::{CheckedTrajectory, Setpoint};
@@ -174,6 +175,14 @@ pub enum ExecutionError {
         /// Range of its goal since the reading last changed, rounded to whole degrees.
         goal_deg: u32,
     },
+    /// A joint has no torque, whatever its servo says.
+    #[error("{joint} has no torque, or its reading is stuck: its servo has reported no load for {ms} ms although it stands {behind_deg:.1}° from its goal. Next: check its power and cable, then `reset`", ms = LIMP_TIME.as_millis())]
+    Limp {
+        /// The joint.
+        joint: String,
+        /// Distance from the goal.
+        behind_deg: f64,
+    },
     /// No reading for too long.
     #[error("no valid reading from the arm for {0} ms; {limit} ms is the limit", limit = following_error::AGE_MAX.as_millis())]
     Blind(u128),
@@ -259,6 +268,8 @@ impl Execution {
         let period = self.checked.trajectory.period;
         if !self.is_stopped {
             self.monitor.check_moved(&self.goal_rad, measured, period);
+            let sent_rad = self.sag.sent_rad(&self.goal_rad);
+            self.monitor.check_limp(&sent_rad, measured);
         }
         let waits = self
             .monitor
@@ -695,7 +706,9 @@ impl Execution {
         let can_go_back = matches!(
             (error, &self.phase),
             (
-                ExecutionError::Stalled { .. } | ExecutionError::Unmoved { .. },
+                ExecutionError::Stalled { .. }
+                    | ExecutionError::Unmoved { .. }
+                    | ExecutionError::Limp { .. },
                 ExecutionPhase::Path
             )
         ) && self.request != MotionGoal::Halt

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::TorqueLimit;
 use super::check::exceeds;
 use super::execute::ExecutionError;
+use super::limp_joint::LimpJoint;
 use super::unmoved_joint::{UNMOVED_RAD, UnmovedJoint};
 use arm::{ArmModel, LEASH, READING_AGE};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
@@ -61,6 +62,7 @@ struct MonitoredJoint {
     servos: Vec<u8>,
     pushed_ticks: u32,
     unmoved: UnmovedJoint,
+    limp: Option<LimpJoint>,
 }
 
 impl FollowingErrorMonitor {
@@ -76,6 +78,11 @@ impl FollowingErrorMonitor {
                 .collect(),
             pushed_ticks: 0,
             unmoved: UnmovedJoint::new(arm, joint),
+            limp: match torque {
+                TorqueLimit::Work => LimpJoint::new(arm, joint),
+                // A servo of little torque may report none although it holds.
+                TorqueLimit::Touch => None,
+            },
         });
         Self {
             joints: joints.collect(),
@@ -199,6 +206,25 @@ impl FollowingErrorMonitor {
                 goal_deg: rounded_degrees(goal_range_rad),
             }),
             None => {}
+        }
+    }
+
+    /// Records an error for the first joint that does not push although it stands away from the goal that was sent: not
+    /// for a motion that ends anyway.
+    pub(super) fn check_limp(&mut self, sent_rad: &JointVector, measured: &ArmMeasurement) {
+        if self.is_reported {
+            return;
+        }
+        let mut joints = self.joints.iter_mut();
+        let limp = joints.position(|joint| {
+            let limp = joint.limp.as_mut();
+            limp.is_some_and(|limp| limp.update(sent_rad, measured))
+        });
+        if let Some(joint) = limp {
+            self.record_error(ExecutionError::Limp {
+                joint: self.name(joint),
+                behind_deg: distance_rad(sent_rad, &measured.position_rad, joint).to_degrees(),
+            });
         }
     }
 

@@ -87,6 +87,7 @@ mod joint_rates;
 mod joint_yield;
 mod lead_room;
 mod leading_goals;
+mod limp_joint;
 mod sag_lead;
 mod stop_proof;
 #[cfg(test)]

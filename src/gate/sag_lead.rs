@@ -433,6 +433,11 @@ impl SagLead {
             .map(|_, yields| yields.to_degrees())
     }
 
+    /// Returns the goals that were sent last, or where the path is if none were.
+    pub(super) fn sent_rad(&self, path_rad: &JointVector) -> JointVector {
+        self.sent_rad.unwrap_or(*path_rad)
+    }
+
     /// Returns the lead of the goals that were sent last for this place on the path.
     #[must_use]
     pub fn lead_rad(&self, path_rad: &JointVector) -> JointVector {

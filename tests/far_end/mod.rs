@@ -267,6 +267,10 @@ pub(crate) struct Rig {
 /// Three lines of 30 mm.
 const LINES: &str = "polylines = [[[0.0, 0.0], [30.0, 0.0]], [[30.0, 12.0], [0.0, 12.0]], [[0.0, 24.0], [30.0, 24.0]]]";
 
+/// An STS3215 of the 7.4 V kit, by Rhoban's BAM.
+const SEVEN_VOLTS: &str = "\n[simulation.servo]\nstall_n_m = 3.35\nerror_gain = 0.166\narmature_kg_m2 = 0.0284\n\
+    back_emf_n_m_s = 0.5486\nviscous_n_m_s = 0.0591\nfriction_n_m = 0.0524\n";
+
 /// A scene that is shipped, with three lines to draw in the place of its design.
 fn short_scene(
     family: Family,
@@ -307,6 +311,20 @@ impl Rig {
             permits: Arc::new(PermitRegistry::everything()),
             folder,
         }
+    }
+
+    /// Creates a rig of an SO-101 with measured servos.
+    pub(crate) fn measured() -> Self {
+        let mut rig = Self::new(Family::Sts);
+        let arms = rig.folder.path().join("arms");
+        std::fs::create_dir(&arms).unwrap();
+        let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/arms/so101.toml");
+        let arm = std::fs::read_to_string(shipped).unwrap() + SEVEN_VOLTS;
+        std::fs::write(arms.join("so101.toml"), arm).unwrap();
+        let library = SceneLibrary::new(Some(rig.folder.path().to_path_buf()));
+        rig.scene = library.scene("short", None).unwrap();
+        rig.sim = ArmSimulator::new(&rig.scene.arm, &rig.scene.rest_rad);
+        rig
     }
 
     pub(crate) fn break_all(&self, faults: &[SimulatedFault]) {

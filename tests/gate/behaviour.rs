@@ -665,9 +665,9 @@ fn a_joint_that_never_follows_ends_the_motion() {
 /// Returns the joint that an error says does not follow.
 fn unfollowing_joint(error: Option<&ExecutionError>) -> Option<String> {
     match error? {
-        ExecutionError::Stalled { joint, .. } | ExecutionError::Unmoved { joint, .. } => {
-            Some(joint.clone())
-        }
+        ExecutionError::Stalled { joint, .. }
+        | ExecutionError::Unmoved { joint, .. }
+        | ExecutionError::Limp { joint, .. } => Some(joint.clone()),
         _ => None,
     }
 }

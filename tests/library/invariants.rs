@@ -351,10 +351,8 @@ async fn invariant_8_lost_replies_are_asked_for_twice_more_at_most() {
         for (at, bytes) in &sent {
             // Behind a cycle that was not read the goals come last; one without goals ends where its first question comes again.
             let comes_again = bytes == first && last != first;
-            if far_end::goals(family, bytes).is_some()
-                || at.since(cycle_at) >= PERIOD
-                || comes_again
-            {
+            let is_over = comes_again || at.since(cycle_at) >= PERIOD;
+            if is_over || far_end::goals(family, bytes).is_some() {
                 (request_count, cycle_at, first) = (0, *at, bytes);
             }
             last = bytes;

@@ -12,7 +12,7 @@ use steadyhand::sim::SimulatedFault;
 use steadyhand::units::{ClockInstant, JointVector};
 
 use super::joints;
-use crate::far_end::{Family, Hands, PERIOD, Rig};
+use crate::far_end::{Family, Goals, Hands, PERIOD, Rig};
 
 /// The goal is never further ahead than so much time at full speed.
 const LEASH_S: f64 = 0.15;
@@ -177,5 +177,45 @@ async fn invariant_19_a_stalled_joint_is_given_up_in_300_ms_and_the_tool_is_lift
             height_mm > 3.0,
             "{family:?}: the pen stayed at {height_mm:.1} mm"
         );
+    }
+}
+
+/// The servo says that its torque is on, and its joint hangs.
+#[tokio::test]
+async fn a_joint_that_has_lost_its_torque_turns_the_drawing_back_within_300_ms() {
+    for (id, name) in [(2, "shoulder_lift"), (3, "elbow_flex")] {
+        let rig = Rig::measured();
+        let motion = rig.attach().unwrap();
+        let broken_at = Arc::new(Mutex::new(None));
+        let kept = Arc::clone(&broken_at);
+        let script = move |_: usize, hands: &mut Hands<'_>| {
+            kept.lock().unwrap().get_or_insert_with(|| {
+                hands
+                    .sim
+                    .break_it(SimulatedFault::Limp { id, is_limp: true });
+                hands.clock.now()
+            });
+        };
+        let outcome = rig.draw(&motion, Some(Box::new(script))).await;
+        let MotionOutcome::Faulted(reason) = outcome else {
+            panic!("{name}: {outcome:?}")
+        };
+        assert!(
+            reason.starts_with(name) && reason.contains("no torque"),
+            "{reason}"
+        );
+        let broken_at: ClockInstant = broken_at.lock().unwrap().unwrap();
+        let goals = rig.wire.goals(rig.family).into_iter();
+        let base = |goals: Goals| Some((goals.at, goals.ticks.iter().find(|(id, _)| *id == 1)?.1));
+        let goals: Vec<(ClockInstant, i32)> = goals
+            .filter(|goals| goals.at >= broken_at)
+            .filter_map(base)
+            .collect();
+        // Along the line the base turns one way; where the motion ends, it comes back.
+        let way = |goal: i32| (goal - goals[0].1).abs();
+        let (turned_at, _) = goals.iter().max_by_key(|(_, goal)| way(*goal)).unwrap();
+        let (took, ended) = (turned_at.since(broken_at), rig.clock.now().since(broken_at));
+        println!("{reason}: {took:?}, stands after {ended:?}");
+        assert!(took < Duration::from_millis(300), "{name}: {took:?}");
     }
 }

@@ -1,0 +1,101 @@
+//! Detects a joint without torque: its servo reports next to no load although it stands away from its goal, where a servo
+//! that holds pushes. What it says of its torque switch is no evidence.
+
+use arm::ArmModel;
+use base::units::{ArmMeasurement, ClockInstant, JointVector};
+use std::time::Duration;
+
+/// A servo that reports less, as a fraction of its torque, does not push.
+const LIMP_LOAD: f64 = 0.004;
+
+/// Distance from its goal, in counts, at which every servo pushes: the least gain gives it three times as much.
+const LIMP_COUNTS: f64 = 6.0;
+
+/// Time for which a joint must be limp: longer than a load takes to change its sign.
+pub(super) const LIMP_TIME: Duration = Duration::from_millis(120);
+
+/// Servos that turn a joint, and since when they have not pushed.
+#[derive(Debug)]
+pub(super) struct LimpJoint {
+    joint: usize,
+    servos: Vec<u8>,
+    far_rad: f64,
+    since: Option<ClockInstant>,
+}
+
+impl LimpJoint {
+    /// Creates the detection of a joint; `None` for servos without figures, whose load may mean something else.
+    pub(super) fn new(arm: &ArmModel, joint: usize) -> Option<Self> {
+        arm.file.servo.as_ref()?;
+        let servos = || arm.servos().filter(|(index, _)| *index == joint);
+        let count_rad = servos()
+            .map(|(_, servo)| std::f64::consts::TAU / f64::from(servo.ticks_per_turn.max(1)))
+            .fold(0.0, f64::max);
+        Some(Self {
+            joint,
+            servos: servos().map(|(_, servo)| servo.id).collect(),
+            far_rad: LIMP_COUNTS * count_rad,
+            since: None,
+        })
+    }
+
+    /// Evaluates a reading against the goal that was sent. Returns whether the joint has been limp for too long.
+    pub(super) fn update(&mut self, sent_rad: &JointVector, measured: &ArmMeasurement) -> bool {
+        let angles = sent_rad
+            .get(self.joint)
+            .zip(measured.position_rad.get(self.joint));
+        let is_far = angles.is_some_and(|(sent, read)| (sent - read).abs() > self.far_rad);
+        let is_idle = |id: &u8| {
+            let state = measured.servos.iter().find(|state| state.id == *id);
+            let load = state.and_then(|state| state.load_ratio);
+            load.is_some_and(|load| load.abs() < LIMP_LOAD)
+        };
+        if !is_far || self.servos.is_empty() || !self.servos.iter().all(is_idle) {
+            self.since = None;
+            return false;
+        }
+        let since = *self.since.get_or_insert(measured.at);
+        measured.at.since(since) >= LIMP_TIME
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use base::units::ServoState;
+    use scene::SceneLibrary;
+
+    /// Returns after how many readings the shoulder is limp, of a servo that is so many counts behind with a load.
+    fn limp_after(counts: f64, load: f64) -> Option<u32> {
+        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
+        let sent_rad = JointVector::zeros(scene.arm.dof());
+        let servo = scene.arm.servos().find(|(joint, _)| *joint == 1).unwrap().1;
+        let behind_rad = counts * std::f64::consts::TAU / f64::from(servo.ticks_per_turn);
+        let mut limp = LimpJoint::new(&scene.arm, 1).unwrap();
+        (0..100).find(|reading| {
+            let at = ClockInstant::ZERO.after(Duration::from_millis(10) * *reading);
+            limp.update(
+                &sent_rad,
+                &ArmMeasurement {
+                    at,
+                    position_rad: sent_rad
+                        .map(|joint, _| if joint == 1 { -behind_rad } else { 0.0 }),
+                    velocity_rad_s: sent_rad,
+                    servos: vec![ServoState {
+                        id: servo.id,
+                        load_ratio: Some(load),
+                        ..<_>::default()
+                    }],
+                },
+            )
+        })
+    }
+
+    #[test]
+    fn a_joint_that_stands_off_its_goal_and_does_not_push_is_limp() {
+        assert_eq!(limp_after(6.1, 0.0), Some(12));
+        assert_eq!(limp_after(-6.1, 0.003), Some(12));
+        assert_eq!((limp_after(5.9, 0.0), limp_after(30.0, 0.01)), (None, None));
+    }
+}
