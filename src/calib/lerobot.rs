@@ -103,6 +103,18 @@ pub enum LeRobotError {
         /// Last count of a turn.
         last: i64,
     },
+    /// A range that ends before it begins.
+    #[error(
+        "{name}: its range ends at {max}, before it begins at {min}: the numbers are swapped, or its count wrapped. {CALIBRATE_AGAIN}"
+    )]
+    Reversed {
+        /// The joint.
+        name: String,
+        /// Start of the range in the file.
+        min: i64,
+        /// End of the range in the file.
+        max: i64,
+    },
     /// A range through which the joint was not moved.
     #[error(
         "{name}: its range is {span} counts ({min} to {max}), and {RANGE_TICKS_MIN} are the least: it was not moved when it was calibrated. {CALIBRATE_AGAIN}"
@@ -394,6 +406,13 @@ fn refuse_range(
         });
     }
     let span = max - min;
+    if span < 0 {
+        return Err(LeRobotError::Reversed {
+            name: name(),
+            min,
+            max,
+        });
+    }
     if span < RANGE_TICKS_MIN {
         return Err(LeRobotError::Range {
             name: name(),

@@ -16,7 +16,9 @@ const UNKNOWN: &str = "not_understood";
 /// Returns how a caller of a tool draws something of its own on this node.
 pub(super) fn advice(tool: &ToolDefinition, names: &KnownNames) -> Option<&'static str> {
     let takes_designs = tool.name == "stroke" && !names.canvases.is_empty();
-    takes_designs.then_some("to draw your own, send its words as `text` or its lines as `svg`")
+    takes_designs.then_some(
+        "to draw your own, send its words as `text` or its lines as `svg`, such as <circle cx='50' cy='50' r='30'/>",
+    )
 }
 
 /// Puts first, where the default scene was drawn in place of what the caller asked for, that it was.

@@ -57,8 +57,7 @@ impl CalibrationFolders {
         let file = open::file(node)?;
         if state_folder::is_practice(node, &file) {
             bail!(
-                "there is nowhere to keep a calibration without a node file: {}",
-                which_node::absent(node)
+                "a calibration is kept for a node file, and none is named. Next: `steadyhand init` writes one, then the same command with `--config node.toml`"
             );
         }
         let library = open::library(node, &file)?;

@@ -1,4 +1,5 @@
-//! Elements of SVG without the `<svg>` around them, as language models write them: `<circle cx="5" cy="5" r="3"/>`.
+//! Elements of SVG without the `<svg>` around them or without their end, as language models write them:
+//! `<circle cx="5" cy="5" r="3">`.
 
 use super::normalize_units::SvgEdit;
 
@@ -24,6 +25,30 @@ const ELEMENTS: [&str; 16] = [
     "text",
     "use",
 ];
+
+/// Note on shapes that were ended.
+pub(super) const ENDED: &str = "shapes without an end were read as if they had one";
+
+/// Shapes, which programs write without content.
+const SHAPES: [&str; 7] = [
+    "circle", "ellipse", "line", "path", "polygon", "polyline", "rect",
+];
+
+/// Returns the shapes that nothing in a file ends.
+pub(super) fn endless_shapes(text: &str) -> Vec<&'static str> {
+    let is_endless = |name: &&str| !text.contains(&format!("</{name}"));
+    SHAPES.into_iter().filter(is_endless).collect()
+}
+
+/// Returns the edit that ends a shape in its own tag, as HTML does.
+pub(super) fn ending(endless: &[&str], tag: &str, at: usize) -> Option<SvgEdit> {
+    let inner = tag.strip_suffix('>')?;
+    let name = inner.strip_prefix('<')?;
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric());
+    let name = name.get(..end.unwrap_or(name.len()))?;
+    let end = at + inner.len();
+    (endless.contains(&name) && !inner.ends_with('/')).then(|| (end..end, "/".to_owned()))
+}
 
 /// Opening of the element that is put around others.
 const OPENING: &str =

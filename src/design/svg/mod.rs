@@ -149,7 +149,7 @@ fn parse<'t>(text: &'t str, caps: &DesignCaps) -> Result<Document<'t>, DesignErr
         DesignError::syntax(
             format!("line {} column {}", pos.row, pos.col),
             format!("broken XML ({error})"),
-            "a well-formed SVG file",
+            "well-formed SVG, such as <path d='M5 5H45' stroke='black'/>",
         )
     })
 }

@@ -1,6 +1,6 @@
 //! Repairs the form of SVG that programs, browsers and language models write although it is not well-formed XML:
-//! prefixes that nothing binds, HTML's named characters, an `&` that begins none, values without quotes, and elements without
-//! an `<svg>` around them.
+//! prefixes that nothing binds, HTML's named characters, an `&` that begins none, values without quotes, shapes without
+//! an end, and elements without an `<svg>` around them.
 
 use super::bare_elements;
 use super::html_entities;
@@ -27,6 +27,7 @@ pub(super) fn repaired(text: &str) -> (Option<String>, Vec<String>) {
     let mut edits = Vec::new();
     let mut notes = Vec::new();
     let mut prefixes = PrefixCensus::default();
+    let endless = bare_elements::endless_shapes(text);
     let mut first = None;
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
@@ -37,12 +38,16 @@ pub(super) fn repaired(text: &str) -> (Option<String>, Vec<String>) {
             if piece.starts_with('<') {
                 first.get_or_insert((at, piece));
                 edits.extend(unquoted_values::quoting(piece, at));
+                edits.extend(bare_elements::ending(&endless, piece, at));
             }
         }
         at += piece.len();
     }
     if edits.iter().any(|(_, added)| added == "\"") {
         notes.push(unquoted_values::QUOTED.to_owned());
+    }
+    if edits.iter().any(|(_, added)| added == "/") {
+        notes.push(bare_elements::ENDED.to_owned());
     }
     edits.extend(prefixes.edit());
     if let Some(wrapping) = bare_elements::wrapping(text, first) {

@@ -29,6 +29,29 @@ fn numbers_of_a_programs_own_attributes_are_not_the_drawings() {
 }
 
 #[test]
+fn shapes_without_an_end_are_read_as_if_they_had_one() {
+    let plain = lines(
+        "a.svg",
+        b"<path d='M5 5L40 40' stroke='black'/><circle cx='9' cy='9' r='4'/>",
+    );
+    for text in [
+        "<path d='M5 5L40 40' stroke='black'><circle cx='9' cy='9' r='4'>",
+        "<path d='M5 5L40 40' stroke=black><circle cx=9 cy=9 r=4>",
+        "<path d='M5 5L40 40' stroke='black'></path><circle cx='9' cy='9' r='4'>",
+        "<g><path d='M5 5L40 40' stroke='black'><circle cx='9' cy='9' r='4'></g>",
+    ] {
+        assert_eq!(lines("a.svg", text.as_bytes()), plain, "{text}");
+    }
+    let whole = b"<path d='M5 5L40 40' stroke='black'><title>a</title></path>";
+    assert!(
+        read("a.svg", whole)
+            .notes
+            .iter()
+            .all(|note| !note.contains("without an end"))
+    );
+}
+
+#[test]
 fn settings_of_grbl_are_no_movements_and_a_jog_is_refused() {
     let plain = "G21 G90\nG0 Z5\nG0 X0 Y0\nG1 Z0\nG1 X40\nY20\nG0 Z5\n";
     let with = format!("$H\n$X\n$32=1\n{plain}$SLP\n");
