@@ -1,7 +1,7 @@
 //! Decodes texts that were encoded once too often: backslashes, HTML entities, doubled quotes and braces, percent signs.
 
 use super::{
-    form_repair::FormRepair, parsed_value::starts_with_word, unbracketed::percent_decoded,
+    form_repair::FormRepair, parsed_value::starts_with_word, quote, unbracketed::percent_decoded,
 };
 
 /// Longest entity looked for, `&quot;` and `&#x0022;` among them.
@@ -56,7 +56,14 @@ fn replace_escapes(text: &str, mark: char, decode: fn(&str) -> Option<(char, usi
 
 /// Returns the character that an escape stands for and the bytes it takes.
 fn escape(after: &str) -> Option<(char, usize)> {
+    // The prefix of a text, as in `\\nr"koi"`, would vanish together with the escape before it.
+    let is_before_prefix = || {
+        let after = after.get(1..).unwrap_or_default();
+        let quoted = after.strip_prefix(['r', 'R', 'u', 'U', 'b', 'B']);
+        quoted.is_some_and(|quoted| quoted.starts_with(quote::is_quote))
+    };
     match after.bytes().next()? {
+        b'n' | b't' | b'r' if is_before_prefix() => None,
         b'n' => Some(('\n', 1)),
         b't' => Some(('\t', 1)),
         b'r' => Some(('\r', 1)),

@@ -5,7 +5,7 @@ use super::{
     arguments::{CallReader, whole_text},
     heuristics,
     judge::{ReaderRule, UnknownKeyPolicy},
-    limits::{DEPTH_MAX, SEARCHED_MAX},
+    limits::{DEPTH_MAX, LEFTOVER_MAX, SEARCHED_MAX},
     name::{self, NameResolution},
     outcome::ArgumentIssue,
     parsed_value::{self, Pair, ParsedValue},
@@ -173,7 +173,11 @@ impl CallReader<'_> {
         );
         leftover.words().clone_into(&mut repair.got);
         self.coercer.repairs.push(repair);
-        self.leftover.push(leftover);
+        match self.leftover.len() {
+            0..LEFTOVER_MAX => self.leftover.push(leftover),
+            LEFTOVER_MAX => self.leftover.push(Leftover::text("and more")),
+            _ => {}
+        }
     }
 
     fn refuse_stand_in(&mut self, code: &'static str, reason: &str, node: &ParsedValue) {

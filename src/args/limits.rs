@@ -7,7 +7,7 @@ pub(super) const DEPTH_MAX: usize = 48;
 /// Most values in one text; keeps memory within a small multiple of the text.
 pub(super) const NODES_MAX: usize = 20_000;
 /// Most arguments in one call; more keys than this are data, not arguments.
-pub(super) const PAIRS_MAX: usize = 512;
+pub(super) const PAIRS_MAX: usize = 2048;
 /// Longest key that may name a parameter, in bytes. A longer one may mean anything.
 pub(super) const KEY_BYTES_MAX: usize = 512;
 /// Keys and texts of one value that are searched for requests. One that holds more may ask for anything.
@@ -26,3 +26,5 @@ pub(super) const SHOWN_CHARS_MAX: usize = 80;
 pub(super) const COMPLAINTS_MAX: usize = 32;
 /// Most repairs that are listed.
 pub(super) const REPAIRS_MAX: usize = 64;
+/// Most keys and pieces of text that are told as left over; one more stands for the remainder.
+pub(super) const LEFTOVER_MAX: usize = 64;
