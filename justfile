@@ -180,3 +180,8 @@ bfcl:
 # The same trivial call against FastMCP and the TypeScript SDK, interleaved.
 servers:
     benches/peers/mcp/run
+
+# What must not move an arm, or must stop it, counted at its wire: under 2 minutes; the table of docs/safety.md.
+safety:
+    cargo build
+    tests/safety/run --write docs/safety.md
