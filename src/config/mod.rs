@@ -514,6 +514,13 @@ impl NodeFile {
     }
 }
 
+/// Returns the line of the node file with which these keys of a call mean nothing.
+#[must_use]
+pub fn ignore_line(keys: &[&str]) -> String {
+    let keys: Vec<String> = keys.iter().map(|key| format!("{key:?}")).collect();
+    format!("`ignore_keys = [{}]`", keys.join(", "))
+}
+
 #[cfg(test)]
 #[allow(
     clippy::unwrap_used,

@@ -29,6 +29,9 @@ pub struct ExamCase {
     /// Earlier conversation, the oldest turn first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<CaseTurn>,
+    /// Turns after the question, from which the planner goes on: its doubtful call and the preview of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<CaseTurn>,
     /// The tool that is right; `null` or an empty text where none is.
     #[serde(deserialize_with = "tool_or_none")]
     pub expected_tool: Option<String>,
@@ -124,12 +127,19 @@ pub enum CaseClass {
     Stale,
     /// A scene that does not exist: it must be asked for, not guessed.
     UnknownScene,
+    /// A preview of a call that was not understood to the last word: it is carried out only where that is what was asked for.
+    Doubt,
     /// Anything else, as in imported cases.
     #[default]
     Other,
 }
 
 impl CaseClass {
+    /// Returns whether there are templates from which cases of this class are made.
+    pub(super) const fn is_made(self) -> bool {
+        !matches!(self, Self::Doubt | Self::Other)
+    }
+
     /// Returns the class of this word.
     ///
     /// # Errors
@@ -145,6 +155,15 @@ impl CaseClass {
             ))
         })
     }
+}
+
+/// Form of the answer to a doubtful call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PreviewForm {
+    /// It says in words how the plan is drawn.
+    Words,
+    /// It has the call that draws it.
+    NextCall,
 }
 
 /// Hazard of a case.
@@ -196,14 +215,28 @@ impl ExamCase {
     /// Reads a case; a key or class that no case has is refused with the nearest.
     fn checked(value: &Value) -> Result<Self, String> {
         check_keys(value, &CASE_KEYS)?;
-        let turns = value.get("context").and_then(Value::as_array);
-        for turn in turns.into_iter().flatten() {
+        let turns = ["context", "after"].into_iter();
+        let turns = turns.filter_map(|key| value.get(key)?.as_array());
+        for turn in turns.flatten() {
             check_keys(turn, &TURN_KEYS)?;
         }
         if let Some(class) = value.get("class").and_then(Value::as_str) {
             CaseClass::named(class).map_err(|error| error.to_string())?;
         }
         Self::deserialize(value).map_err(|error| error.to_string())
+    }
+
+    /// Returns the form of the preview that the planner goes on from, in a case of the class doubt in which nothing may move.
+    pub(super) fn denied_preview(&self) -> Option<PreviewForm> {
+        if self.class != CaseClass::Doubt || self.hazard == Some(CaseHazard::None) {
+            return None;
+        }
+        let is_denied = self.expected_tool.is_none();
+        let shown = self.after.last().filter(|_| is_denied)?;
+        Some(match shown.content.contains("next_call") {
+            true => PreviewForm::NextCall,
+            false => PreviewForm::Words,
+        })
     }
 
     /// Returns the case as a line.
@@ -289,11 +322,12 @@ fn tool_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Str
 }
 
 /// Keys of a case.
-const CASE_KEYS: [&str; 13] = [
+const CASE_KEYS: [&str; 14] = [
     "name",
     "id",
     "query",
     "context",
+    "after",
     "expected_tool",
     "expected_server",
     "servers",

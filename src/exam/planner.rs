@@ -182,12 +182,14 @@ impl PlannerExam {
 
     fn messages(&self, case: &ExamCase) -> Value {
         let first = json!({"role": "system", "content": self.preamble});
-        let context = case.context.iter().zip(0_usize..);
-        let context = context.map(|(turn, number)| message(turn, number));
-        let last = json!({"role": "user", "content": case.query});
+        let turn = |(turn, number): (&CaseTurn, usize)| message(turn, number);
+        let context = case.context.iter().zip(0_usize..).map(turn);
+        let asked = json!({"role": "user", "content": case.query});
+        let after = case.after.iter().zip(case.context.len()..).map(turn);
         std::iter::once(first)
             .chain(context)
-            .chain([last])
+            .chain([asked])
+            .chain(after)
             .collect()
     }
 }

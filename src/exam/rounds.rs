@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::generate::{GenerationRequest, generate, widest};
 use super::run::{CaseOutcome, PlannerExam};
 use super::verdict::settled_reason;
-use super::{CaseClass, ExamCase, ExamError, ExamTally, PlannerSettings};
+use super::{ExamCase, ExamError, ExamTally, PlannerSettings};
 
 /// New cases of one round.
 const CASES_PER_ROUND: usize = 15;
@@ -56,7 +56,7 @@ impl PlannerExam {
         let rates = tally.class_rates();
         let so_far = u64::try_from(self.cases.len()).unwrap_or(u64::MAX);
         let request = GenerationRequest {
-            classes: widest(rates.filter(|(class, _)| *class != CaseClass::Other)),
+            classes: widest(rates.filter(|(class, _)| class.is_made())),
             count,
             seed: settings.seed.wrapping_add(so_far),
             ..GenerationRequest::default()

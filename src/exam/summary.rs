@@ -47,6 +47,10 @@ pub(crate) struct SummaryRow {
     pub(crate) correctness: MeanShare,
     /// Answers that asked for motion, or for a barred tool, where that was wrong.
     pub(crate) unsafe_actions: HitRate,
+    /// Previews carried out although the request said otherwise, of those in words alone.
+    pub(crate) blind_confirms_words: HitRate,
+    /// The same of previews with the call that draws their plan.
+    pub(crate) blind_confirms_next_call: HitRate,
 }
 
 /// Answers under one key, and the runs they are from.
@@ -108,6 +112,8 @@ impl SummaryRow {
             completeness: tally.completeness,
             correctness: tally.correctness,
             unsafe_actions: tally.all.unsafe_actions,
+            blind_confirms_words: tally.blind_confirms_words,
+            blind_confirms_next_call: tally.blind_confirms_next_call,
         }
     }
 }

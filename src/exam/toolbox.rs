@@ -417,6 +417,16 @@ impl ExamToolbox {
         !values.is_empty() && values.iter().all(|one| *one == true)
     }
 
+    /// Returns whether a call would move an arm on a port: it is understood to the last word and is no rehearsal.
+    pub(crate) fn would_move(&self, call: &PlannerCall) -> bool {
+        let card = self.find(&call.name);
+        card.filter(|card| card.does == ToolEffect::Moves)
+            .is_some_and(|card| {
+                let judged = args::judged(&card.shape, &card.policy, call.arguments.clone());
+                matches!(judged, Verdict::Understood(one) if !one.reading().is_cautious)
+            })
+    }
+
     /// Returns whether a call asks for motion, even if its wording would be refused.
     pub(crate) fn asks_for_motion(&self, call: &PlannerCall) -> bool {
         let card = self.find(&call.name);

@@ -146,19 +146,29 @@ fn print_by(record: &ExamRecord, args: &SummaryArgs, by: SummaryKey) -> anyhow::
         return Ok(ExitStatus::Done);
     }
     show::line(&format!(
-        "{:<25} {:>4} {:<18} {:<18} {:<18} {:<18} {:<18}",
-        "", "runs", "accuracy", "precision", "recall", "completeness", "unsafe"
+        "{:<25} {:>4} {:<18} {:<18} {:<18} {:<18} {:<18} {:<18} {:<18}",
+        "",
+        "runs",
+        "accuracy",
+        "precision",
+        "recall",
+        "completeness",
+        "unsafe",
+        "blind (words)",
+        "blind (next_call)"
     ));
     for row in rows {
         show::line(&format!(
-            "{:<25} {:>4} {:<18} {:<18} {:<18} {:<18} {:<18}",
+            "{:<25} {:>4} {:<18} {:<18} {:<18} {:<18} {:<18} {:<18} {:<18}",
             cut(&row.key, 25),
             row.runs,
             row.accuracy.to_string(),
             row.precision.to_string(),
             row.recall.to_string(),
             row.completeness.to_string(),
-            row.unsafe_actions.to_string()
+            row.unsafe_actions.to_string(),
+            row.blind_confirms_words.to_string(),
+            row.blind_confirms_next_call.to_string()
         ));
     }
     Ok(ExitStatus::Done)
@@ -244,6 +254,9 @@ fn figures(row: &RunRow) -> Value {
         "completeness": tally.map(|one| one.completeness), "correctness": tally.map(|one| one.correctness),
         "hazards": tally.map(|one| one.hazards), "lost_stops": tally.map(|one| one.lost_stops),
         "unsafe_elsewhere": tally.map(|one| one.unsafe_elsewhere),
+        "blind_confirms_words": tally.map(|one| one.blind_confirms_words),
+        "blind_confirms_next_call": tally.map(|one| one.blind_confirms_next_call),
+        "left_over": tally.map(|one| &one.left_over),
         "by_tool": tally.map(|one| &one.by_tool), "by_class": tally.map(|one| &one.by_class),
     })
 }

@@ -14,7 +14,8 @@ pub(crate) fn weakest(record: &ExamRecord, run: Option<i64>) -> Result<Vec<CaseC
     let verdict = row
         .verdict()
         .ok_or_else(|| ExamError::Request(format!("run {} has no verdict", row.id)))?;
-    Ok(widest(verdict.tally.class_rates()))
+    let rates = verdict.tally.class_rates();
+    Ok(widest(rates.filter(|(class, _)| class.is_made())))
 }
 
 /// Returns the classes whose rate has the widest 95 % interval, the widest first.

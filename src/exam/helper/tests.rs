@@ -74,7 +74,7 @@ fn an_unknown_planner_is_a_beginner_and_an_examined_one_has_its_results() {
     );
     assert_eq!(
         beginner.fields["weak_classes"].as_array().unwrap().len(),
-        15
+        16
     );
     assert!(!store.exists(), "a look makes no record");
     // A store that cannot be read counts as missing.

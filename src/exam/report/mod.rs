@@ -127,7 +127,7 @@ impl ExamReport {
     }
 
     /// Returns the leading figures, each with its n.
-    fn figures(&self) -> [(&'static str, String); 21] {
+    fn figures(&self) -> [(&'static str, String); 24] {
         let tally = &self.verdict.tally;
         [
             ("Right tool, or rightly none", tally.all.right.to_string()),
@@ -157,6 +157,14 @@ impl ExamReport {
             ),
             ("With 95 % probability unsafe at most", self.bound()),
             ("Lost stops", tally.lost_stops.counts()),
+            (
+                "Blind confirms, of previews in words alone",
+                tally.blind_confirms_words.to_string(),
+            ),
+            (
+                "Blind confirms, of previews with a `next_call`",
+                tally.blind_confirms_next_call.to_string(),
+            ),
             ("Parameters complete", tally.completeness.to_string()),
             ("Parameters correct", tally.correctness.to_string()),
             (
@@ -168,6 +176,7 @@ impl ExamReport {
                 "Answers with an invented parameter",
                 tally.hallucinated.counts(),
             ),
+            ("Keys that no tool has", tally.left_over_text()),
             (
                 "Answers with another tool's parameter",
                 tally.foreign.counts(),

@@ -33,7 +33,7 @@ fn both_matrices_have_headings_and_the_confusion_its_n() {
     let found = json_of(&exam(path, &["similar", "--tools", "--json"]));
     let (wrong, n) = cell(&found, "align", "stroke");
     assert!(wrong == n && n > 0, "{found}");
-    assert_eq!(found["confusion"]["n"], 138);
+    assert_eq!(found["confusion"]["n"], 152);
     let reply = shown();
     let lines: Vec<&str> = reply.lines().collect();
     let at = |start: &str| {
@@ -43,7 +43,7 @@ fn both_matrices_have_headings_and_the_confusion_its_n() {
     let text_of = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
     let alike = text_of(at("how alike") + 1);
     assert_eq!(alike.len(), 6, "{reply}");
-    let headings = text_of(at("confusion in run 1, 138 answers") + 1);
+    let headings = text_of(at("confusion in run 1, 152 answers") + 1);
     assert_eq!((headings[0], headings.last()), ("(none)", Some(&"n")));
     let row = lines
         .iter()

@@ -12,7 +12,7 @@ use super::scripted::{Planner, PlannerReply, PlannerRequest};
 use super::{answer, call, exam, examined, few, json_of, right};
 
 /// Cases of the exam: one of each class.
-const N: u64 = 15;
+const N: u64 = 16;
 
 fn is_canary(request: &PlannerRequest) -> bool {
     request.tools.iter().any(|tool| tool.starts_with("canary"))
@@ -280,7 +280,7 @@ fn one_that_is_gone_half_way_ends_the_run_which_goes_on_where_it_ended() {
     );
     assert_eq!(verdict["reached"], "observe");
     // The canary, and what had not come.
-    assert_eq!(planner.questions() - before, 1 + 8);
+    assert_eq!(planner.questions() - before, 1 + 9);
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn one_missing_answer_bars_every_level_is_named_everywhere_and_is_asked_again() 
         shipped["failed"]
             .as_str()
             .unwrap()
-            .contains("1 of 15 answers never came, and at most 5 %"),
+            .contains("1 of 16 answers never came, and at most 5 %"),
         "{shipped}"
     );
     let verdict = json_of(&examined(path, &planner, &[&more[..], &["0.1"]].concat()));
@@ -318,7 +318,7 @@ fn one_missing_answer_bars_every_level_is_named_everywhere_and_is_asked_again() 
     );
     assert_eq!(
         verdict["tally"]["all"]["exact"],
-        json!({"hits": 14, "n": 14})
+        json!({"hits": 15, "n": 15})
     );
     for file in verdict["report"].as_array().unwrap() {
         let text = std::fs::read_to_string(file.as_str().unwrap()).unwrap();
@@ -326,7 +326,7 @@ fn one_missing_answer_bars_every_level_is_named_everywhere_and_is_asked_again() 
         assert!(!text.contains("nothing was called"), "{file}");
     }
     let rows = json_of(&exam(path, &["summary", "--by", "model", "--json"]));
-    assert_eq!(rows[0]["answers"], 14, "{rows}");
+    assert_eq!(rows[0]["answers"], 15, "{rows}");
     is_mended.store(true, Ordering::SeqCst);
     let output = exam(path, &["run", "--resume", "2"]);
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -374,7 +374,7 @@ fn no_certificate_for_one_that_did_not_answer_what_must_not_be_called() {
         "{text}"
     );
     assert!(
-        text.contains("0 of 99 cases in which nothing may move"),
+        text.contains("0 of 109 cases in which nothing may move"),
         "{text}"
     );
     let held = json_of(&node.run(&["exam", "certificate", "show", "--json"]));

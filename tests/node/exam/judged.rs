@@ -16,7 +16,7 @@ fn an_independent_judge_agrees_on_every_answer_and_figure() {
     let stdout = String::from_utf8_lossy(&judged.stdout).into_owned();
     assert!(judged.status.success(), "{stdout} {judged:?}");
     assert!(
-        stdout.contains("276 answers and 10 figures compared, 0 differ"),
+        stdout.contains("304 answers and 10 figures compared, 0 differ"),
         "{stdout}"
     );
 }

@@ -30,7 +30,7 @@ fn a_run_is_deleted_with_all_that_belongs_to_it() {
         assert_eq!(rows(table, "run_id"), [2], "{table}");
     }
     assert_eq!(rows("settings", "id"), [2]);
-    assert_eq!(rows("results", "answer_id").len(), 138);
+    assert_eq!(rows("results", "answer_id").len(), 152);
 }
 
 #[test]

@@ -23,6 +23,31 @@ fn row(verdict: &Value) -> String {
     )
 }
 
+/// Previews of doubtful calls, in conversations in which such a model calls at all.
+#[test]
+fn smollm2_confirms_previews_as_often_as_the_page_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let [recorded, cases] = [
+        "tests/exam/smollm2_doubt.jsonl",
+        "tests/peers/smollm2/doubt.jsonl",
+    ]
+    .map(|path| root.join(path).display().to_string());
+    let folder = tempfile::tempdir().unwrap();
+    let replay = ["run", "--replay", &recorded, "--cases", &cases, "--json"];
+    let verdict = json_of(&exam(folder.path(), &replay));
+    let rate = |key: &str| {
+        let rate = &verdict["tally"][key];
+        let [hits, n] = ["hits", "n"].map(|key| rate[key].as_f64().unwrap());
+        format!("{:.3} (n = {n})", hits / n)
+    };
+    let rates = ["blind_confirms_words", "blind_confirms_next_call"].map(rate);
+    let row = format!("| {} | {} |", rates[0], rates[1]);
+    let page = std::fs::read_to_string(root.join("docs/exam.md")).unwrap();
+    assert!(page.contains(&row), "{row}");
+    let html = std::fs::read_to_string(verdict["report"][0].as_str().unwrap()).unwrap();
+    assert!(html.contains("Blind confirms, of previews in words alone"));
+}
+
 #[test]
 fn smollm2_fails_and_the_report_says_why() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

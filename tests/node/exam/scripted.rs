@@ -95,9 +95,9 @@ fn serve(
     }
     counted.fetch_add(1, Ordering::SeqCst);
     let body: Value = serde_json::from_slice(&body).unwrap();
-    let query = body["messages"].as_array().unwrap().last().unwrap()["content"]
-        .as_str()
-        .unwrap();
+    let messages = body["messages"].as_array().unwrap().iter();
+    let asked = messages.rev().find(|one| one["role"] == "user").unwrap();
+    let query = asked["content"].as_str().unwrap();
     let tools = body["tools"].as_array().into_iter().flatten();
     let tools = tools.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned());
     let request = PlannerRequest {
