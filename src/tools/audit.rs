@@ -51,13 +51,27 @@ impl AuditedCall {
             "tool": self.tool,
             "arguments": self.arguments,
             "success": !reply.is_error,
-            "not_understood": reply.structured.get("not_understood"),
+            "not_understood": left_over_keys(reply),
             "code": reply.structured.get("code"),
             "job": job,
             "message": reply.text.lines().next(),
         })
         .to_string()
     }
+}
+
+/// Returns the keys of a call that no parameter has; `None` if there are none.
+fn left_over_keys(reply: &Reply) -> Option<Vec<&str>> {
+    let repairs = reply.structured.get("repairs").and_then(Value::as_array);
+    let is_left = |repair: &&Value| {
+        repair
+            .get("code")
+            .is_some_and(|code| code == "not_understood")
+    };
+    let fields = repairs.into_iter().flatten().filter(is_left);
+    let fields = fields.filter_map(|repair| repair.get("field")?.as_str());
+    let keys: Vec<&str> = fields.filter(|field| *field != "arguments").collect();
+    (!keys.is_empty()).then_some(keys)
 }
 
 /// The last refusal of each caller, and how often in a row it was the same.

@@ -16,6 +16,7 @@ use args::{ArgumentReading, Leftover, RepairClass, Understood};
 use base::lock::MutexExt;
 use base::units::ClockInstant;
 use catalogue::{KnownNames, PREVIEW, ToolDefinition};
+use config::ignore_line;
 
 /// Time for which a doubted call counts.
 const DOUBTED_FOR: Duration = Duration::from_mins(5);
@@ -214,11 +215,6 @@ impl DoubtfulCall<'_> {
     }
 }
 
-/// Returns the line of the node file that makes these keys mean nothing.
-fn ignore_line(keys: &[&str]) -> String {
-    format!("`ignore_keys = {}`", Value::from(keys.to_vec()))
-}
-
 /// Returns the keys among what is left over.
 fn keys(leftover: &[Leftover]) -> impl Iterator<Item = &str> {
     leftover.iter().filter_map(|one| match one {
@@ -229,6 +225,11 @@ fn keys(leftover: &[Leftover]) -> impl Iterator<Item = &str> {
 
 /// Describes what was not understood.
 fn leftover_words(tool: &ToolDefinition, leftover: &[Leftover]) -> Vec<String> {
+    const TOLD_MAX: usize = 8;
+    let more = leftover
+        .len()
+        .checked_sub(TOLD_MAX)
+        .filter(|more| *more > 0);
     let words = |one: &Leftover| match one {
         Leftover::Key { key, got } if key == PREVIEW => {
             format!("\"{key}\": {got} (neither true nor false)")
@@ -238,7 +239,9 @@ fn leftover_words(tool: &ToolDefinition, leftover: &[Leftover]) -> Vec<String> {
         }
         Leftover::Text { text } => format!("the words \"{text}\""),
     };
-    leftover.iter().map(words).collect()
+    let told = leftover.iter().take(TOLD_MAX).map(words);
+    told.chain(more.map(|more| format!("and {more} more")))
+        .collect()
 }
 
 /// Warns in the first words of an answer that a default stands for what was not understood. Of a drawing that is said by
@@ -282,4 +285,65 @@ pub(super) fn plan_complaint(
         repairs: Vec::new(),
         kind: args::ReaderRule::Contradiction,
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::super::dispatch::resolve;
+    use super::super::shape;
+    use super::*;
+    use args::{ForgivenessProfile, ReaderPolicy, ReceivedArguments, Verdict, judged};
+    use catalogue::TOOLS;
+    use proptest::prelude::*;
+
+    fn value() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[ a-zA-Z0-9.,äß漢!?-]{0,24}".prop_map(Value::from),
+            proptest::collection::vec("[a-z]{0,6}", 0..4).prop_map(Value::from),
+        ]
+    }
+
+    /// Returns what became of each tool under each name; all of them run with their defaults.
+    fn check_runs_with_defaults(received: &ReceivedArguments) -> Result<(), TestCaseError> {
+        let names = KnownNames {
+            scenes: vec!["default".to_owned(), "letters".to_owned()],
+            ..KnownNames::default()
+        };
+        for tool in TOOLS.iter() {
+            let policy = ReaderPolicy::new(tool.effect, ForgivenessProfile::Lenient);
+            for name in tool.names() {
+                prop_assert_eq!(resolve(name, &[]).map(|one| &one.name), Some(&tool.name));
+                match judged(&shape(tool, &names), &policy, received.clone()) {
+                    Verdict::Understood(one) => {
+                        prop_assert!(one.reading().given.is_empty(), "{}", name);
+                        prop_assert!(!one.reading().repairs.is_empty(), "{} warns", name);
+                    }
+                    other => prop_assert!(false, "{name}: {other:?}"),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Commissioned: what no parameter has is ignored with a warning on the simulated arm.
+        #[test]
+        fn random_extra_keys_are_ignored_with_a_warning(key in "x_[a-zA-Z0-9_]{1,16}", value in value()) {
+            let one = [(key, value)].into_iter().collect();
+            check_runs_with_defaults(&ReceivedArguments::Value(Value::Object(one)))?;
+        }
+    }
+
+    #[test]
+    fn a_thousand_extra_keys_at_once_are_ignored_too() {
+        let all = (0..1000).map(|number| (format!("x_{number}"), Value::from(number)));
+        let all = ReceivedArguments::Value(Value::Object(all.collect()));
+        check_runs_with_defaults(&all).unwrap();
+    }
 }

@@ -167,6 +167,11 @@ fn the_plan_of_a_doubtful_call_is_a_whole_call() {
     assert_eq!(outcome(&drawn), "moves", "{text}");
     assert_eq!(drawn["plan_hash"], hash, "{text}");
     assert_eq!(drawn["understood"]["scene"], "short", "{text}");
+    let log = std::path::Path::new(&bench.state()).join("audit.log");
+    let told = bench.run(&["audit", "verify", log.to_str().unwrap()]);
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.contains("depth 3"), "{told}");
+    assert!(told.contains("ignore_keys = [\"depth\"]"), "{told}");
 }
 
 #[test]

@@ -45,7 +45,8 @@ fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Returns a text as it was before [`escaped`], but for control characters, which stay escaped.
-fn unescaped(text: &str) -> String {
+#[must_use]
+pub fn unescaped(text: &str) -> String {
     let mut chars = text.chars();
     let mut whole = String::with_capacity(text.len());
     while let Some(c) = chars.next() {
