@@ -209,9 +209,7 @@ mod tests {
     use futures::future::BoxFuture;
 
     use super::*;
-    use crate::{
-        CallHop, CallWatch, ReceivedArguments, ToolAnswer, ToolCall, ToolCard, never_repair,
-    };
+    use crate::{CallWatch, ReceivedArguments, ToolAnswer, ToolCall, ToolCard, never_repair};
 
     /// A service with one tool.
     #[derive(Default)]
