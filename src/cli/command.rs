@@ -1,6 +1,7 @@
 //! The command line as data: every command with its options.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue};
@@ -10,8 +11,8 @@ use super::duration::duration;
 use super::node_args::{AtArgs, NodeArgs};
 use super::serve_args::ServeArgs;
 use super::{
-    arm, audit, bus, calibrate, call, clients, doctor, draw, explain, fleet, init, jog, nodes,
-    plan, reach, scenes, sim, stop_names, token, tools,
+    audit, bus, calibrate, call, clients, command_groups, doctor, draw, explain, fleet, init, jog,
+    plan, scenes, sim, stop_names, token, tools,
 };
 
 /// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
@@ -35,7 +36,7 @@ pub(super) enum CliCommand {
     /// Call a tool and show the result: on a node of this command's own, or on another node
     #[command(after_help = tools::help())]
     Call(call::CallArgs),
-    /// Draw an SVG, G-code, HP-GL, DXF or JSON file, or a text: shows it first, and asks before a real arm moves
+    /// Draw a file (SVG, G-code, HP-GL, DXF, JSON) or a text; a real arm asks first
     Draw(Box<draw::DrawArgs>),
     /// Follow a job of the node on this machine, or elsewhere, to its end
     Watch {
@@ -47,7 +48,7 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Serve MCP: on standard input and output, or over HTTP with --http
+    /// Serve MCP on standard input and output, or over HTTP with --http
     Serve(ServeArgs),
     /// Show the tools as a model sees them, or edit those that the node file declares
     #[command(after_help = tools::help())]
@@ -61,18 +62,15 @@ pub(super) enum CliCommand {
     /// List, check and preview scenes
     #[command(subcommand)]
     Scene(scenes::SceneCommand),
-    /// Plan a drawing without a node: how long it takes and what would be refused
+    /// Plan a drawing without a node, like `draw --dry-run`
+    #[command(hide = true)]
     Plan(plan::PlanArgs),
-    /// Show where the sheet may lie for a scene's arm and pen, and where it would lie better
-    Reach(reach::ReachArgs),
-    /// Make an arm's file from a URDF
-    #[command(subcommand)]
-    Arm(arm::ArmCommand),
     /// Find a tool's tip, a sheet's place or joints' zeros by touching; nothing is written before `accept`
     #[command(subcommand)]
     Calibrate(calibrate::CalibrateCommand),
-    /// Guide you from the box to the first line, step by step: port, node, joints, tip, sheet,
-    /// line. You can leave and resume it
+    /// Guide you from the box to the first line
+    ///
+    /// The steps are port, node, joints, tip, sheet and line. You can leave it and go on later.
     FirstLine(calibrate::first_line::FirstLineArgs),
     /// Move the arm in small steps from the keyboard; each is planned and checked like any motion
     Jog(jog::JogArgs),
@@ -107,15 +105,15 @@ pub(super) enum CliCommand {
     /// Look at, set up and replay the servos of a port, without a node
     #[command(subcommand)]
     Bus(bus::BusCommand),
-    /// Find out why an arm does not answer, and what to do about it; nothing is written
+    /// Find out why an arm does not answer, and what to do about it
     Doctor(doctor::DoctorArgs),
-    /// Print the address of the operator's page of the node on this machine, with a code that opens it once
+    /// Print the address of the operator's page, with a code that opens it once
     Page {
         /// The node's control socket
         #[arg(long, value_name = "PATH")]
         socket: Option<std::path::PathBuf>,
     },
-    /// Allow motion for scenes, on the node that runs on this machine
+    /// Allow the arm to move, for a scene and for a time
     Enable {
         /// The scene; may be repeated
         #[arg(id = "enabled", long = "scene", value_name = "SCENE", required = true)]
@@ -134,13 +132,15 @@ pub(super) enum CliCommand {
     },
     /// Revoke everything that was enabled
     Disable(AtArgs),
-    /// Stop the arm: decelerate, lift the pen, hold. Only an operator's reset ends it
+    /// Stop the arm: slow down, lift the pen, hold
+    ///
+    /// Only an operator's `reset` ends it.
     Stop(AtArgs),
     /// Emergency stop: stand where the arm is, no lift. Only `clear` ends it
     Estop(AtArgs),
     /// End an emergency stop; `reset` comes next
     Clear(AtArgs),
-    /// Hold the motion under way at the end of its stroke, pen up; `resume` continues it
+    /// Hold the motion under way at the end of its stroke, pen up; `continue` ends the hold
     Hold {
         /// Hold at once, with a lift, instead of at the end of the stroke
         #[arg(long)]
@@ -149,7 +149,8 @@ pub(super) enum CliCommand {
         at: AtArgs,
     },
     /// Continue the held motion, if it is enabled and the arm is where it was
-    Resume(AtArgs),
+    #[command(alias = "resume")]
+    Continue(AtArgs),
     /// Take torque off every servo: the arm DROPS. Hold it first
     TorqueOff {
         /// Do not ask
@@ -169,7 +170,7 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Lift the pen and bring the arm to rest, as an operator
+    /// Lift the pen and bring the arm to rest; ends a stop
     Reset {
         /// The scene that defines which way is up, if the node does not know
         #[arg(long)]
@@ -182,9 +183,13 @@ pub(super) enum CliCommand {
     },
     /// Show what the node on this machine is doing
     Status(AtArgs),
-    /// Show what was asked, planned and done: by the node on this machine or, if it does not run,
-    /// from --state or --config
+    /// Show what was asked, planned and drawn
+    ///
+    /// It asks the node on this machine. If none runs, it reads --state or --config.
+    #[command(args_conflicts_with_subcommands = true)]
     Jobs {
+        #[command(subcommand)]
+        what: Option<JobsCommand>,
         /// One job, with its plan, pictures, arguments, notes, figures and outcome
         id: Option<String>,
         /// As JSON
@@ -216,31 +221,38 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Carry out an earlier job's plan, or its recorded bytes, on a simulated arm, and compare
+    /// Carry out an earlier job's plan, or what was recorded of it, on a simulated arm, and compare
     Replay {
         /// Which job
         job: String,
         /// Replay the bytes that went to the arm instead of the plan
         #[arg(long)]
         bytes: bool,
+        /// Replay the recorded setpoints instead of the plan, of a job or of a recording's file
+        #[cfg(feature = "recording")]
+        #[arg(long, conflicts_with = "bytes")]
+        setpoints: bool,
     },
-    /// List the nodes of the local network
-    Nodes(nodes::NodesArgs),
     /// Hand drawings out to the arms of several nodes
     #[command(subcommand)]
     Fleet(fleet::FleetCommand),
-    /// Work with audit logs
-    #[command(subcommand)]
-    Audit(audit::AuditCommand),
-    /// Write a node file: from the options, or by asking what is plugged in
+    /// Write a node file: asks what is plugged in
     Init(init::InitArgs),
-    /// Report everything that is wrong with a node before it is started: file, scenes, port, folders
+    /// Check a node's file, scenes, port and folders before it is started
     Check,
-    /// Print the configuration of an MCP client for this node, or write it into the client's file
+    /// Connect an MCP client: print its configuration, or write it into its file
     Clients(clients::ClientsArgs),
     /// Make, list and revoke the tokens of callers on other machines
     #[command(subcommand)]
     Token(token::TokenCommand),
+}
+
+/// Commands about the record of jobs.
+#[derive(Debug, Subcommand)]
+pub(super) enum JobsCommand {
+    /// Work with audit logs
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
 }
 
 /// Options that take a safeguard away. No mistyped option may lead to them.
@@ -251,7 +263,12 @@ impl Cli {
     #[must_use]
     pub fn of_process() -> Self {
         let line: Vec<OsString> = std::env::args_os().collect();
-        let read = Self::try_parse_from(&line);
+        let read = match command_groups::help(&line) {
+            Some(help) => Err(help),
+            None => Self::try_parse_from(&line),
+        };
+        let read = read.or_else(|error| elsewhere(&error, &line).unwrap_or(Err(error)));
+        let read = read.or_else(|error| drawing_of(&line).ok_or(error));
         // Help and the version are no mistakes.
         let stop = |error: clap::Error| match error.use_stderr() {
             true => stop_names::of(&line).unwrap_or(Err(error)),
@@ -260,6 +277,42 @@ impl Cli {
         read.or_else(stop)
             .unwrap_or_else(|error| advised(error).exit())
     }
+}
+
+/// Commands of before, and where they are now.
+const MOVED: [(&str, &[&str]); 4] = [
+    ("reach", &["scene", "reach"]),
+    ("arm", &["init"]),
+    ("nodes", &["fleet", "nodes"]),
+    ("audit", &["jobs", "audit"]),
+];
+
+/// Reads a line again whose command is another's now.
+fn elsewhere(error: &clap::Error, line: &[OsString]) -> Option<Result<Cli, clap::Error>> {
+    let ContextValue::String(name) = error.get(ContextKind::InvalidSubcommand)? else {
+        return None;
+    };
+    let (_, now) = MOVED.iter().find(|(before, _)| before == name)?;
+    let at = line.iter().position(|word| word == name.as_str())?;
+    let (before, after) = line.split_at_checked(at)?;
+    let words = before.iter().cloned().chain(now.iter().map(OsString::from));
+    Some(Cli::try_parse_from(
+        words.chain(after.iter().skip(1).cloned()),
+    ))
+}
+
+/// Returns the drawing that a line means whose first word, options aside, is a file: `steadyhand logo.svg --fit`.
+fn drawing_of(line: &[OsString]) -> Option<Cli> {
+    let at = line
+        .iter()
+        .skip(1)
+        .position(|word| Path::new(word).is_file())?
+        + 1;
+    let (before, file) = line.split_at_checked(at)?;
+    // Options before a file may have taken it as their value.
+    let words = before.iter().cloned();
+    let words = words.chain(std::iter::once("draw".into()));
+    Cli::try_parse_from(words.chain(file.iter().cloned())).ok()
 }
 
 /// Takes back the advice to use an option that takes a safeguard away, and adds advice of our own.

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{AtArgs, ExitStatus, NodeOptions, fleet_draw, fleet_jobs, which_node};
+use super::{AtArgs, ExitStatus, NodeOptions, fleet_draw, fleet_jobs, nodes, which_node};
 use node::operator_verb::OperatorVerb;
 
 #[derive(Debug, Subcommand)]
@@ -17,6 +17,8 @@ pub(super) enum FleetCommand {
         #[command(flatten)]
         at: AtArgs,
     },
+    /// List the nodes of the local network
+    Nodes(nodes::NodesArgs),
     /// Show what the nodes draw, and what they have drawn for queues
     Jobs {
         /// As JSON
@@ -34,6 +36,7 @@ pub(super) async fn run(node: &NodeOptions, what: &FleetCommand) -> anyhow::Resu
             };
             which_node::verb(node, at, verb).await
         }
+        FleetCommand::Nodes(args) => nodes::run(node, args).await,
         FleetCommand::Jobs { json } => fleet_jobs::run(node, *json).await,
     }
 }

@@ -8,6 +8,7 @@ use base::file_access;
 use base::plain_file;
 use clap::Args;
 
+use super::arm::{self, ArmCommand};
 use super::files::folder_of;
 use super::questions::{ask, pick, pick_or_path};
 use super::{ExitStatus, NodeOptions, bus, doctor, terminal_output};
@@ -25,7 +26,10 @@ const TEMPLATE: &str = include_str!("../../systemd/node.toml");
 const MODE: u32 = 0o640;
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct InitArgs {
+    #[command(subcommand)]
+    what: Option<ArmCommand>,
     /// The node's name [default: the machine's]; --port gives the arm's port
     #[arg(long)]
     name: Option<String>,
@@ -53,6 +57,9 @@ struct InitChoices {
 }
 
 pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<ExitStatus> {
+    if let Some(what) = &args.what {
+        return arm::run(what);
+    }
     ensure!(
         args.force || !args.out.exists(),
         "{} is there already: name another with --out, or say --force",

@@ -10,6 +10,7 @@ mod check;
 mod choice;
 mod clients;
 mod command;
+mod command_groups;
 mod design_files;
 mod doctor;
 mod draw;
@@ -61,7 +62,7 @@ pub use command::Cli;
 pub use node::{ExitStatus, node_service};
 pub use terminal_output::note;
 
-use command::CliCommand;
+use command::{CliCommand, JobsCommand};
 use node::operator_verb::OperatorVerb;
 use node::{NodeOptions, serve, systemd};
 use node_args::AtArgs;
@@ -121,8 +122,6 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
         CliCommand::Scene(what) => scenes::run(&node, what),
         CliCommand::Plan(args) => plan::run(&node, &args),
-        CliCommand::Reach(args) => reach::run(&node, &args),
-        CliCommand::Arm(what) => arm::run(&what),
         CliCommand::Calibrate(what) => calibrate::run(&node, what).await,
         CliCommand::FirstLine(args) => calibrate::first_line::run(&node, &args).await,
         CliCommand::Jog(args) => jog::run(&node, args).await,
@@ -158,7 +157,7 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Hold { now, at } => {
             which_node::verb(&node, &at, OperatorVerb::Hold { now }).await
         }
-        CliCommand::Resume(at) => which_node::verb(&node, &at, OperatorVerb::Resume).await,
+        CliCommand::Continue(at) => which_node::verb(&node, &at, OperatorVerb::Resume).await,
         CliCommand::TorqueOff { yes, at } => operator_client::torque_off(&node, &at, yes).await,
         CliCommand::Selftest { scene, rounds, at } => {
             which_node::moving_verb(&node, &at, OperatorVerb::Selftest { scene, rounds }).await
@@ -171,13 +170,21 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Clients(args) => clients::run(&node, &args),
         CliCommand::Token(command) => token::run(&node, command),
         CliCommand::Status(at) => which_node::verb(&node, &at, OperatorVerb::Status).await,
-        CliCommand::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
+        CliCommand::Jobs {
+            what: Some(JobsCommand::Audit(what)),
+            ..
+        } => audit::run(&what),
+        CliCommand::Jobs { id, json, at, .. } => jobs::run(&node, id, json, &at).await,
         CliCommand::Approve { job, yes, at } => approve::run(&node, job, yes, &at).await,
         CliCommand::Pen { job, pen, yes, at } => pen::run(&node, job, pen, yes, &at).await,
-        CliCommand::Replay { job, bytes } => replay::run(&node, &job, bytes).await,
-        CliCommand::Nodes(args) => nodes::run(&node, &args).await,
+        #[cfg(feature = "recording")]
+        CliCommand::Replay {
+            job,
+            setpoints: true,
+            ..
+        } => recording(node, recording::RecordingArgs::replay(job)).await,
+        CliCommand::Replay { job, bytes, .. } => replay::run(&node, &job, bytes).await,
         CliCommand::Fleet(what) => fleet::run(&node, &what).await,
-        CliCommand::Audit(what) => audit::run(&what),
     }
 }
 

@@ -9,40 +9,43 @@ use super::choice::{Choice, choice};
 use super::given_options::quoted_for_shell;
 use node::log::LogFormat;
 
+/// Heading of the options of a node in this process.
+const NODE: &str = "Node";
+
 /// Options of a node in this process.
 #[derive(Debug, Clone, Args)]
 pub(super) struct NodeArgs {
     /// The node file; without one, a node with an embedded simulated SO-101
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = NODE, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
     /// A folder of scenes that come before the ones in the binary
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = NODE, value_name = "DIR")]
     pub(super) scenes: Option<PathBuf>,
     /// Folder for pictures and reports [default: a folder in the system's temporary one]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = NODE, hide_short_help = true, value_name = "DIR")]
     pub(super) output: Option<PathBuf>,
     /// Folder of stops, jobs and keys [default: the user's state folder; a temporary one where
     /// there is neither a node file nor a real port]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = NODE, value_name = "DIR")]
     pub(super) state: Option<PathBuf>,
     /// The serial port of the node's first arm, instead of what the node file says
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, help_heading = NODE, value_name = "PATH")]
     pub(super) port: Option<String>,
     /// `elsewhere`: you take responsibility that this arm, its tools and its sheets were measured
     /// by other means; same as `calibrated` in the node file, for its first arm
-    #[arg(long, global = true, value_name = "WHERE", value_parser = ["elsewhere"])]
+    #[arg(long, global = true, help_heading = NODE, hide_short_help = true, value_name = "WHERE", value_parser = ["elsewhere"])]
     pub(super) calibrated: Option<String>,
     /// Write every byte to and from the ports of the node's arms to this file
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = NODE, hide_short_help = true, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
     /// Record each job, like `record = true` in the node file: job.mcap next to its journal
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = NODE, hide_short_help = true)]
     pub(super) record: bool,
     /// Form of the log [default: fields under systemd's journal, text elsewhere]
-    #[arg(long, global = true, value_parser = choice(&LOG_FORMS))]
+    #[arg(long, global = true, help_heading = NODE, hide_short_help = true, value_parser = choice(&LOG_FORMS))]
     pub(super) log: Option<LogFormat>,
     /// Drive a real serial port although this process runs as root
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = NODE, hide_short_help = true)]
     pub(super) allow_root: bool,
 }
 

@@ -8,7 +8,7 @@ use clap::Subcommand;
 
 use super::new_scene::{self, NewSceneArgs};
 use super::plan::PlanArgs;
-use super::{ExitStatus, NodeOptions, given_options, terminal_output};
+use super::{ExitStatus, NodeOptions, given_options, reach, terminal_output};
 use base::disk;
 use config::NodeFile;
 use config::toml::FileError;
@@ -43,6 +43,8 @@ pub(super) enum SceneCommand {
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
     },
+    /// Show where the sheet may lie for a scene's arm and pen, and where it would lie better
+    Reach(reach::ReachArgs),
     /// Rewrite the file of a scene or an arm that names no `frame` into that of the arm's foot; comments are kept
     Convert {
         /// The file
@@ -56,6 +58,7 @@ pub(super) fn run(args: &NodeOptions, what: SceneCommand) -> anyhow::Result<Exit
     match what {
         SceneCommand::List => list(&open::library(args, &open::file(args)?)?),
         SceneCommand::New(new) => new_scene::run(args, &new),
+        SceneCommand::Reach(reach) => reach::run(args, &reach),
         SceneCommand::Check { scene, meta } => plan_scene(args, scene, meta, None),
         SceneCommand::Preview { scene, meta, out } => plan_scene(args, scene, meta, Some(out)),
         SceneCommand::Convert { file } => convert(&open::library(args, &open::file(args)?)?, &file),

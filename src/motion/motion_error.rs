@@ -83,7 +83,7 @@ pub enum MotionError {
     #[error("no motion is under way that could be held")]
     NothingToHold,
     /// The motion is held.
-    #[error("it is held already; `steadyhand resume` goes on, `steadyhand stop` ends it")]
+    #[error("it is held already; `steadyhand continue` goes on, `steadyhand stop` ends it")]
     HeldAlready,
     /// No motion is held.
     #[error("no motion is held that could go on")]

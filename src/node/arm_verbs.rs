@@ -21,7 +21,7 @@ use tools::{AttachedArm, Node, StopCause, stop_line};
 const HOLD_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// Commands that resume a held arm's motion, or end it.
-const HELD_ADVICE: &str = "`steadyhand resume` goes on, `steadyhand stop` ends it";
+const HELD_ADVICE: &str = "`steadyhand continue` goes on, `steadyhand stop` ends it";
 
 /// Refusal of `resume` where no motion can go on.
 const NOTHING_HELD: &str = "no motion is held that could go on";
@@ -237,7 +237,7 @@ pub(crate) async fn hold(node: &Node, now: bool, caller: &str) -> VerbReply {
             // It is in the requested state.
             Ok(Err(MotionError::HeldAlready)) => Ok(format!("held already, pen up; {HELD_ADVICE}")),
             Ok(Err(MotionError::NothingToHold)) if let Some(job) = &beginning => Ok(format!(
-                "{} has not begun to move and does not begin; `steadyhand resume` ends the hold",
+                "{} has not begun to move and does not begin; `steadyhand continue` ends the hold",
                 job.id
             )),
             Ok(Err(error)) => Err(error.into()),

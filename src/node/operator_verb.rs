@@ -75,7 +75,7 @@ pub enum OperatorVerb {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         arm: Option<String>,
     },
-    /// Hold with the pen up until `resume`.
+    /// Hold with the pen up until `steadyhand continue`.
     #[serde(deserialize_with = "is_hold_now")]
     Hold {
         /// At once, instead of at the end of the stroke.

@@ -161,7 +161,7 @@ pub enum PermitError {
     #[error("an emergency stop is latched; an operator ends it with `steadyhand clear`")]
     Emergency,
     /// An operator holds the arm, and has not said that it may go on.
-    #[error("an operator holds the arm ({0}); an operator ends that with `steadyhand resume`")]
+    #[error("an operator holds the arm ({0}); an operator ends that with `steadyhand continue`")]
     Held(String),
     /// A fault that has not been reset.
     #[error("the arm has a fault: {0}; remove its cause, then call `reset`")]

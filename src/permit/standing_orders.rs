@@ -14,7 +14,7 @@ pub enum OrderVerb {
     EmergencyStop,
     /// `disable`; `enable` ends it.
     Disable,
-    /// `hold`; `resume` ends it, or an operator's stop.
+    /// `hold`; `steadyhand continue` ends it, or an operator's stop.
     Hold,
 }
 
@@ -39,7 +39,7 @@ impl OrderVerb {
             Self::Stop => "`steadyhand reset`",
             Self::EmergencyStop => "`steadyhand clear`, then `steadyhand reset`",
             Self::Disable => "`steadyhand enable`",
-            Self::Hold => "`steadyhand resume`",
+            Self::Hold => "`steadyhand continue`",
         }
     }
 }

@@ -73,7 +73,9 @@ impl JobCard {
         }
         let reason = match self.awaits_approval {
             true => format!("waits for a person, who allows it with `steadyhand approve {id}`"),
-            false => "is held, the pen up; an operator goes on with `steadyhand resume`".to_owned(),
+            false => {
+                "is held, the pen up; an operator goes on with `steadyhand continue`".to_owned()
+            }
         };
         (self.state == "held").then(|| format!("{id} {reason}"))
     }

@@ -489,7 +489,7 @@ fn busy_text(arm: &AttachedArm) -> Option<String> {
     let job = arm.board.under_way()?;
     let JobCard { id, scene, .. } = job.card();
     let next = match arm.motion.snapshot().state {
-        MotionState::Held => "`steadyhand resume` goes on with it".to_owned(),
+        MotionState::Held => "`steadyhand continue` goes on with it".to_owned(),
         _ => format!("`steadyhand watch {id}` follows it"),
     };
     Some(format!(

@@ -283,7 +283,7 @@ async fn a_drawing_that_is_held_because_leave_ended_goes_on_once_its_scene_is_en
     assert!(test_node.verb(OperatorVerb::Disable).await.done);
     test_node.is_held().await;
     let busy = test_node.begin(&rest()).await.unwrap_err();
-    let expected = ["steadyhand resume", "steadyhand stop"];
+    let expected = ["steadyhand continue", "steadyhand stop"];
     assert_eq!(commands(&busy), expected, "{busy}");
     let refused = test_node.verb(OperatorVerb::Resume).await;
     assert!(!refused.done);

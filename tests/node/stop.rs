@@ -558,7 +558,7 @@ fn a_call_whose_job_is_held_is_told_who_goes_on_with_it() {
         let (_, reply) = stroke.join().unwrap();
         let message = reply["message"].as_str().unwrap();
         assert_eq!(reply["state"], "held", "{reply:#}");
-        assert!(message.contains("steadyhand resume"), "{message}");
+        assert!(message.contains("steadyhand continue"), "{message}");
         assert!(!message.contains("approve"), "{message}");
     });
     let stopped = bench.run(&["stop"]);

@@ -163,7 +163,7 @@ const steps = {
     await shot(page, "drawing");
     await page.getByRole("button", { name: "Hold now" }).click();
     await page.getByText(/held, pen up/).waitFor();
-    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Continue" }).click();
     await page.getByText(/: goes on/).waitFor();
     await page.getByText(/: reached, \d+ of \d+/).waitFor({ timeout: 120_000 });
     await page.getByText(/planned, (99|100) % drawn/).waitFor();

@@ -61,7 +61,7 @@ export function beginCommands() {
   byId("commands").append(
     verbButton("Hold at the stroke's end", { verb: "hold", now: false }, answer),
     verbButton("Hold now", { verb: "hold", now: true }, answer),
-    verbButton("Resume", { verb: "resume" }, answer),
+    verbButton("Continue", { verb: "resume" }, answer),
     verbButton("Clear emergency stop", { verb: "clear" }, answer));
   door.addEventListener("session", () => { byId("commands").hidden = !isOperator(); });
 }

@@ -60,7 +60,8 @@ enum RecordingCommand {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Carry out the recorded setpoints on a simulated arm, through the same gate, and compare
+    /// The same as `steadyhand replay --setpoints`
+    #[command(hide = true)]
     Replay {
         /// A job, or a file
         of: String,
@@ -68,6 +69,14 @@ enum RecordingCommand {
 }
 
 impl RecordingArgs {
+    /// Returns the command that carries out recorded setpoints on a simulated arm, through the same gate.
+    #[must_use]
+    pub const fn replay(of: String) -> Self {
+        Self {
+            what: RecordingCommand::Replay { of },
+        }
+    }
+
     /// Returns whether a job of a node is named, rather than only files.
     #[must_use]
     pub fn names_job(&self) -> bool {
