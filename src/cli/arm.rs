@@ -1,4 +1,4 @@
-//! `arm import`: makes an arm's file from a URDF, and lists what a person must complete.
+//! `init import`: makes an arm's file from a URDF, and lists what a person must complete.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `audit verify`: checks that an audit log is as its node wrote it. Needs no node.
+//! `jobs audit verify`: checks that an audit log is as its node wrote it. Needs no node.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

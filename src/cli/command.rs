@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use clap::error::{ContextKind, ContextValue};
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, Parser, Subcommand};
 
 use super::duration::duration;
 use super::node_args::{AtArgs, NodeArgs};
@@ -222,17 +222,7 @@ pub(super) enum CliCommand {
         at: AtArgs,
     },
     /// Carry out an earlier job's plan, or what was recorded of it, on a simulated arm, and compare
-    Replay {
-        /// Which job
-        job: String,
-        /// Replay the bytes that went to the arm instead of the plan
-        #[arg(long)]
-        bytes: bool,
-        /// Replay the recorded setpoints instead of the plan, of a job or of a recording's file
-        #[cfg(feature = "recording")]
-        #[arg(long, conflicts_with = "bytes")]
-        setpoints: bool,
-    },
+    Replay(ReplayArgs),
     /// Hand drawings out to the arms of several nodes
     #[command(subcommand)]
     Fleet(fleet::FleetCommand),
@@ -245,6 +235,20 @@ pub(super) enum CliCommand {
     /// Make, list and revoke the tokens of callers on other machines
     #[command(subcommand)]
     Token(token::TokenCommand),
+}
+
+/// Which job is carried out again, and by what of it.
+#[derive(Debug, Args)]
+pub(super) struct ReplayArgs {
+    /// Which job
+    pub(super) job: String,
+    /// Replay the bytes that went to the arm instead of the plan
+    #[arg(long)]
+    pub(super) bytes: bool,
+    /// Replay the recorded setpoints instead of the plan, of a job or of a recording's file
+    #[cfg(feature = "recording")]
+    #[arg(long, conflicts_with = "bytes")]
+    pub(super) setpoints: bool,
 }
 
 /// Commands about the record of jobs.
@@ -293,12 +297,15 @@ fn elsewhere(error: &clap::Error, line: &[OsString]) -> Option<Result<Cli, clap:
         return None;
     };
     let (_, now) = MOVED.iter().find(|(before, _)| before == name)?;
-    let at = line.iter().position(|word| word == name.as_str())?;
-    let (before, after) = line.split_at_checked(at)?;
-    let words = before.iter().cloned().chain(now.iter().map(OsString::from));
-    Some(Cli::try_parse_from(
-        words.chain(after.iter().skip(1).cloned()),
-    ))
+    let mut places = (0..line.len()).filter(|at| line.get(*at).is_some_and(|w| w == name.as_str()));
+    // The value of an option may be the same word.
+    places.find_map(|at| {
+        let before = line.iter().take(at).cloned();
+        let words = before.chain(now.iter().map(OsString::from));
+        let read = Cli::try_parse_from(words.chain(line.iter().skip(at + 1).cloned()));
+        let is_value = |error: &clap::Error| error.kind() == ErrorKind::InvalidSubcommand;
+        (!read.as_ref().is_err_and(is_value)).then_some(read)
+    })
 }
 
 /// Returns the drawing that a line means whose first word, options aside, is a file: `steadyhand logo.svg --fit`.
@@ -362,6 +369,36 @@ mod tests {
     }
 
     #[test]
+    fn a_command_of_before_is_read_where_it_is_now() {
+        let words = |line: &str| -> Vec<OsString> { line.split(' ').map(OsString::from).collect() };
+        for (before, now) in MOVED {
+            let line = words(&format!("steadyhand --scenes {before} {before} --help"));
+            let error = Cli::try_parse_from(&line).unwrap_err();
+            let read = elsewhere(&error, &line).unwrap().unwrap_err();
+            let usage = format!("steadyhand {}", now.join(" "));
+            assert!(read.to_string().contains(&usage), "{read}");
+        }
+        let line = words("steadyhand reach short --json");
+        let error = Cli::try_parse_from(&line).unwrap_err();
+        let read = elsewhere(&error, &line).unwrap().unwrap();
+        assert!(matches!(read.command, CliCommand::Scene(_)));
+        let unknown = words("steadyhand reaches short");
+        let error = Cli::try_parse_from(&unknown).unwrap_err();
+        assert!(elsewhere(&error, &unknown).is_none());
+    }
+
+    #[test]
+    fn a_file_alone_is_drawn() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("logo.svg");
+        std::fs::write(&file, "<svg/>").unwrap();
+        let line = |file: &Path| ["steadyhand".into(), file.into(), "--fit".into()];
+        let read = drawing_of(&line(&file)).unwrap();
+        assert!(matches!(read.command, CliCommand::Draw(_)));
+        assert!(drawing_of(&line(&folder.path().join("none.svg"))).is_none());
+    }
+
+    #[test]
     fn no_mistake_leads_to_an_option_that_takes_a_safeguard_away() {
         let told = |line: &str| {
             let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
@@ -420,7 +457,7 @@ mod tests {
     fn a_value_that_begins_with_a_minus_is_told_how_it_is_written() {
         for line in [
             "steadyhand enable --scene default --for -5m",
-            "steadyhand nodes --for -5s",
+            "steadyhand fleet nodes --for -5s",
             "steadyhand calibrate touch sheet --scene default --mm -5",
             "steadyhand scene new mine --sheet -100x80mm",
         ] {

@@ -1,15 +1,20 @@
 //! `jobs`: lists what a node was asked, planned and did, whether it runs or not.
 
-use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
+use super::command::JobsCommand;
+use super::{AtArgs, ExitStatus, NodeOptions, audit, operator_client, terminal_output, which_node};
 use node::operator_verb::OperatorVerb;
 use node::{job_list, open, state_folder};
 
 pub(super) async fn run(
     node: &NodeOptions,
+    what: Option<JobsCommand>,
     id: Option<String>,
     json: bool,
     at: &AtArgs,
 ) -> anyhow::Result<ExitStatus> {
+    if let Some(JobsCommand::Audit(what)) = what {
+        return audit::run(&what);
+    }
     if let Some(at) = which_node::find(node, at).await? {
         return operator_client::verb(&at, OperatorVerb::Jobs { id, json }).await;
     }

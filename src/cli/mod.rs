@@ -62,7 +62,7 @@ pub use command::Cli;
 pub use node::{ExitStatus, node_service};
 pub use terminal_output::note;
 
-use command::{CliCommand, JobsCommand};
+use command::{CliCommand, ReplayArgs};
 use node::operator_verb::OperatorVerb;
 use node::{NodeOptions, serve, systemd};
 use node_args::AtArgs;
@@ -170,22 +170,20 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Clients(args) => clients::run(&node, &args),
         CliCommand::Token(command) => token::run(&node, command),
         CliCommand::Status(at) => which_node::verb(&node, &at, OperatorVerb::Status).await,
-        CliCommand::Jobs {
-            what: Some(JobsCommand::Audit(what)),
-            ..
-        } => audit::run(&what),
-        CliCommand::Jobs { id, json, at, .. } => jobs::run(&node, id, json, &at).await,
+        CliCommand::Jobs { what, id, json, at } => jobs::run(&node, what, id, json, &at).await,
         CliCommand::Approve { job, yes, at } => approve::run(&node, job, yes, &at).await,
         CliCommand::Pen { job, pen, yes, at } => pen::run(&node, job, pen, yes, &at).await,
-        #[cfg(feature = "recording")]
-        CliCommand::Replay {
-            job,
-            setpoints: true,
-            ..
-        } => recording(node, recording::RecordingArgs::replay(job)).await,
-        CliCommand::Replay { job, bytes, .. } => replay::run(&node, &job, bytes).await,
+        CliCommand::Replay(args) => replay(node, args).await,
         CliCommand::Fleet(what) => fleet::run(&node, &what).await,
     }
+}
+
+async fn replay(node: NodeOptions, args: ReplayArgs) -> anyhow::Result<ExitStatus> {
+    #[cfg(feature = "recording")]
+    if args.setpoints {
+        return recording(node, recording::RecordingArgs::replay(args.job)).await;
+    }
+    replay::run(&node, &args.job, args.bytes).await
 }
 
 #[cfg(feature = "recording")]

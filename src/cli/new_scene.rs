@@ -193,7 +193,7 @@ text = {name}          # or file = "drawing.svg", beside this file or in designs
 size_mm = {size_mm:?}          # the longer side of the page on the sheet
 # at_mm = [10.0, 10.0]     # its lower left corner; left out, it lies in the middle
 
-# Where the sheet lies. `steadyhand reach` shows where the arm reaches well; teach or calibrate it before a real arm draws.
+# Where the sheet lies. `steadyhand scene reach` shows where the arm reaches well; teach or calibrate it before a real arm draws.
 [sheet]
 origin_m = {origin}   # the lower left corner, as a reader sees it
 x_axis = {x}

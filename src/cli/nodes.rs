@@ -1,4 +1,4 @@
-//! `nodes`: lists the nodes of the local network, and adds one to the node file once it has proven its key.
+//! `fleet nodes`: lists the nodes of the local network, and adds one to the node file once it has proven its key.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub(super) enum NodesCommand {
     Accept {
         /// Its name
         name: String,
-        /// Its key, as `steadyhand nodes` shows it on a machine that you trust
+        /// Its key, as `steadyhand fleet nodes` shows it on a machine that you trust
         #[arg(long, value_name = "HEX")]
         key: String,
         /// The file with the token that it made for this node

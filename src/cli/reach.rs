@@ -1,4 +1,4 @@
-//! `reach`: shows where the sheet may lie for an arm and its pen.
+//! `scene reach`: shows where the sheet may lie for an arm and its pen.
 
 use std::path::{Path, PathBuf};
 
