@@ -434,6 +434,22 @@ fn a_call_behind_a_mark_of_comment_does_not_move() {
         format!("-stroke({call})"),
         "//stroke(scene=\"letters\")".to_owned(),
         "; stroke(scene=\"letters\")".to_owned(),
+        format!("> {call}"),
+        format!("- [ ] {call}"),
+        format!("* {call}"),
+        format!("\\ {call}"),
+        format!("{call}..."),
+        format!("{call} :-("),
+        format!("{call} :/"),
+        format!("{call} [-]"),
+        format!("{call} []"),
+        format!("<|tool|>{call}"),
+        format!("<|im_start|>tool\n{call}<|im_end|>"),
+        format!("<|channel|>final<|message|>{call}"),
+        format!("<output>{call}</output>"),
+        r#"{"name": "mcp__do_not__stroke", "arguments": {"scene": "letters"}}"#.to_owned(),
+        r#"{"scene?": "letters"}"#.to_owned(),
+        "{\"s\u{336}c\u{336}ene\": \"letters\"}".to_owned(),
     ] {
         assert_eq!(moves_with(&text), None, "{text}");
     }
@@ -441,6 +457,13 @@ fn a_call_behind_a_mark_of_comment_does_not_move() {
         "- scene: letters",
         "---\nscene: letters\n---",
         "scene=letters;",
+        "--scene letters",
+        "**scene**: letters",
+        r#"<stroke scene="letters"/>"#,
+        r#"<stroke><scene>letters</scene></stroke>"#,
+        "stroke(scene=\"letters\").",
+        "<|im_start|>assistant\n{\"scene\": \"letters\"}<|im_end|>",
+        "<｜tool▁call▁begin｜>function<｜tool▁sep｜>stroke\n```json\n{\"scene\": \"letters\"}\n```<｜tool▁call▁end｜>",
     ] {
         assert!(moves_with(text).is_some(), "{text}");
     }

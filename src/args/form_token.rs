@@ -9,6 +9,8 @@ pub(super) struct FormToken {
     pub(super) begins_tag: bool,
     /// True if it is a special token, behind which a role may stand.
     pub(super) is_special: bool,
+    /// True if it is the special token of a call.
+    pub(super) is_call: bool,
 }
 
 impl FormToken {
@@ -17,6 +19,7 @@ impl FormToken {
             bytes,
             begins_tag: false,
             is_special: false,
+            is_call: false,
         }
     }
 }
@@ -89,18 +92,14 @@ const TOKEN_WORDS: [&str; 34] = [
     "return",
 ];
 
-/// Roles and formats that stand behind a special token.
-const ROLES: [&str; 9] = [
-    "assistant",
-    "model",
-    "commentary",
-    "final",
-    "function",
-    "json",
-    "tool",
-    "to=",
-    "python",
-];
+/// Roles and formats that stand behind a special token: those of who calls.
+const ROLES: [&str; 5] = ["assistant", "model", "commentary", "json", "to="];
+
+/// Kinds of calls that stand behind a special token of a call. Behind that of a turn they name whose answer follows.
+const CALL_KINDS: [&str; 3] = ["function", "tool", "python"];
+
+/// Words that alone in a special token begin the turn of a tool, which is an answer and no call.
+const TOOL_TURNS: [&str; 5] = ["tool", "tools", "function", "functions", "return"];
 
 /// Names that code fences carry.
 const FENCE_NAMES: [&str; 20] = [
@@ -155,8 +154,12 @@ pub(super) fn at(text: &str, begins_line: bool) -> Option<FormToken> {
 }
 
 /// Returns the role that a text begins with, behind a special token.
-pub(super) fn role_at(text: &str) -> Option<FormToken> {
-    let role = ROLES.iter().find(|role| text.starts_with(**role))?;
+pub(super) fn role_at(text: &str, behind_call: bool) -> Option<FormToken> {
+    let kinds = CALL_KINDS.iter().filter(|_| behind_call);
+    let role = ROLES
+        .iter()
+        .chain(kinds)
+        .find(|role| text.starts_with(**role))?;
     Some(FormToken {
         is_special: true,
         ..FormToken::of(role.len())
@@ -185,6 +188,15 @@ pub(super) fn mark_at(text: &str, begins_line: bool) -> Option<char> {
         _ => false,
     };
     (!comments).then_some(mark)
+}
+
+/// Returns the length of the run of signs that a text begins with which mean nothing only between or before words: a smiley, a
+/// quotation's `>` or a box to tick is more than form.
+pub(super) fn loose_length(text: &str) -> usize {
+    text.len()
+        - text
+            .trim_start_matches(|c: char| "*-|&?.<>/\\+$@_".contains(c))
+            .len()
 }
 
 /// Returns whether a dash before this text, at the beginning of a line, is a bullet, a rule, or that of an option.
@@ -216,12 +228,12 @@ fn special(text: &str) -> Option<FormToken> {
     let mut words = inside
         .split(['_', '▁', '-', '/'])
         .filter(|word| !word.is_empty());
-    words
-        .all(|word| TOKEN_WORDS.contains(&word))
-        .then(|| FormToken {
-            is_special: true,
-            ..FormToken::of(open.len() + inside.len() + close.len())
-        })
+    let is_form = words.all(|word| TOKEN_WORDS.contains(&word)) && !TOOL_TURNS.contains(&inside);
+    is_form.then(|| FormToken {
+        is_special: true,
+        is_call: inside.contains("call"),
+        ..FormToken::of(open.len() + inside.len() + close.len())
+    })
 }
 
 /// Returns the beginning of a call's tag: `<tool_call`, `</invoke`, `<parameter`, also with the namespace of a model.

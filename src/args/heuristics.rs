@@ -1,9 +1,11 @@
 //! Heuristics for keys and values: envelopes, templates, echoes of a schema.
 
 use super::{
+    name,
     parsed_value::{Pair, ParsedValue, ends_with_word, starts_with_word, value_of},
     shape::ValueKind,
 };
+use unicode_normalization::UnicodeNormalization as _;
 
 /// Key of the protocol's own object. A client may have put it among the arguments.
 pub(super) const PROTOCOL_KEY: &str = "_meta";
@@ -126,20 +128,17 @@ pub(super) fn same_key(a: &str, b: &str) -> bool {
     letters(a).eq(letters(b))
 }
 
-/// Returns whether a key is marked as denied, commented out or struck through: `!scene`, `//scene`, `~~scene~~`, `scene≠`.
+/// Returns whether a key has signs that a spelling of a name does not have: `!scene`, `//scene`, `~~scene~~`, `scene≠`, a key that
+/// is struck through.
 pub(super) fn is_marked(key: &str) -> bool {
-    const BEFORE: [char; 4] = ['!', '#', '~', '/'];
+    let is_plain = |c: char| {
+        c.is_alphanumeric()
+            || c.is_whitespace()
+            || name::is_invisible(c)
+            || "_-.:,/*()[]'\"`“”".contains(c)
+    };
     let is_dashed = key.starts_with('-') && !key.starts_with("--");
-    let is_unequal = ["!=", "<>", "=/="].iter().any(|mark| key.contains(mark));
-    key.starts_with(BEFORE) || is_dashed || is_unequal || key.contains(is_denial)
-}
-
-/// Returns whether a character is a cross, a prohibition, or a sign of mathematics such as `≠` and `∉`.
-fn is_denial(c: char) -> bool {
-    matches!(
-        c,
-        '¬' | '×' | '✖' | '✗' | '✘' | '❌' | '❎' | '⛔' | '🚫' | '\u{2200}'..='\u{22ff}'
-    )
+    is_dashed || key.starts_with('/') || !key.nfkc().all(is_plain)
 }
 
 /// Returns a key without the remark of a signature or a path before it: `scene (string)`, `args.scene`. A unit is no remark.

@@ -41,7 +41,7 @@ pub(super) fn fold(name: &str) -> String {
 }
 
 /// Returns whether a character is a joiner, a direction mark or another invisible one.
-fn is_invisible(c: char) -> bool {
+pub(super) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{feff}' | '\u{180e}')
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
 }
@@ -114,7 +114,8 @@ const NAMESPACES: [&str; 9] = [
     "steadyhand",
 ];
 
-/// Returns the namespace of a tool's name, unless it is one that every tool has, or a server's as `mcp__SERVER__stroke`.
+/// Returns the namespace of a tool's name, unless it is one that every tool has, or this server's own, as `mcp__steadyhand__stroke`.
+/// What another name says, such as `mcp__do_not__stroke`, is not known here.
 #[must_use]
 pub fn foreign_namespace<'a, S: AsRef<str>>(name: &'a str, candidates: &[S]) -> Option<&'a str> {
     let trimmed = trim_marks(name);
@@ -122,13 +123,8 @@ pub fn foreign_namespace<'a, S: AsRef<str>>(name: &'a str, candidates: &[S]) -> 
         return None;
     }
     let (namespace, _) = split_namespace(trimmed)?;
-    let is_server = |space: &str| {
-        space
-            .strip_prefix("mcp__")
-            .is_some_and(|server| !server.contains("__"))
-    };
-    let is_common = NAMESPACES.contains(&namespace) || is_server(namespace);
-    (!is_common).then_some(namespace)
+    let server = namespace.strip_prefix("mcp__").unwrap_or(namespace);
+    (!NAMESPACES.contains(&server)).then_some(server)
 }
 
 /// Finds the candidate that `received` names: exactly, or else uniquely after normalising. Never by similarity.
@@ -274,7 +270,9 @@ mod tests {
         for (received, namespace) in [
             ("dry_run.stroke", Some("dry_run")),
             ("later::stroke", Some("later")),
-            ("mcp__pen-robot__stroke", None),
+            ("mcp__pen-robot__stroke", Some("pen-robot")),
+            ("mcp__do_not__stroke", Some("do_not")),
+            ("mcp__steadyhand__stroke", None),
             ("functions.stroke", None),
             ("stroke!", None),
         ] {

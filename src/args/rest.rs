@@ -81,6 +81,8 @@ struct SourceScan<'a> {
     in_tag: bool,
     /// True directly behind a special token, where a role may stand.
     after_token: bool,
+    /// True behind the special token of a call.
+    after_call_token: bool,
     decoded_bytes_left: usize,
     /// Closed thoughts before the arguments.
     thoughts: Vec<Range<usize>>,
@@ -114,6 +116,7 @@ impl<'a> SourceScan<'a> {
             callee: candidate.tool.as_deref(),
             in_tag: false,
             after_token: false,
+            after_call_token: false,
             decoded_bytes_left: DECODED_BYTES_MAX,
             thoughts: Vec::new(),
             rest: Vec::new(),
@@ -158,8 +161,13 @@ impl<'a> SourceScan<'a> {
             return true;
         }
         let is_after_token = std::mem::take(&mut self.after_token);
+        let is_tag = self
+            .text
+            .get(..self.at)
+            .is_some_and(|before| before.ends_with('<'));
         if self.consume_atom() || self.consume_callee() {
             self.begun = true;
+            self.in_tag |= is_tag;
             return true;
         }
         let before = self.text.get(..self.at).unwrap_or_default();
@@ -167,7 +175,7 @@ impl<'a> SourceScan<'a> {
         let begins_line = before.is_empty() || before.ends_with('\n') || is_after_token;
         let token = match form_token::at(rest, begins_line) {
             Some(token) => Some(token),
-            None if is_after_token => form_token::role_at(rest),
+            None if is_after_token => form_token::role_at(rest, self.after_call_token),
             None if self.in_tag => form_token::attribute_at(rest),
             None => self.closing_tag(),
         };
@@ -175,19 +183,44 @@ impl<'a> SourceScan<'a> {
             bytes,
             begins_tag,
             is_special,
+            is_call,
         }) = token
             && (begins_tag || bytes == 0 || self.is_boundary(bytes))
         {
             self.in_tag |= begins_tag;
             self.after_token = is_special;
+            self.after_call_token = is_special && is_call;
             self.at += bytes;
             return true;
         }
-        let mark = form_token::mark_at(rest, begins_line);
+        let mark = form_token::mark_at(rest, begins_line).filter(|_| !self.is_loose(rest));
         self.begun |= matches!(mark, Some('{' | '[' | '('));
         self.in_tag &= mark != Some('>');
         self.at += mark.map_or(0, char::len_utf8);
         mark.is_some()
+    }
+
+    /// Returns whether the next sign is more than form: outside the arguments, and before no word.
+    fn is_loose(&self, rest: &str) -> bool {
+        let is_after = self.next > 0 && !self.lacks_atoms() && !self.may_repeat;
+        if is_after && rest.starts_with(['{', '[', '(', '（', '｛']) {
+            return true;
+        }
+        let run = form_token::loose_length(rest);
+        if run == 0 || self.in_tag || (self.next > 0 && !is_after) {
+            return false;
+        }
+        let behind = rest.get(run..).unwrap_or_default();
+        let ends_line = behind.is_empty() || behind.starts_with('\n');
+        let is_inside = self
+            .text
+            .get(..self.at)
+            .is_some_and(|before| before.ends_with('-'));
+        let is_rule = ends_line && rest.starts_with('-') && (run > 2 || is_inside);
+        let is_stop = run == 1 && rest.starts_with('.');
+        let next = behind.trim_start_matches(is_blank).chars().next();
+        let is_before_word = next.is_some_and(|c| c.is_alphanumeric() || quote::is_quote(c));
+        !is_rule && !is_stop && !is_before_word
     }
 
     /// Leaves the word or sign that comes next.
@@ -322,7 +355,10 @@ impl<'a> SourceScan<'a> {
         let (name, _) = inside.split_once('>')?;
         let is_key = |atom: &ReadAtom<'_>| matches!(atom, ReadAtom::Text(text) if text == name);
         let is_own = || self.callee == Some(name) || self.tools.iter().any(|tool| tool == name);
-        (self.atoms.iter().any(is_key) || is_own()).then(|| FormToken::of(2 + name.len()))
+        (self.atoms.iter().any(is_key) || is_own()).then(|| FormToken {
+            begins_tag: true,
+            ..FormToken::of(2 + name.len())
+        })
     }
 }
 

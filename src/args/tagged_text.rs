@@ -11,7 +11,7 @@ use super::{
 /// Deepest nesting of tags that is followed.
 const OPEN_MAX: usize = 16;
 /// Tags that wrap a call or all of its arguments and name no parameter themselves.
-const WRAPPERS: [&str; 21] = [
+const WRAPPERS: [&str; 20] = [
     "tool_code",
     "use_mcp_tool",
     "tool_call",
@@ -31,7 +31,6 @@ const WRAPPERS: [&str; 21] = [
     "input",
     "action_input",
     "kwargs",
-    "output",
     "answer",
 ];
 
