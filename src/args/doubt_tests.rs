@@ -118,6 +118,11 @@ fn every_row_of_the_table_holds_in_both_profiles() {
             "refused",
             "refused",
         ),
+        (
+            r#"{"arguments": {"scene": "koi"}, "arguments": {}}"#,
+            "refused",
+            "refused",
+        ),
         // Invalid values.
         (r#"{"scene": "tiger"}"#, "refused", "refused"),
         (
@@ -424,6 +429,9 @@ fn a_call_that_stands_only_in_a_thought_does_not_move() {
 fn a_call_behind_a_mark_of_comment_does_not_move() {
     let call = r#"{"scene": "letters"}"#;
     for text in [
+        format!("> {call}"),
+        format!("Look:\n>> {call}"),
+        format!("<|im_start|>tool\n{call}<|im_end|>"),
         format!("// {call}"),
         format!("/*{call}*/"),
         format!("-- {call}"),

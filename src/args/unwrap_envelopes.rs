@@ -10,7 +10,7 @@ use super::{
     limits::PAIRS_MAX,
     name::{self, NameResolution},
     outcome::ArgumentIssue,
-    parsed_value::{Pair, ParsedValue},
+    parsed_value::{self, Pair, ParsedValue},
     unbracketed,
 };
 
@@ -118,6 +118,11 @@ impl CallReader<'_> {
         if heuristics::is_schema_of_arguments(&pairs, &is_param) {
             let reason = "this is a schema, not arguments";
             return Err(whole_text(ReaderRule::Contradiction, "schema_echo", reason));
+        }
+        if parsed_value::contradict(pairs.iter().filter(|(key, _)| !is_param(key))) {
+            let reason = "a key is given twice with different values";
+            let rule = ReaderRule::Contradiction;
+            return Err(whole_text(rule, "duplicate_keys", reason));
         }
         let names = &self.shape.tool_names;
         let wraps = |(key, value): &Pair| {
