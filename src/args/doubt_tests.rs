@@ -456,7 +456,7 @@ fn a_call_behind_a_mark_of_comment_does_not_move() {
         format!("<|channel|>final<|message|>{call}"),
         format!("<output>{call}</output>"),
         r#"{"name": "mcp__do_not__stroke", "arguments": {"scene": "letters"}}"#.to_owned(),
-        r#"{"scene?": "letters"}"#.to_owned(),
+        r#"{"^scene": "letters"}"#.to_owned(),
         "{\"s\u{336}c\u{336}ene\": \"letters\"}".to_owned(),
     ] {
         assert_eq!(moves_with(&text), None, "{text}");

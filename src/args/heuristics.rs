@@ -138,7 +138,10 @@ pub(super) fn is_marked(key: &str) -> bool {
             || "_-.:,/*()[]'\"`“”".contains(c)
     };
     let is_dashed = key.starts_with('-') && !key.starts_with("--");
-    is_dashed || key.starts_with('/') || !key.nfkc().all(is_plain)
+    // Sigils of languages and marks of signatures: `$scene`, `scene?`, `scene*`.
+    let inner = key.trim_start_matches(['$', '@']);
+    let inner = inner.trim_end_matches(['?', '*', '!']);
+    is_dashed || key.starts_with('/') || !inner.nfkc().all(is_plain)
 }
 
 /// Returns a key without the remark of a signature or a path before it: `scene (string)`, `args.scene`. A unit is no remark.
