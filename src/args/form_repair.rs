@@ -68,7 +68,7 @@ impl FormRepair {
             Self::OddEscape => (3, "odd_escape", "an escape that is not JSON's"),
             Self::ExtraCloser => (2, "extra_closer", "a closing bracket too many dropped"),
             Self::Fence => (1, "fence", "a code fence removed"),
-            Self::Prose => (2, "prose", "words around the arguments skipped"),
+            Self::Prose => (2, "prose", "what stands around the arguments is skipped"),
             Self::Tag => (2, "tag", "tags read"),
             Self::Keywords => (2, "keywords", "keyword arguments read"),
             Self::Call => (2, "call", "call syntax read"),

@@ -53,7 +53,9 @@ async fn begin(
     };
     if ctx.is("dry_run") {
         let reply = dry_run(ctx, &scene, drawing).await;
-        return Ok(match resume::DisplacedDrawing::of(ctx.node, arm) {
+        let displaced = resume::DisplacedDrawing::of(ctx.node, arm);
+        // The preview of a doubtful call leads to no other motion.
+        return Ok(match displaced.filter(|_| ctx.order.is_some()) {
             Some(displaced) => reply.hint(&displaced.warning()),
             None => reply,
         });

@@ -128,7 +128,7 @@ fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
         );
         assert!(text.contains(&format!("port = \"{port}\"")), "{text}");
         assert!(
-            text.contains("# lenient: garbage may run"),
+            text.contains("# guarded: a call with anything"),
             "every key is explained: {text}"
         );
         // It may come to hold tokens of other nodes.
