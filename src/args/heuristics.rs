@@ -110,13 +110,22 @@ fn letters(key: &str) -> impl Iterator<Item = char> {
     letters.flat_map(char::to_lowercase)
 }
 
+/// Returns the letters and digits of an ASCII key in lower case; several times as fast as [`letters`].
+fn ascii_letters(key: &str) -> impl Iterator<Item = u8> {
+    let letters = key.bytes().filter(u8::is_ascii_alphanumeric);
+    letters.map(|byte| byte.to_ascii_lowercase())
+}
+
 /// Returns a key's letters and digits in lower case.
 pub(super) fn fold_key(key: &str) -> String {
     letters(key).collect()
 }
 
-/// Returns whether two keys are equal if only letters and digits count. Allocates nothing.
+/// Returns whether two keys are equal if only letters and digits count. Allocates nothing. Long ones are compared to the letter.
 pub(super) fn same_key(a: &str, b: &str) -> bool {
+    if a.len().max(b.len()) > KEY_BYTES_MAX {
+        return a == b;
+    }
     // Most keys differ at once, and most are ASCII.
     if let (Some(first), Some(other)) = (a.bytes().next(), b.bytes().next())
         && first.is_ascii_alphanumeric()
@@ -124,6 +133,9 @@ pub(super) fn same_key(a: &str, b: &str) -> bool {
         && !first.eq_ignore_ascii_case(&other)
     {
         return false;
+    }
+    if a.is_ascii() && b.is_ascii() {
+        return ascii_letters(a).eq(ascii_letters(b));
     }
     letters(a).eq(letters(b))
 }
