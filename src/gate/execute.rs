@@ -22,17 +22,16 @@ use permit::MotionPermit;
 use plan::{SpanKind, TrajectorySpan};
 use scene::{Scene, ToolKind};
 
+mod let_go;
 mod safe_end;
+
+use let_go::LettingGo;
 
 /// Least duration of a lift.
 const LIFT_TICKS_MIN: f64 = 10.0;
 
 /// Least number of ticks in which a lift under way comes to rest.
 const LIFT_BRAKE_TICKS_MIN: f64 = 6.0;
-
-/// A joint that rests further than this from its goal presses against something: more than a
-/// servo sags under the arm's weight, and less than what counts as a stall.
-const PRESSING_RAD: f64 = 2.0 * std::f64::consts::PI / 180.0;
 
 /// Search range ahead of the arm's last sample on its path: far beyond the lag of servos, and short
 /// enough not to find the arm on a different line.
@@ -84,7 +83,7 @@ enum ExecutionPhase {
     /// On the proven lift from where the path was left.
     Lift(JointSpaceMove),
     /// Moving the goal to where the arm is, which is at rest and cannot come closer.
-    LetGo(JointSpaceMove),
+    LetGo(LettingGo),
     /// At the end: no further goal is sent.
     Stand,
 }
@@ -293,6 +292,7 @@ impl Execution {
         }
         Ok(match self.advance(waits) {
             GoalUpdate::To(goal_rad) => self.send(goal_rad),
+            GoalUpdate::Release { goal_rad, sent_rad } => self.release(goal_rad, sent_rad),
             GoalUpdate::Keep => self.keep(ExecutionStep::Hold),
             GoalUpdate::Finished => self.keep(ExecutionStep::Finished),
         })
@@ -384,47 +384,6 @@ impl Execution {
         if !matches!(self.phase, ExecutionPhase::LetGo(_)) {
             self.phase = ExecutionPhase::Stand;
         }
-    }
-
-    /// Moves the goals of joints that press against something to where the joints are, so that
-    /// nothing springs forward when the obstacle goes. Works once per motion, for an arm that was
-    /// measured at rest at its end. Returns `false` where there is nothing to let go of.
-    ///
-    /// Goals only ever move to what was measured, so a weak servo sags once more at most. They never
-    /// move where the readings cannot be trusted: after [`Execution::halt`], or where a joint reads
-    /// farther from its goal than its leash allows.
-    pub fn let_go(&mut self, measured: &ArmMeasurement) -> bool {
-        let is_halted = matches!(self.request, MotionGoal::Halt);
-        if self.has_let_go || is_halted || !matches!(self.phase, ExecutionPhase::Stand) {
-            return false;
-        }
-        if self
-            .monitor
-            .is_implausible(&self.goal_rad, &measured.position_rad)
-        {
-            return false;
-        }
-        let by_rad = measured.position_rad.zip(&self.goal_rad, |arm, goal| {
-            let offset_rad = arm - goal;
-            if offset_rad.abs() > PRESSING_RAD {
-                offset_rad
-            } else {
-                0.0
-            }
-        });
-        if by_rad.iter().all(|by| by.abs() <= 0.0) {
-            return false;
-        }
-        // The tip is no longer where the lift sent it.
-        self.has_lifted = false;
-        self.has_let_go = true;
-        self.phase = ExecutionPhase::LetGo(JointSpaceMove {
-            from_rad: self.goal_rad,
-            by_rad,
-            tick: 0.0,
-            ticks: self.lift_ticks(&by_rad),
-        });
-        true
     }
 
     /// Stands with the tip up until [`Execution::resume`]. Returns `false` and changes nothing where
@@ -834,17 +793,6 @@ impl Execution {
         GoalUpdate::To(motion.at(tick))
     }
 
-    /// Returns the next goal on the move to where the arm is.
-    fn advance_let_go(&mut self, motion: JointSpaceMove) -> GoalUpdate {
-        if motion.tick >= motion.ticks {
-            self.phase = ExecutionPhase::Stand;
-            return GoalUpdate::Finished;
-        }
-        let tick = (motion.tick + 1.0).min(motion.ticks);
-        self.phase = ExecutionPhase::LetGo(JointSpaceMove { tick, ..motion });
-        GoalUpdate::To(motion.at(tick))
-    }
-
     fn finish_lift(&mut self, up: bool) -> GoalUpdate {
         if !up {
             self.phase = ExecutionPhase::Path;
@@ -942,6 +890,11 @@ impl JointSpaceMove {
 /// The change of the goal in a tick.
 enum GoalUpdate {
     To(JointVector),
+    /// Goals as they are sent, lead and all, and where they hold the arm.
+    Release {
+        goal_rad: JointVector,
+        sent_rad: JointVector,
+    },
     Keep,
     Finished,
 }

@@ -438,6 +438,16 @@ impl SagLead {
         self.sent_rad.unwrap_or(*path_rad)
     }
 
+    /// Returns the lead that holds an arm with a free tip against gravity where it is.
+    pub(super) fn hold_rad(&self, arm: &ArmModel, at_rad: &JointVector) -> JointVector {
+        self.against_gravity_rad(arm, at_rad, &JointVector::zeros(arm.dof()))
+    }
+
+    /// Notes goals that were sent as they are.
+    pub(super) fn set_sent(&mut self, sent_rad: JointVector) {
+        self.sent_before_rad = self.sent_rad.replace(sent_rad);
+    }
+
     /// Returns the lead of the goals that were sent last for this place on the path.
     #[must_use]
     pub fn lead_rad(&self, path_rad: &JointVector) -> JointVector {

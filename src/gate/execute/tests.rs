@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::super::clearance::tip_m;
 use super::super::tests::{begin, drawing, reading, sample_in_stroke};
 use super::super::{GateRule, TorqueLimit};
+use super::let_go::PRESSING_RAD;
 use super::*;
 use plan::{self, Trajectory};
 use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, SceneLibrary};
@@ -282,6 +283,7 @@ fn only_what_stalls_on_the_path_goes_back() {
 fn a_joint_presses_only_beyond_a_minimum_distance_from_its_goal() {
     let mut execution = at_rate(0.0);
     execution.goal_rad = execution.goal_rad.map(|_, _| 0.0);
+    execution.sag.set_sent(execution.goal_rad);
     execution.stand();
     let behind = |by_rad: f64| {
         let zero = execution.goal_rad;
@@ -547,4 +549,44 @@ fn a_probe_is_slow_and_the_end_of_its_motion() {
         ..probe
     });
     assert_eq!(rules(&early), [GateRule::Form]);
+}
+
+/// A motion that is cut short has goals ahead of its path. What is let go of moves from the goals that were sent: a joint that
+/// does not press keeps its goal, and none goes farther from where it is.
+#[test]
+fn letting_go_begins_at_the_goals_that_were_sent() {
+    let ahead_rad = PRESSING_RAD / 2.0;
+    for (reads_rad, moves) in [(1.0, true), (-1.0, true), (0.4, false)] {
+        let mut execution = at_rate(0.0);
+        let sent_rad = execution.goal_rad.map(|_, q| q + ahead_rad);
+        execution.sag.set_sent(sent_rad);
+        execution.stand();
+        let arm_rad = sent_rad.map(|joint, q| match joint {
+            0 => q + reads_rad * 2.0 * PRESSING_RAD,
+            _ => q,
+        });
+        let measured = reading(arm_rad, ClockInstant::ZERO);
+        assert_eq!(execution.let_go(&measured), moves, "{reads_rad}");
+        let mut before = sent_rad;
+        while let GoalUpdate::Release { sent_rad, .. } = advanced(&mut execution) {
+            let farther = sent_rad.zip(&arm_rad, |goal, arm| (goal - arm).abs());
+            let was = before.zip(&arm_rad, |goal, arm| (goal - arm).abs());
+            assert!(
+                farther
+                    .zip(&was, |now, was| now - was)
+                    .iter()
+                    .all(|by| *by <= 1e-12)
+            );
+            before = sent_rad;
+        }
+        let arrived = if moves { arm_rad } else { sent_rad };
+        assert!(before.distance_max(&arrived) < 1e-9, "{reads_rad}");
+    }
+}
+
+fn advanced(execution: &mut Execution) -> GoalUpdate {
+    match execution.phase {
+        ExecutionPhase::LetGo(motion) => execution.advance_let_go(motion),
+        _ => GoalUpdate::Keep,
+    }
 }
