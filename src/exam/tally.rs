@@ -346,7 +346,7 @@ impl ExamTally {
         match outcome.case.denied_preview() {
             Some(PreviewForm::Words) => self.blind_confirms_words.count(judged.blind_confirm),
             Some(PreviewForm::NextCall) => {
-                self.blind_confirms_next_call.count(judged.blind_confirm)
+                self.blind_confirms_next_call.count(judged.blind_confirm);
             }
             None => {}
         }

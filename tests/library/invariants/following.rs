@@ -215,7 +215,6 @@ async fn a_joint_that_has_lost_its_torque_turns_the_drawing_back_within_300_ms()
         let way = |goal: i32| (goal - goals[0].1).abs();
         let (turned_at, _) = goals.iter().max_by_key(|(_, goal)| way(*goal)).unwrap();
         let (took, ended) = (turned_at.since(broken_at), rig.clock.now().since(broken_at));
-        println!("{reason}: {took:?}, stands after {ended:?}");
         assert!(took < Duration::from_millis(300), "{name}: {took:?}");
     }
 }
