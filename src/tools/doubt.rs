@@ -197,11 +197,12 @@ impl DoubtfulCall<'_> {
         let parameters = self.tool.shown_parameters(self.names);
         let parameters: Vec<&str> = parameters.map(|one| one.name.as_str()).collect();
         let hash = shown.structured.get("plan_hash").and_then(Value::as_str);
+        let without = match self.reading.leftover.is_empty() {
+            true => "",
+            false => ", without them",
+        };
         let exactly = match hash {
-            Some(hash) => format!(
-                "To draw exactly this, without them: plan {}.",
-                shown_hash(hash)
-            ),
+            Some(hash) => format!("To draw exactly this{without}: plan {}.", shown_hash(hash)),
             None => "To do exactly this, send the call without what was not understood.".to_owned(),
         };
         format!("{exactly} To change it, use: {}.", parameters.join(", "))
