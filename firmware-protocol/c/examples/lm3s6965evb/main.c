@@ -46,7 +46,7 @@
 
 /* Ranges, the same to both sides, and the pose in which it rests; in microradians, base first. */
 static const int32_t ends[JOINTS] = {1919860, 1745330, 1690000, 1658060, 2792530};
-static const int32_t rest[JOINTS] = {0, -1500000, 1200000, 800000, 0};
+static const int32_t rest[JOINTS] = {0, -1500000, 1200000, 800000, 48700};
 
 static volatile uint8_t ring[RING_BYTES];
 static volatile uint32_t ring_in;
