@@ -176,15 +176,7 @@ impl ToolCaller {
     /// Returns a caller of whom only the way in is known.
     #[must_use]
     pub fn unnamed(via: EntryPoint) -> Self {
-        Self {
-            via,
-            session: None,
-            client_name: None,
-            client_version: None,
-            protocol: None,
-            identity: None,
-            hop: None,
-        }
+        Self::sender(via, None, None)
     }
 
     /// Returns a key that is the same for all calls of a caller, as far as the way in can tell: the session if there is one,

@@ -222,7 +222,7 @@ pub(super) enum CliCommand {
         at: AtArgs,
     },
     /// Carry out an earlier job's plan, or what was recorded of it, on a simulated arm, and compare
-    Replay(ReplayArgs),
+    Replay(JobReplayArgs),
     /// Hand drawings out to the arms of several nodes
     #[command(subcommand)]
     Fleet(fleet::FleetCommand),
@@ -239,7 +239,7 @@ pub(super) enum CliCommand {
 
 /// Which job is carried out again, and by what of it.
 #[derive(Debug, Args)]
-pub(super) struct ReplayArgs {
+pub(super) struct JobReplayArgs {
     /// Which job
     pub(super) job: String,
     /// Replay the bytes that went to the arm instead of the plan

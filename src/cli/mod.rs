@@ -62,7 +62,7 @@ pub use command::Cli;
 pub use node::{ExitStatus, node_service};
 pub use terminal_output::note;
 
-use command::{CliCommand, ReplayArgs};
+use command::{CliCommand, JobReplayArgs};
 use node::operator_verb::OperatorVerb;
 use node::{NodeOptions, serve, systemd};
 use node_args::AtArgs;
@@ -178,7 +178,7 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
     }
 }
 
-async fn replay(node: NodeOptions, args: ReplayArgs) -> anyhow::Result<ExitStatus> {
+async fn replay(node: NodeOptions, args: JobReplayArgs) -> anyhow::Result<ExitStatus> {
     #[cfg(feature = "recording")]
     if args.setpoints {
         return recording(node, recording::RecordingArgs::replay(args.job)).await;
