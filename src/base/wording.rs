@@ -27,6 +27,26 @@ pub fn cut(text: &str, chars_max: usize) -> String {
     text.chars().take(chars_max).collect()
 }
 
+/// Begins the one command or call that helps after a message: what failed, the value and the limit, then this.
+pub const NEXT: &str = "Next: ";
+
+/// Adds a statement to a message, before its next step: `x is lost; nothing moved. Next: reset`.
+///
+/// A message may be an error of a lower room with a next step of its own, which stays last.
+#[must_use]
+pub fn with_statement(message: impl std::fmt::Display, statement: &str) -> String {
+    let message = message.to_string();
+    let (failed, next) = match message.split_once(NEXT) {
+        Some((failed, next)) => (failed, Some(next)),
+        None => (message.as_str(), None),
+    };
+    let failed = failed.trim_end().trim_end_matches('.');
+    match next {
+        Some(next) => format!("{failed}; {statement}. {NEXT}{next}"),
+        None => format!("{failed}; {statement}"),
+    }
+}
+
 /// Escapes a text for HTML.
 #[must_use]
 pub fn html_escaped(text: &str) -> String {
@@ -117,8 +137,19 @@ pub fn line_length(length_mm: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, duration, line_length, millimetres, seconds};
+    use super::{count, duration, line_length, millimetres, seconds, with_statement};
+
     use std::time::Duration;
+
+    #[test]
+    fn the_next_step_stays_last() {
+        let with = |message: &str| with_statement(message, "nothing moved");
+        assert_eq!(with("no port"), "no port; nothing moved");
+        assert_eq!(
+            with("no port. Next: `reset`"),
+            "no port; nothing moved. Next: `reset`"
+        );
+    }
 
     #[test]
     fn times_have_units_that_suit_them() {

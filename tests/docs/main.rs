@@ -10,6 +10,7 @@ mod arguments;
 mod commands;
 mod mcp_catalogue;
 mod reference;
+mod rust_text;
 mod schema;
 mod tidy;
 

@@ -12,6 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::rust_text::{
+    code, files, is_test_file, is_word, item_end, read, root, rust_files, shown, without_tests,
+};
+
 /// Rooms in which JSON stops being text; `tools` reads what it wrote into journals.
 const JSON_READERS: [&str; 9] = [
     "args",
@@ -33,45 +37,6 @@ const JSON_READS: [&str; 3] = [
 const FILE_LINES_MAX: usize = 1_000;
 const FUNCTION_LINES_MAX: usize = 70;
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// Every file below `folder` that has this ending, in order.
-fn files(folder: &Path, ending: &str, into: &mut Vec<PathBuf>) {
-    let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    for path in paths {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() && name != "target" && name != ".git" {
-            files(&path, ending, into);
-        } else if path.is_file() && name.ends_with(ending) {
-            into.push(path);
-        }
-    }
-}
-
-fn rust_files(folders: &[&str]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for folder in folders.iter().map(|folder| root().join(folder)) {
-        if folder.is_dir() {
-            files(&folder, ".rs", &mut found);
-        }
-    }
-    assert!(!found.is_empty(), "no Rust file in {folders:?}");
-    found
-}
-
-fn shown(path: &Path) -> String {
-    let short = path.strip_prefix(root()).unwrap_or(path);
-    short.display().to_string()
-}
-
 fn room_of(path: &Path) -> String {
     let below = path.strip_prefix(root().join("src")).expect("in src");
     let first = below.components().next().expect("a name").as_os_str();
@@ -80,135 +45,6 @@ fn room_of(path: &Path) -> String {
 
 fn words(text: &str) -> BTreeSet<String> {
     text.split_whitespace().map(str::to_owned).collect()
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// The text with comments, strings and characters blanked out, so that what is left is code; lines
-/// stay where they are.
-fn code(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    while at < chars.len() {
-        let end = blank_end(&chars, at);
-        if end == at {
-            out.push(chars[at]);
-            at += 1;
-            continue;
-        }
-        out.extend(
-            chars[at..end]
-                .iter()
-                .map(|&c| if c == '\n' { '\n' } else { ' ' }),
-        );
-        at = end;
-    }
-    out
-}
-
-/// Returns where a comment, string or character that begins at `at` ends; `at` itself if none does.
-fn blank_end(chars: &[char], at: usize) -> usize {
-    let rest = &chars[at..];
-    let after_word = at > 0 && is_word(chars[at - 1]);
-    let length = match rest {
-        ['/', '/', ..] => rest.iter().position(|&c| c == '\n').unwrap_or(rest.len()),
-        ['/', '*', ..] => block_comment(rest),
-        ['"', ..] => string(rest),
-        ['r', '"' | '#', ..] if !after_word => raw_string(rest),
-        ['b', 'r', '"' | '#', ..] if !after_word => 1 + raw_string(&rest[1..]),
-        ['\'', '\\', _, tail @ ..] => 3 + tail.iter().position(|&c| c == '\'').map_or(0, |i| i + 1),
-        ['\'', _, '\'', ..] => 3,
-        _ => 0,
-    };
-    at + length
-}
-
-fn block_comment(rest: &[char]) -> usize {
-    let (mut depth, mut at) = (0_usize, 0);
-    while at + 1 < rest.len() {
-        match (rest[at], rest[at + 1]) {
-            ('/', '*') => depth += 1,
-            ('*', '/') => depth -= 1,
-            _ => {
-                at += 1;
-                continue;
-            }
-        }
-        at += 2;
-        if depth == 0 {
-            return at;
-        }
-    }
-    rest.len()
-}
-
-fn string(rest: &[char]) -> usize {
-    let mut at = 1;
-    while at < rest.len() {
-        match rest[at] {
-            '\\' => at += 2,
-            '"' => return at + 1,
-            _ => at += 1,
-        }
-    }
-    rest.len()
-}
-
-/// `rest` begins with `r`; a raw identifier such as `r#type` has no end of its own.
-fn raw_string(rest: &[char]) -> usize {
-    let hashes = rest[1..].iter().take_while(|&&c| c == '#').count();
-    if rest.get(1 + hashes) != Some(&'"') {
-        return 0;
-    }
-    let close: Vec<char> = std::iter::once('"')
-        .chain(std::iter::repeat_n('#', hashes))
-        .collect();
-    let body = 2 + hashes;
-    let found = rest[body..]
-        .windows(close.len())
-        .position(|window| window == close);
-    found.map_or(rest.len(), |i| body + i + close.len())
-}
-
-/// The end of the item that begins at `at`: its `;`, or the brace that closes its first one.
-fn item_end(code: &str, at: usize) -> usize {
-    let mut depth = 0_usize;
-    for (offset, c) in code[at..].char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' if depth <= 1 => return at + offset + 1,
-            '}' => depth -= 1,
-            ';' if depth == 0 => return at + offset + 1,
-            _ => {}
-        }
-    }
-    code.len()
-}
-
-/// Code without its tests: they may stand on any room.
-fn without_tests(code: &str) -> String {
-    const MARK: &str = "#[cfg(test)]";
-    let mut out = String::new();
-    let mut rest = code;
-    while let Some(found) = rest.find(MARK) {
-        out.push_str(&rest[..found]);
-        let mut item = found + MARK.len();
-        // Further attributes belong to the same item.
-        while rest[item..].trim_start().starts_with("#[") {
-            item += rest[item..].find(']').expect("an attribute ends") + 1;
-        }
-        rest = &rest[item_end(rest, item)..];
-    }
-    out.push_str(rest);
-    out
-}
-
-fn is_test_file(path: &Path) -> bool {
-    let is_folder = path.components().any(|part| part.as_os_str() == "tests");
-    is_folder || path.to_string_lossy().ends_with("tests.rs")
 }
 
 /// The code of every room, tests aside.
