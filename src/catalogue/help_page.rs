@@ -52,7 +52,11 @@ fn arguments(tool: &ToolDefinition, known: &KnownNames) -> String {
         (false, true) => "All are optional.",
         (false, false) => "Those that are not marked as required are optional.",
     });
-    out.push_str("\n\n");
+    out + "\n\n" + &parameter_lines(tool, known)
+}
+
+fn parameter_lines(tool: &ToolDefinition, known: &KnownNames) -> String {
+    let mut out = String::new();
     for parameter in tool.parameters.iter().chain(&tool.canvas_parameters) {
         let mut names = vec![parameter.name.as_str()];
         names.extend(parameter.aliases.iter().map(String::as_str));
@@ -89,26 +93,46 @@ fn result(tool: &ToolDefinition) -> String {
         return out + "\n";
     }
     out.push_str(", and:\n\n");
+    out + &field_lines(tool)
+}
+
+fn field_lines(tool: &ToolDefinition) -> String {
+    let mut out = String::new();
     for field in &tool.fields {
         let _ = writeln!(out, "- `{}`: {}", field.name, field.words);
     }
     out
 }
 
-/// Returns the page of all tools of a node.
+/// Returns the page of all tools of a node. What holds for each of them is said once.
 #[must_use]
 pub fn page(known: &KnownNames) -> String {
     let mut out = String::from(
-        "# The tools\n\nMade from the catalogue, as every description, schema and `--help` is. \
-         On a node that runs, each tool's part is the resource `usage://NAME`.\n\n",
+        "# The tools\n\n`{}` is a complete call of each tool that requires no argument. Do not send `ctx`; the server \
+         supplies it. Every result has `success`, `message`, `understood`, `repairs`, `usage_hints` and `job`. \
+         On a node that runs, the page of a tool is the resource `usage://NAME`.\n",
     );
-    out.push_str(&table(known));
     for tool in known.tools() {
-        out.push('\n');
-        // One heading level deeper, since each tool is a part of the page.
-        for line in usage(tool, known).lines() {
-            let deeper = if line.starts_with('#') { "#" } else { "" };
-            let _ = writeln!(out, "{deeper}{line}");
+        let moves = if tool.effect == ToolEffect::Moves {
+            " It moves the arm."
+        } else {
+            ""
+        };
+        let _ = writeln!(out, "\n## {}\n\n{}{moves}", tool.name, summary(tool));
+        for line in &tool.when {
+            let _ = writeln!(out, "{line}");
+        }
+        let others: Vec<&str> = tool.names().skip(1).collect();
+        if !others.is_empty() {
+            let _ = writeln!(out, "Other names: `{}`.", others.join("`, `"));
+        }
+        for (heading, lines) in [
+            ("Arguments", parameter_lines(tool, known)),
+            ("Result", field_lines(tool)),
+        ] {
+            if !lines.is_empty() {
+                let _ = writeln!(out, "\n{heading}:\n\n{}", lines.trim_end());
+            }
         }
     }
     out

@@ -72,7 +72,11 @@ fn command_rows(path: &str, command: &Command, into: &mut String) {
                 .map(ToString::to_string)
                 .unwrap_or_default(),
         );
-        let _ = writeln!(into, "| `{name}` | {about} | {} |", words.join(" "));
+        // A group that takes nothing itself is named by its commands.
+        let is_group = words.is_empty() && inner.has_subcommands();
+        if !is_group {
+            let _ = writeln!(into, "| `{name}` | {about} | {} |", words.join(" "));
+        }
         command_rows(&format!("{name} "), inner, into);
     }
 }
