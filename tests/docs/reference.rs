@@ -144,8 +144,6 @@ impl<'a> Keys<'a> {
         let items = &schema["items"];
         let kind = match names.find(|name| *name != "null") {
             Some("string") => "text",
-            Some("integer") => "whole number",
-            Some("boolean") => "true or false",
             Some("object") => "table",
             Some("array") if items["items"].is_object() => "lists",
             Some("array") if self.choices(self.target(items)).is_some() => {
@@ -154,7 +152,7 @@ impl<'a> Keys<'a> {
             Some("array") => match self.kind(items).as_str() {
                 "text" => "texts",
                 "table" => "tables",
-                "number" | "whole number" => "numbers",
+                "number" | "integer" => "numbers",
                 _ => "list",
             },
             Some(name) => name,
