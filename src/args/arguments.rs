@@ -51,6 +51,8 @@ pub(super) struct CallReader<'a> {
     /// Positions of those whose value says what to draw.
     pub(super) choosing: Vec<usize>,
     pub(super) leftover: Vec<Leftover>,
+    /// True if words or values are among what is left over.
+    pub(super) leaves_words: bool,
     /// Keys and texts of what is left over or ignored.
     pub(super) left_names: Vec<String>,
     /// True if what is left over or ignored names the dry run.
@@ -68,6 +70,7 @@ impl<'a> CallReader<'a> {
             sent: Vec::new(),
             choosing: Vec::new(),
             leftover: Vec::new(),
+            leaves_words: false,
             left_names: Vec::new(),
             asks_for_dry_run: false,
         }

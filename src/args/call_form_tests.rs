@@ -132,7 +132,7 @@ fn the_header_of_a_call_without_arguments_is_cut_off() {
     check(&[
         ("[TOOL_CALLS]stroke[ARGS]{}", "...."),
         ("```json\n{}\n```", "...."),
-        ("draw it<|im_end|>", "!!!r"),
+        ("draw it<|im_end|>", "!!pr"),
     ]);
 }
 

@@ -3,7 +3,7 @@
 use super::{
     call_header, encoding,
     form_repair::{FormRepair, FormRepairs},
-    heuristics, indented,
+    form_token, heuristics, indented,
     limits::{COMMENTS_MAX, TEXT_BYTES_MAX, UNWRAP_MAX},
     objects,
     parsed_value::{self, ParsedValue},
@@ -141,7 +141,7 @@ pub(super) fn of_text(text: &str) -> Vec<CandidateReading> {
 
 /// Returns a text without blanks and invisible characters around it.
 fn trimmed(text: &str) -> &str {
-    text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\0'))
+    text.trim_matches(form_token::is_blank)
 }
 
 fn read_at_depth(text: &str, depth: usize) -> Vec<CandidateReading> {

@@ -185,7 +185,14 @@ fn every_row_of_the_table_holds_in_both_profiles() {
         (r#"{"style": "letters"}"#, "refused", "refused"),
         (r#"{"style": "bold"}"#, "refused", "moves"),
         ("draw the letters, please", "refused", "refused"),
-        ("please draw", "refused", "moves"),
+        // A person's words may be a "no".
+        ("please draw", "refused", "preview"),
+        ("no", "refused", "preview"),
+        ("不要", "refused", "preview"),
+        ("false", "refused", "preview"),
+        ("{} no", "refused", "preview"),
+        (r#"{"debug": true} no"#, "refused", "preview"),
+        (r#"{"answer": "no"}"#, "refused", "moves"),
         (r#"["letters"]"#, "refused", "refused"),
         // A leftover whose choice stands.
         (r#"{"scene": "koi", "depth": 2}"#, "preview", "moves"),
@@ -314,7 +321,7 @@ fn a_tool_that_looks_or_stops_ignores_what_is_left_over() {
 }
 
 /// Calls of one scene in the forms that are read, each of which moves.
-const FORMS: [&str; 18] = [
+pub(super) const FORMS: [&str; 19] = [
     r#"{"scene": "koi", "debug": true}"#,
     r#"{'scene': 'koi', 'debug': True}"#,
     r#"{scene: "koi", debug: true,}"#,
@@ -333,6 +340,7 @@ const FORMS: [&str; 18] = [
     "Action: stroke\nAction Input: {\"scene\": \"koi\", \"debug\": true}",
     "stroke --scene koi --debug",
     "scene=koi&debug=true",
+    "{'debug': True, 'scene': 'koi', 'meta': []}",
 ];
 
 #[test]
@@ -348,7 +356,7 @@ fn every_form_moves_with_what_it_says() {
 }
 
 /// Tokens that mean nothing wherever they stand.
-const TOKENS: [&str; 8] = [
+pub(super) const TOKENS: [&str; 8] = [
     "```",
     "</tool_call>",
     "<|im_end|>",
@@ -425,6 +433,41 @@ fn a_call_that_stands_only_in_a_thought_does_not_move() {
     assert_eq!(outcomes(thought), ["moves"; 2]);
 }
 
+/// Before the arguments no call ends, and behind them none begins.
+#[test]
+fn an_empty_call_beside_another_is_left_over() {
+    let call = r#"{"scene": "letters"}"#;
+    for empty in [
+        "<tool_call></tool_call>",
+        "<tool_call>\n</tool_call>\n",
+        "<tool_call/>",
+        "<function=stroke></function>",
+        "<invoke name=\"stroke\"></invoke>",
+        "<stroke/>",
+        "<|tool_call_begin|><|tool_call_end|>",
+        "[TOOL_CALLS][/TOOL_CALLS]",
+        "stroke()",
+        "stroke;",
+        "{}",
+        "[]",
+    ] {
+        for text in [format!("{empty} {call}"), format!("{call} {empty}")] {
+            assert_eq!(moves_with(&text), None, "{text}");
+        }
+    }
+    for text in [
+        "<stroke/><scene>letters</scene>",
+        "<function=stroke></function><function=stroke><parameter=scene>letters</parameter></function>",
+        "<tool_call>{\"scene\": \"letters\"}</tool_call><tool_call></tool_call>",
+        "Action: stroke\nAction Input:\nAction: stroke\nAction Input: {\"scene\": \"letters\"}",
+        "{\"scene\": \"letters\"}\nAction: stroke",
+        "{\"scene\": \"letters\"} stroke",
+        "{\"scene\": \"letters\"} ---",
+    ] {
+        assert_eq!(outcomes(text), ["preview", "moves"], "{text}");
+    }
+}
+
 #[test]
 fn a_call_behind_a_mark_of_comment_does_not_move() {
     let call = r#"{"scene": "letters"}"#;
@@ -455,6 +498,9 @@ fn a_call_behind_a_mark_of_comment_does_not_move() {
         format!("<|im_start|>tool\n{call}<|im_end|>"),
         format!("<|channel|>final<|message|>{call}"),
         format!("<output>{call}</output>"),
+        "> {}".to_owned(),
+        "- [ ] {}".to_owned(),
+        "{}...".to_owned(),
         r#"{"name": "mcp__do_not__stroke", "arguments": {"scene": "letters"}}"#.to_owned(),
         r#"{"^scene": "letters"}"#.to_owned(),
         "{\"s\u{336}c\u{336}ene\": \"letters\"}".to_owned(),
@@ -471,6 +517,9 @@ fn a_call_behind_a_mark_of_comment_does_not_move() {
         r#"<stroke><scene>letters</scene></stroke>"#,
         "stroke(scene=\"letters\").",
         "<|im_start|>assistant\n{\"scene\": \"letters\"}<|im_end|>",
+        "<tool_call>{\"name\": \"stroke\", \"arguments\": {}}</tool_call>",
+        "[stroke]\nscene = \"letters\"",
+        "[arguments]\nscene = \"letters\"",
         "<｜tool▁call▁begin｜>function<｜tool▁sep｜>stroke\n```json\n{\"scene\": \"letters\"}\n```<｜tool▁call▁end｜>",
     ] {
         assert!(moves_with(text).is_some(), "{text}");

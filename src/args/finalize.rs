@@ -20,6 +20,7 @@ impl CallReader<'_> {
             refused,
             given,
             leftover,
+            leaves_words,
             ..
         } = self;
         let given = in_order(shape, given);
@@ -34,6 +35,7 @@ impl CallReader<'_> {
                 loss: repairs.loss.unwrap_or(RepairClass::L0),
                 leftover,
                 names_other,
+                leaves_words,
             });
         };
         Err(Box::new(ArgumentRefusal {

@@ -1,6 +1,6 @@
 //! The tokens of form: what models, their templates and programs write around arguments and what has no meaning of its own.
 
-use super::tagged_text;
+use super::{quote, tagged_text};
 
 /// A token at the beginning of a text.
 pub(super) struct FormToken {
@@ -11,6 +11,19 @@ pub(super) struct FormToken {
     pub(super) is_special: bool,
     /// True if it is the special token of a call.
     pub(super) is_call: bool,
+    /// The side of a call on which it stands.
+    pub(super) side: TokenSide,
+}
+
+/// The side of a call on which a token stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TokenSide {
+    /// It begins a call; the number is its place among the labels of one call, if it is a label.
+    Opens(Option<usize>),
+    /// It ends a call.
+    Closes,
+    /// It stands on either side, or inside.
+    Either,
 }
 
 impl FormToken {
@@ -20,39 +33,57 @@ impl FormToken {
             begins_tag: false,
             is_special: false,
             is_call: false,
+            side: TokenSide::Either,
         }
     }
 }
 
-/// Markers that stand as they are.
-const MARKERS: [&str; 23] = [
+/// Markers that begin a call.
+const OPENERS: [&str; 6] = [
     "[TOOL_CALLS]",
-    "[/TOOL_CALLS]",
     "[TOOL_CALL]",
-    "[/TOOL_CALL]",
     "[TOOL_REQUEST]",
+    "<start_function_call>",
+    "<functioncall>",
+    "functools[",
+];
+
+/// Markers that end a call or a turn.
+const CLOSERS: [&str; 8] = [
+    "[/TOOL_CALLS]",
+    "[/TOOL_CALL]",
     "[/TOOL_REQUEST]",
     "[END_TOOL_REQUEST]",
-    "[ARGS]",
-    "<start_function_call>",
     "<end_function_call>",
-    "<end_of_turn>",
-    "<functioncall>",
     "</functioncall>",
+    "<end_of_turn>",
+    "</s>",
+];
+
+/// Markers that stand on either side of a call, or inside.
+const MARKERS: [&str; 9] = [
+    "[ARGS]",
     "<tool_call|>",
     "<|tool_call>",
     "<eos>",
-    "</s>",
     "<s>",
     "<escape>",
     "<![CDATA[",
     "]]>",
-    "functools[",
     "<start_of_turn>model",
 ];
 
-/// Labels that begin a line.
-const LABELS: [&str; 3] = ["call:", "Action Input:", "Action:"];
+/// Labels that begin a line, in the order in which one call has them.
+const LABELS: [&str; 3] = ["Action:", "Action Input:", "call:"];
+
+/// Brackets that open, and those that close.
+const OPENING: &str = "{[(｛";
+const CLOSING: &str = "}])｝";
+/// Marks that stand around and between keys and values.
+const BETWEEN: &str = ",，、:：;=\"'`´“”‘’„‟‚‛«»「」＂";
+/// Marks that mean nothing only inside the arguments or before a word: a smiley, a quotation's `>` or a box to tick is more
+/// than form.
+const LOOSE: &str = "*-|&?.<>/\\+$@_";
 
 /// Words of special tokens, between `<|` and `|>`.
 const TOKEN_WORDS: [&str; 34] = [
@@ -136,16 +167,26 @@ const CONSTRUCTORS: [&str; 9] = super::unbracketed::CONSTRUCTORS;
 
 /// Returns the token that a text begins with. Labels count only where a line begins.
 pub(super) fn at(text: &str, begins_line: bool) -> Option<FormToken> {
-    let mut labels = LABELS.iter().filter(|_| begins_line);
-    if let Some(label) = labels.find(|label| text.starts_with(**label)) {
-        return Some(FormToken::of(label.len()));
-    }
-    let marker = MARKERS.iter().find(|marker| text.starts_with(**marker));
-    if let Some(marker) = marker {
+    let mut labels = LABELS.iter().enumerate().filter(|_| begins_line);
+    if let Some((place, label)) = labels.find(|(_, label)| text.starts_with(**label)) {
         return Some(FormToken {
-            is_special: marker.starts_with('<'),
-            ..FormToken::of(marker.len())
+            side: TokenSide::Opens(Some(place)),
+            ..FormToken::of(label.len())
         });
+    }
+    let sides: [(TokenSide, &[&str]); 3] = [
+        (TokenSide::Opens(None), &OPENERS),
+        (TokenSide::Closes, &CLOSERS),
+        (TokenSide::Either, &MARKERS),
+    ];
+    for (side, markers) in sides {
+        if let Some(marker) = markers.iter().find(|marker| text.starts_with(**marker)) {
+            return Some(FormToken {
+                is_special: marker.starts_with('<'),
+                side,
+                ..FormToken::of(marker.len())
+            });
+        }
     }
     special(text)
         .or_else(|| tag(text))
@@ -174,43 +215,80 @@ pub(super) fn attribute_at(text: &str) -> Option<FormToken> {
         .then(|| FormToken::of(word.len()))
 }
 
-/// Returns the mark of form that a text begins with. Signs that deny or ask, such as `!`, `#`, `~` and a last `?`, are none, and
-/// neither are those that comment out or strike out what follows.
-pub(super) fn mark_at(text: &str, begins_line: bool) -> Option<char> {
+/// The place of a mark beside the arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MarkPlace {
+    Before,
+    Inside,
+    Behind,
+    /// Outside of arguments that have no letters, or that stand there several times.
+    Outside,
+}
+
+/// Returns the bytes of the mark of form that a text begins with. Signs that deny or ask, such as `!`, `#`, `~` and a last `?`, are
+/// none, and neither are those that comment out or strike out what follows. Nothing ends before the arguments, and nothing
+/// begins behind them: that would be another call.
+pub(super) fn mark_at(text: &str, begins_line: bool, place: MarkPlace) -> Option<usize> {
     let mark = text.chars().next().filter(|c| is_mark(*c))?;
     let after = text.get(mark.len_utf8()..).unwrap_or_default();
-    let goes_on = after.starts_with(char::is_alphanumeric);
-    let comments = match mark {
-        '/' => after.starts_with(['/', '*']),
-        ';' => begins_line,
-        '-' => begins_line && !is_dash_of_form(after),
-        '?' => !goes_on,
-        _ => false,
+    let is_inside = place == MarkPlace::Inside;
+    let is_form = match mark {
+        '-' => return dashes(text, begins_line, is_inside),
+        '/' if after.starts_with(['/', '*']) => false,
+        ';' => !begins_line && place != MarkPlace::Before,
+        '?' if !after.starts_with(char::is_alphanumeric) => false,
+        '.' if !after.starts_with(|c| LOOSE.contains(c)) => true,
+        _ if OPENING.contains(mark) => place != MarkPlace::Behind,
+        _ if CLOSING.contains(mark) => place != MarkPlace::Before,
+        _ if LOOSE.contains(mark) => is_inside || stands_before_word(text),
+        _ => true,
     };
-    (!comments).then_some(mark)
+    is_form.then(|| mark.len_utf8())
 }
 
-/// Returns the length of the run of signs that a text begins with which mean nothing only between or before words: a smiley, a
-/// quotation's `>` or a box to tick is more than form.
-pub(super) fn loose_length(text: &str) -> usize {
-    text.len()
-        - text
-            .trim_start_matches(|c: char| "*-|&?.<>/\\+$@_".contains(c))
-            .len()
-}
-
-/// Returns whether a dash before this text, at the beginning of a line, is a bullet, a rule, or that of an option.
-fn is_dash_of_form(after: &str) -> bool {
-    let behind = after.trim_start_matches('-');
-    let is_bullet = after.starts_with(char::is_whitespace);
-    let is_rule = behind.is_empty() || behind.starts_with('\n');
+/// Returns the length of the dashes that a text begins with if they are form: a rule that is a line, a bullet, those of an
+/// option, or a dash between words.
+fn dashes(text: &str, begins_line: bool, is_inside: bool) -> Option<usize> {
+    let behind = text.trim_start_matches('-');
+    let run = text.len() - behind.len();
     let letters = leading_word(behind).chars().count();
-    is_bullet || is_rule || letters == 1 || (letters > 1 && after.starts_with('-'))
+    let is_joined = is_inside || stands_before_word(behind);
+    let is_form = match begins_line {
+        true if behind.is_empty() || behind.starts_with('\n') => run > 2,
+        true if behind.starts_with(char::is_whitespace) => run == 1 && is_joined,
+        true => letters == 1 || (letters > 1 && run > 1),
+        false => is_joined,
+    };
+    is_form.then_some(run)
+}
+
+/// Returns whether a word or a quoted text stands next, behind loose marks and blanks.
+fn stands_before_word(text: &str) -> bool {
+    let next = text.trim_start_matches(|c| LOOSE.contains(c));
+    let next = next.trim_start_matches(is_blank).chars().next();
+    next.is_some_and(|c| c.is_alphanumeric() || quote::is_quote(c))
 }
 
 /// Returns whether a character can be punctuation of form.
 pub(super) fn is_mark(c: char) -> bool {
-    "{}[]()｛｝,，、:：;=\"'`´“”‘’„‟‚‛«»「」＂*-|&?.<>/\\+$@_".contains(c)
+    [OPENING, CLOSING, BETWEEN, LOOSE]
+        .iter()
+        .any(|marks| marks.contains(c))
+}
+
+/// Returns whether a character is a bracket.
+pub(super) fn is_bracket(c: char) -> bool {
+    OPENING.contains(c) || CLOSING.contains(c)
+}
+
+/// Returns whether a bracket opens.
+pub(super) fn is_opening(c: char) -> bool {
+    OPENING.contains(c)
+}
+
+/// Returns whether a character is blank or invisible.
+pub(super) fn is_blank(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\0')
 }
 
 /// Returns the word that a text begins with; empty if it begins with a sign.
@@ -229,9 +307,15 @@ fn special(text: &str) -> Option<FormToken> {
         .split(['_', '▁', '-', '/'])
         .filter(|word| !word.is_empty());
     let is_form = words.all(|word| TOKEN_WORDS.contains(&word)) && !TOOL_TURNS.contains(&inside);
+    let is_call = inside.contains("call");
     is_form.then(|| FormToken {
         is_special: true,
-        is_call: inside.contains("call"),
+        is_call,
+        side: match is_call {
+            true if inside.contains("end") => TokenSide::Closes,
+            true if inside.contains("begin") || inside.contains("start") => TokenSide::Opens(None),
+            _ => TokenSide::Either,
+        },
         ..FormToken::of(open.len() + inside.len() + close.len())
     })
 }
@@ -254,6 +338,10 @@ fn tag(text: &str) -> Option<FormToken> {
     let name = leading_word(local);
     (tagged_text::is_wrapper(name) || tagged_text::is_carrier(name)).then(|| FormToken {
         begins_tag: true,
+        side: match text.starts_with("</") {
+            true => TokenSide::Closes,
+            false => TokenSide::Opens(None),
+        },
         ..FormToken::of(text.len() - local.len() + name.len())
     })
 }
@@ -281,7 +369,10 @@ fn word(text: &str) -> Option<FormToken> {
     }
     let word = leading_word(text);
     let after = text.get(word.len()..).unwrap_or_default();
-    let is_heading = after.starts_with([':', ']']) && super::heuristics::is_wrapper(word);
+    if after.starts_with([':', ']']) && super::heuristics::is_wrapper(word) {
+        // The bracket of `[arguments]` ends the heading and no call.
+        return Some(FormToken::of(word.len() + 1));
+    }
     let is_pair_tag = matches!(word, "arg_key" | "arg_value");
-    (is_heading || is_pair_tag).then(|| FormToken::of(word.len()))
+    is_pair_tag.then(|| FormToken::of(word.len()))
 }

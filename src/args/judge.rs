@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ForgivenessProfile {
-    /// What is left over is ignored, with a warning.
+    /// What is left over is ignored, with a warning. Words alone are shown first.
     Lenient,
     /// What is left over is shown first.
     Guarded,
@@ -228,6 +228,7 @@ pub fn judge(
     let moves = policy.effect == ToolEffect::Moves && !reading.is_cautious;
     let has_choice = !shape.needs_choice || shape.has_choice(&reading.given);
     let has_leftover = !reading.leftover.is_empty();
+    let says_nothing_but_words = reading.leaves_words && (reading.given.is_empty() || !has_choice);
     let stands = has_choice && !reading.names_other;
     match (policy.is_guarded(), has_leftover) {
         _ if !moves => Verdict::Understood(Understood { reading }),
@@ -237,6 +238,8 @@ pub fn judge(
         (false, true) if reading.names_other && !has_choice => {
             Verdict::Refused(undecided(shape, reading))
         }
+        // Further keys are ignored, but a person's words may be a "no".
+        (false, true) if says_nothing_but_words => Verdict::Preview(reading),
         _ => Verdict::Understood(Understood { reading }),
     }
 }

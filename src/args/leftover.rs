@@ -173,6 +173,7 @@ impl CallReader<'_> {
         );
         leftover.words().clone_into(&mut repair.got);
         self.coercer.repairs.push(repair);
+        self.leaves_words |= matches!(leftover, Leftover::Text { .. });
         match self.leftover.len() {
             0..LEFTOVER_MAX => self.leftover.push(leftover),
             LEFTOVER_MAX => self.leftover.push(Leftover::text("and more")),

@@ -67,6 +67,9 @@ pub struct ArgumentReading {
     /// True if what is left over or ignored names a scene or an overlay that the call does not use.
     #[serde(skip)]
     pub names_other: bool,
+    /// True if words, or values that are no arguments, are left over, and not only keys.
+    #[serde(skip)]
+    pub leaves_words: bool,
 }
 
 impl ArgumentReading {

@@ -62,11 +62,10 @@ impl CallReader<'_> {
             Ok(value) => Some(value),
             Err(mut issue) => {
                 if let Some(cautious) = &param.cautious {
-                    let reason = "not a clear false, so this is a dry run";
-                    self.coercer.repairs.push(ArgumentRepair {
-                        used: cautious.to_string(),
-                        ..dropped(&param.name, node, "dry_run", ReaderRule::Leftover, reason)
-                    });
+                    let reason = "neither true nor false, so this is a dry run";
+                    let rule = ReaderRule::Leftover;
+                    let repair = dropped(&param.name, node, "dry_run", rule, reason);
+                    self.coercer.repairs.push(repair);
                     return Some(cautious.clone());
                 }
                 if param.guards
@@ -158,8 +157,6 @@ fn given_twice(param: &ParameterShape, sent: &[&ParsedValue]) -> ArgumentIssue {
         .expected("one value")
 }
 
-/// Returns whether a value is empty. For a parameter whose cautious value keeps the arm still, only a clear null
-/// counts.
 /// Returns whether a value fills in the place of a design that is not there: a size of 0, or a list of nothing.
 fn is_empty_place(param: &ParameterShape, node: &ParsedValue) -> bool {
     let is_zero = |node: &ParsedValue| matches!(node, ParsedValue::Number(number) if number.as_f64() == Some(0.0));
@@ -170,6 +167,8 @@ fn is_empty_place(param: &ParameterShape, node: &ParsedValue) -> bool {
     }
 }
 
+/// Returns whether a value is empty. For a parameter whose cautious value keeps the arm still, only a clear null
+/// counts.
 fn is_unspecified(param: &ParameterShape, node: &ParsedValue) -> bool {
     let is_word = |text: &str| !text.trim().is_empty() && parsed_value::is_nothing(text);
     let is_clear = *node == ParsedValue::Null || node.as_text().is_some_and(is_word);

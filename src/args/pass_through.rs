@@ -32,6 +32,7 @@ pub fn pass_on(received: &ReceivedArguments) -> Result<ArgumentReading, Box<Argu
         is_cautious: false,
         leftover: Vec::new(),
         names_other: false,
+        leaves_words: false,
     })
 }
 

@@ -7,7 +7,7 @@
 use super::{
     candidates::CandidateReading,
     form_repair::{FormRepair, FormRepairs},
-    form_token::{self, FormToken},
+    form_token::{self, FormToken, MarkPlace, TokenSide, is_blank},
     name::{self, NameResolution},
     parsed_value::{self, ParsedValue},
     quote::{self, QuoteMatching, QuotePosition},
@@ -34,28 +34,43 @@ pub(super) struct TextLevel {
 pub(super) fn rest(candidate: &CandidateReading, tools: &[String]) -> Vec<String> {
     let mut pieces = Vec::new();
     for level in &candidate.levels {
-        match &level.decoded {
-            None => {
-                let source = match candidate.forms.contains(FormRepair::UrlEncoded) {
-                    true => percent_decoded(&level.source.replace('+', " ")),
-                    false => None,
-                };
-                let source = source.as_deref().unwrap_or(&level.source);
-                pieces.extend(SourceScan::new(source, candidate, tools).pieces());
-            }
-            Some(decoded) => {
-                let parts = level.source.split_once(decoded.as_str());
-                let (before, after) = parts.unwrap_or((&level.source, ""));
-                let scan = |part, begun| SourceScan {
-                    begun,
-                    ..SourceScan::without_arguments(part, candidate, tools)
-                };
-                pieces.extend(scan(before, false).pieces());
-                pieces.extend(scan(after, true).pieces());
-            }
+        let source = level.read_source(candidate);
+        for scan in level.scans(&source, candidate, tools) {
+            pieces.extend(scan.pieces());
         }
     }
     pieces
+}
+
+impl TextLevel {
+    /// Returns the text in which the arguments were read.
+    fn read_source(&self, candidate: &CandidateReading) -> Cow<'_, str> {
+        let is_encoded = self.decoded.is_none() && candidate.forms.contains(FormRepair::UrlEncoded);
+        let decoded = is_encoded.then(|| percent_decoded(&self.source.replace('+', " ")));
+        match decoded.flatten() {
+            Some(decoded) => decoded.into(),
+            None => self.source.as_str().into(),
+        }
+    }
+
+    /// Returns the walks that are due over the text of this level: over all of it, or around the part that was decoded.
+    fn scans<'a>(
+        &'a self,
+        source: &'a str,
+        candidate: &'a CandidateReading,
+        tools: &'a [String],
+    ) -> Vec<SourceScan<'a>> {
+        let Some(decoded) = &self.decoded else {
+            return vec![SourceScan::new(source, candidate, tools)];
+        };
+        let parts = source.split_once(decoded.as_str());
+        let (before, after) = parts.unwrap_or((source, ""));
+        let around = |part, place| SourceScan::around(part, place, candidate, tools);
+        vec![
+            around(before, MarkPlace::Before),
+            around(after, MarkPlace::Behind),
+        ]
+    }
 }
 
 /// A key or a value that was read.
@@ -63,6 +78,8 @@ enum ReadAtom<'a> {
     Text(Cow<'a, str>),
     Bool(bool),
     Null,
+    /// An empty list or object.
+    Empty,
 }
 
 /// A walk over one text that consumes what is accounted for.
@@ -71,8 +88,14 @@ struct SourceScan<'a> {
     at: usize,
     atoms: Vec<ReadAtom<'a>>,
     next: usize,
+    /// Number of atoms up to the last one that has letters of its own.
+    stated: usize,
+    /// The place of the whole text beside arguments that stand in another.
+    around: Option<MarkPlace>,
     /// True once the arguments have begun: a thought counts only before them.
     begun: bool,
+    /// Number of the label that may come next.
+    next_label: usize,
     /// True if the same arguments may stand several times.
     may_repeat: bool,
     tools: &'a [String],
@@ -93,24 +116,43 @@ impl<'a> SourceScan<'a> {
     fn new(text: &'a str, candidate: &'a CandidateReading, tools: &'a [String]) -> Self {
         let mut atoms = Vec::new();
         gather(&candidate.node, &mut atoms);
+        let is_stated = |atom: &ReadAtom<'_>| match atom {
+            ReadAtom::Text(text) => !text.is_empty() && text != SUPPLIED_KEY,
+            ReadAtom::Bool(_) => true,
+            ReadAtom::Null | ReadAtom::Empty => false,
+        };
         Self {
+            stated: atoms.iter().rposition(is_stated).map_or(0, |last| last + 1),
             atoms,
             may_repeat: candidate.forms.contains(FormRepair::Repeated),
-            ..Self::without_arguments(text, candidate, tools)
+            ..Self::of(text, candidate, tools)
         }
     }
 
-    fn without_arguments(
+    /// Walks over a text before or behind the part in which the arguments stand.
+    fn around(
         text: &'a str,
+        place: MarkPlace,
         candidate: &'a CandidateReading,
         tools: &'a [String],
     ) -> Self {
+        Self {
+            around: Some(place),
+            begun: place == MarkPlace::Behind,
+            ..Self::of(text, candidate, tools)
+        }
+    }
+
+    fn of(text: &'a str, candidate: &'a CandidateReading, tools: &'a [String]) -> Self {
         Self {
             text,
             at: 0,
             atoms: Vec::new(),
             next: 0,
+            stated: 0,
+            around: None,
             begun: false,
+            next_label: 0,
             may_repeat: false,
             tools,
             callee: candidate.tool.as_deref(),
@@ -135,7 +177,7 @@ impl<'a> SourceScan<'a> {
             }
         }
         // Arguments that stand nowhere else were read in a thought, which is no call.
-        if self.lacks_atoms() {
+        if self.next < self.stated {
             self.rest.append(&mut self.thoughts);
         }
         let pieces = self
@@ -161,66 +203,85 @@ impl<'a> SourceScan<'a> {
             return true;
         }
         let is_after_token = std::mem::take(&mut self.after_token);
-        let is_tag = self
-            .text
-            .get(..self.at)
-            .is_some_and(|before| before.ends_with('<'));
-        if self.consume_atom() || self.consume_callee() {
+        let is_tag = self.before().ends_with('<');
+        let place = self.place();
+        if self.consume_atom() || (place != MarkPlace::Behind && self.consume_callee()) {
             self.begun = true;
             self.in_tag |= is_tag;
             return true;
         }
-        let before = self.text.get(..self.at).unwrap_or_default();
-        let before = before.trim_end_matches([' ', '\t', '*', '|', '>']);
+        let before = self.before().trim_end_matches([' ', '\t', '*', '|', '>']);
         let begins_line = before.is_empty() || before.ends_with('\n') || is_after_token;
+        self.consume_token(place, begins_line, is_after_token)
+            || self.consume_mark(place, begins_line)
+    }
+
+    /// Returns where the walk is beside the arguments.
+    fn place(&self) -> MarkPlace {
+        match self.around {
+            Some(place) => place,
+            None if self.may_repeat || self.stated == 0 => MarkPlace::Outside,
+            None if self.next == 0 => MarkPlace::Before,
+            None if self.next < self.stated => MarkPlace::Inside,
+            None => MarkPlace::Behind,
+        }
+    }
+
+    /// Consumes a token, unless it ends a call before the arguments or begins one behind them.
+    fn consume_token(&mut self, place: MarkPlace, begins_line: bool, is_after_token: bool) -> bool {
+        let rest = self.rest_of_text();
         let token = match form_token::at(rest, begins_line) {
             Some(token) => Some(token),
             None if is_after_token => form_token::role_at(rest, self.after_call_token),
             None if self.in_tag => form_token::attribute_at(rest),
             None => self.closing_tag(),
         };
-        if let Some(FormToken {
+        let Some(FormToken {
             bytes,
             begins_tag,
             is_special,
             is_call,
+            side,
         }) = token
-            && (begins_tag || bytes == 0 || self.is_boundary(bytes))
-        {
-            self.in_tag |= begins_tag;
-            self.after_token = is_special;
-            self.after_call_token = is_special && is_call;
-            self.at += bytes;
-            return true;
-        }
-        let mark = form_token::mark_at(rest, begins_line).filter(|_| !self.is_loose(rest));
-        self.begun |= matches!(mark, Some('{' | '[' | '('));
-        self.in_tag &= mark != Some('>');
-        self.at += mark.map_or(0, char::len_utf8);
-        mark.is_some()
-    }
-
-    /// Returns whether the next sign is more than form: outside the arguments, and before no word.
-    fn is_loose(&self, rest: &str) -> bool {
-        let is_after = self.next > 0 && !self.lacks_atoms() && !self.may_repeat;
-        if is_after && rest.starts_with(['{', '[', '(', '（', '｛']) {
-            return true;
-        }
-        let run = form_token::loose_length(rest);
-        if run == 0 || self.in_tag || (self.next > 0 && !is_after) {
+        else {
+            return false;
+        };
+        let is_of_this_call = match side {
+            TokenSide::Opens(Some(label)) if label < self.next_label => false,
+            TokenSide::Opens(_) => place != MarkPlace::Behind,
+            TokenSide::Closes => place != MarkPlace::Before,
+            TokenSide::Either => true,
+        };
+        if !is_of_this_call || !(begins_tag || bytes == 0 || self.is_boundary(bytes)) {
             return false;
         }
-        let behind = rest.get(run..).unwrap_or_default();
-        let ends_line = behind.is_empty() || behind.starts_with('\n');
-        let is_inside = self
-            .text
-            .get(..self.at)
-            .is_some_and(|before| before.ends_with('-'));
-        let is_rule = ends_line && rest.starts_with('-') && (run > 2 || is_inside);
-        let is_stop = run == 1 && rest.starts_with('.');
-        let next = behind.trim_start_matches(is_blank).chars().next();
-        let is_before_word = next.is_some_and(|c| c.is_alphanumeric() || quote::is_quote(c));
-        !is_rule && !is_stop && !is_before_word
+        if let TokenSide::Opens(Some(label)) = side {
+            self.next_label = label + 1;
+        }
+        self.in_tag |= begins_tag;
+        self.after_token = is_special;
+        self.after_call_token = is_special && is_call;
+        self.at += bytes;
+        true
+    }
+
+    fn consume_mark(&mut self, place: MarkPlace, begins_line: bool) -> bool {
+        let rest = self.rest_of_text();
+        // What closes before the arguments is a call without any: `<stroke/>`.
+        let is_empty_tag = place == MarkPlace::Before && self.in_tag && rest.starts_with("/>");
+        let is_bracket = rest.starts_with(form_token::is_bracket);
+        let place = match self.in_tag && !is_bracket {
+            true => MarkPlace::Inside,
+            false => place,
+        };
+        let Some(bytes) = form_token::mark_at(rest, begins_line, place).filter(|_| !is_empty_tag)
+        else {
+            return false;
+        };
+        self.begun |= rest.starts_with(form_token::is_opening);
+        self.in_tag &= !rest.starts_with('>');
+        self.at += bytes;
+        true
     }
 
     /// Leaves the word or sign that comes next.
@@ -243,14 +304,8 @@ impl<'a> SourceScan<'a> {
         self.at = end;
     }
 
-    /// Returns whether a key or value that was read was not found.
-    fn lacks_atoms(&self) -> bool {
-        let left = self.atoms.get(self.next..).unwrap_or_default();
-        left.iter().any(|atom| match atom {
-            ReadAtom::Text(text) => !text.is_empty() && text != SUPPLIED_KEY,
-            ReadAtom::Bool(_) => true,
-            ReadAtom::Null => false,
-        })
+    fn before(&self) -> &'a str {
+        self.text.get(..self.at).unwrap_or_default()
     }
 
     fn rest_of_text(&self) -> &'a str {
@@ -263,8 +318,7 @@ impl<'a> SourceScan<'a> {
         let rest = self.rest_of_text();
         let own = rest.get(..bytes).unwrap_or_default();
         let after = rest.get(bytes..).unwrap_or_default();
-        let before = self.text.get(..self.at).unwrap_or_default();
-        let begins_inside = own.starts_with(is_word) && before.ends_with(is_word);
+        let begins_inside = own.starts_with(is_word) && self.before().ends_with(is_word);
         let ends_inside = own.ends_with(is_word) && after.starts_with(is_word);
         !begins_inside && !ends_inside
     }
@@ -284,7 +338,7 @@ impl<'a> SourceScan<'a> {
             }
             match self.atoms.get(next) {
                 Some(ReadAtom::Text(text)) if text.is_empty() || text == SUPPLIED_KEY => next += 1,
-                Some(ReadAtom::Null) => next += 1,
+                Some(ReadAtom::Null | ReadAtom::Empty) => next += 1,
                 _ => break,
             }
         }
@@ -304,6 +358,12 @@ impl<'a> SourceScan<'a> {
                 let is_null = !word.is_empty() && parsed_value::is_nothing(word);
                 return (is_null && self.is_boundary(word.len())).then_some(word.len());
             }
+            ReadAtom::Empty => {
+                let inside = rest.strip_prefix(['{', '[', '('])?.trim_start();
+                return inside
+                    .starts_with(['}', ']', ')'])
+                    .then(|| rest.len() - inside.len() + 1);
+            }
             ReadAtom::Text(text) if text.is_empty() => return None,
             ReadAtom::Text(text) => text.as_ref(),
         };
@@ -313,18 +373,28 @@ impl<'a> SourceScan<'a> {
         quoted_length(rest, text, &mut self.decoded_bytes_left)
     }
 
-    /// Consumes the tool's own name, or the name that was called, which is judged elsewhere.
+    /// Consumes the tool's own name, or the name that was called, which is judged elsewhere; with the end of the heading that it
+    /// may be: `[stroke]`.
     fn consume_callee(&mut self) -> bool {
+        let Some(bytes) = self.callee_length() else {
+            return false;
+        };
+        let behind = self.rest_of_text().get(bytes..).unwrap_or_default();
+        let is_heading = self.before().ends_with('[') && behind.starts_with("]\n");
+        self.at += bytes + usize::from(is_heading);
+        true
+    }
+
+    fn callee_length(&self) -> Option<usize> {
         let rest = self.rest_of_text();
         if !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
-            return false;
+            return None;
         }
         if let Some(callee) = self.callee
             && rest.starts_with(callee)
             && self.is_boundary(callee.len())
         {
-            self.at += callee.len();
-            return true;
+            return Some(callee.len());
         }
         let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
         let end = rest.find(|c| !is_inside(c)).unwrap_or(rest.len());
@@ -339,14 +409,10 @@ impl<'a> SourceScan<'a> {
                 name::resolve(trimmed, self.tools),
                 NameResolution::Resolved { .. }
             );
-        if is_own && self.is_boundary(0) {
-            self.at += if trimmed == uncounted {
-                run.len()
-            } else {
-                trimmed.len()
-            };
-        }
-        is_own
+        is_own.then(|| match trimmed == uncounted {
+            true => run.len(),
+            false => trimmed.len(),
+        })
     }
 
     /// Returns the closing tag of a parameter that was read.
@@ -357,6 +423,7 @@ impl<'a> SourceScan<'a> {
         let is_own = || self.callee == Some(name) || self.tools.iter().any(|tool| tool == name);
         (self.atoms.iter().any(is_key) || is_own()).then(|| FormToken {
             begins_tag: true,
+            side: TokenSide::Closes,
             ..FormToken::of(2 + name.len())
         })
     }
@@ -364,10 +431,6 @@ impl<'a> SourceScan<'a> {
 
 /// The key that syntaxes supply around arguments that are written without one.
 const SUPPLIED_KEY: &str = "arguments";
-
-fn is_blank(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\0')
-}
 
 /// Gathers the keys and values of a node in the order in which they were written.
 fn gather<'a>(node: &'a ParsedValue, atoms: &mut Vec<ReadAtom<'a>>) {
@@ -379,6 +442,8 @@ fn gather<'a>(node: &'a ParsedValue, atoms: &mut Vec<ReadAtom<'a>>) {
         ParsedValue::Text(text) | ParsedValue::Word(text) => {
             atoms.push(ReadAtom::Text(text.as_str().into()));
         }
+        ParsedValue::List(items) if items.is_empty() => atoms.push(ReadAtom::Empty),
+        ParsedValue::Map(pairs) if pairs.is_empty() => atoms.push(ReadAtom::Empty),
         ParsedValue::List(items) => items.iter().for_each(|item| gather(item, atoms)),
         ParsedValue::Map(pairs) => {
             for (key, value) in pairs {
@@ -409,3 +474,6 @@ fn quoted_length(rest: &str, text: &str, bytes_left: &mut usize) -> Option<usize
             (decoded == text).then_some(prefix + used)
         })
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,8 +16,7 @@ use super::route::CallRoute;
 use super::tool_shape::shape;
 use super::{
     AttachedArm, Node, RemoteCallWatch, access, align, audit, journal_entries, list_nodes,
-    own_design_hint, repair_log, reset, result_pictures, sense, sequence, stop, stroke,
-    tool_filter,
+    repair_log, reset, result_pictures, sense, sequence, stop, stroke, tool_filter,
 };
 use args::name::NameResolution;
 use args::{
@@ -243,16 +242,14 @@ impl Node {
                 };
                 doubtful.answer(self, ctx.arm().ok().map(|arm| &**arm), reply)
             }
-            ReadCall::Understood(_) if tool.effect == ToolEffect::Moves => {
-                doubt::warn_of_default(tool, reading, reply)
+            ReadCall::Understood(_) => {
+                doubt::warn_of_default(tool, &self.names_for(tool), reading, reply)
             }
-            ReadCall::Understood(_) => reply,
         };
         let reply = match ctx.named_arm() {
             Some(arm) => self.with_arm_name(arm, reply),
             None => reply,
         };
-        let reply = own_design_hint::add(tool, reading, &self.names_for(tool), reply);
         let reply = reply::with_understood(reply, reading);
         if self.is_lenient_on_hardware() {
             reply.hint(LENIENT)
@@ -743,9 +740,10 @@ pub(super) fn refused_arguments(
     refusal: &ArgumentRefusal,
 ) -> Reply {
     let mut message = refusal.to_string();
-    let is_left_over = |one: &args::ArgumentComplaint| one.code == "not_understood";
-    let is_own_picture = refusal.complaints.iter().any(is_left_over);
-    if let Some(own) = own_design_hint::advice(tool, names).filter(|_| is_own_picture) {
+    let is_key =
+        |one: &args::ArgumentComplaint| one.code == "not_understood" && !one.path.is_empty();
+    let is_own_picture = refusal.complaints.iter().any(is_key);
+    if let Some(own) = doubt::own_picture_advice(tool, names).filter(|_| is_own_picture) {
         message = format!("{message}; {own}");
     }
     if tool.effect != ToolEffect::Moves && tool.required().next().is_none() {

@@ -15,7 +15,7 @@ use super::{AttachedArm, Node};
 use args::{ArgumentReading, Leftover, RepairClass, Understood};
 use base::lock::MutexExt;
 use base::units::ClockInstant;
-use catalogue::{KnownNames, PREVIEW, ToolDefinition};
+use catalogue::{KnownNames, PREVIEW, ToolDefinition, ToolEffect};
 use config::ignore_line;
 
 /// Time for which a doubted call counts.
@@ -236,7 +236,7 @@ fn leftover_words(tool: &ToolDefinition, leftover: &[Leftover]) -> Vec<String> {
         .filter(|more| *more > 0);
     let words = |one: &Leftover| match one {
         Leftover::Key { key, got } if key == PREVIEW => {
-            format!("\"{key}\": {got} (neither true nor false)")
+            format!("\"{key}\": {got} (neither true nor false, so nothing moves)")
         }
         Leftover::Key { key, got } => {
             format!("\"{key}\": {got} ({} has no such parameter)", tool.name)
@@ -248,21 +248,42 @@ fn leftover_words(tool: &ToolDefinition, leftover: &[Leftover]) -> Vec<String> {
         .collect()
 }
 
-/// Warns in the first words of an answer that a default stands for what was not understood. Of a drawing that is said by
-/// [`super::own_design_hint`].
+/// Returns how a caller of a tool draws a picture of its own on this node.
+pub(super) fn own_picture_advice(
+    tool: &ToolDefinition,
+    names: &KnownNames,
+) -> Option<&'static str> {
+    let takes_designs = tool.name == "stroke" && !names.canvases.is_empty();
+    takes_designs.then_some(
+        "to draw your own, send its words as `text` or its lines as `svg`, such as <circle cx='50' cy='50' r='30'/>",
+    )
+}
+
+/// Warns in the first words of an answer that a default stands for what was not understood.
 pub(super) fn warn_of_default(
     tool: &ToolDefinition,
+    names: &KnownNames,
     reading: &ArgumentReading,
     reply: Reply,
 ) -> Reply {
-    let has_choice = CHOICES.iter().any(|key| reading.given.contains_key(*key));
-    let is_warned = tool.name == "stroke";
-    if is_warned || reading.leftover.is_empty() || has_choice || reading.is_cautious {
+    let given = &reading.given;
+    let has_choice = CHOICES.iter().any(|key| given.contains_key(*key))
+        || given.get("resume") == Some(&true.into());
+    let moves = tool.effect == ToolEffect::Moves;
+    if !moves || has_choice || reading.leftover.is_empty() || reply.is_error {
         return reply;
     }
+    let scene = reading.understood.get("scene").and_then(Value::as_str);
+    let default = scene.map_or("default".to_owned(), |scene| {
+        format!("default scene `{scene}`")
+    });
     let words = leftover_words(tool, &reading.leftover).join("; ");
+    let own = own_picture_advice(tool, names)
+        .filter(|_| keys(&reading.leftover).next().is_some())
+        .map(|own| format!("; {own}"));
     let message = format!(
-        "WARNING: not understood and ignored, so the default was used: {words}. {}",
+        "WARNING: not understood and ignored, so the {default} is used: {words}{}. {}",
+        own.unwrap_or_default(),
         reply.text
     );
     reply.reworded(message)

@@ -37,7 +37,6 @@ mod offered_sheet;
 mod operator_drawing;
 mod order_history;
 mod overtaken_calls;
-mod own_design_hint;
 mod panic_guard;
 mod passed_on_motion;
 mod pen_change;

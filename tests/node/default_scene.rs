@@ -75,7 +75,7 @@ fn align_without_arguments_succeeds_on_every_arm_and_keeps_off_the_design() {
     }
 }
 
-/// The default scene was drawn without a word in place of what was asked for.
+/// The default scene stands for what was asked for.
 #[test]
 fn a_picture_that_was_not_understood_is_named_first() {
     let bench = Bench::at_test_rate();
@@ -92,7 +92,8 @@ fn a_picture_that_was_not_understood_is_named_first() {
             "{arguments}: {message}"
         );
         if result["success"] == true {
-            let first = "The default scene `default` was drawn: `";
+            let first =
+                "WARNING: not understood and ignored, so the default scene `default` is used: ";
             assert!(message.starts_with(first), "{arguments}: {message}");
         }
     }

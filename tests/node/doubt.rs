@@ -10,6 +10,7 @@ use crate::previewed::call_tool;
 use crate::support::{Bench, Served, tool_call};
 use crate::torture::{STREAMS, post, session};
 use serde_json::{Value, json};
+use steadyhand::catalogue::{TOOLS, ToolDefinition, ToolEffect};
 
 fn serve(bench: &Bench, node_file: &str) -> Served {
     std::fs::write(bench.path("node.toml"), node_file).unwrap();
@@ -255,4 +256,68 @@ fn a_doubt_is_of_one_session_and_keeps_no_other_from_its_call() {
     assert_eq!(shown["code"], "preview_only", "{shown:#}");
     let drawn = in_session(&served, &second, "stroke", &json!({}));
     assert_eq!(drawn["success"], true, "{drawn:#}");
+}
+
+/// Returns keys that no tool has, with values of every kind.
+fn strange_pairs() -> impl Iterator<Item = (String, Value)> {
+    let values = [
+        json!(null),
+        json!(false),
+        json!(-3.5),
+        json!("not now, please"),
+        json!(["x", 1]),
+        json!({"inner": {"key": "ß 漢"}}),
+    ];
+    (0..1000_u64).map(move |number| {
+        let scrambled = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let value = values[number as usize % values.len()].clone();
+        (format!("x_{scrambled:x}"), value)
+    })
+}
+
+/// Commissioned: on the simulator as shipped, every tool runs with its defaults under each of its names, and warns.
+#[test]
+fn a_thousand_strange_keys_are_ignored_with_a_warning_over_mcp() {
+    let bench = Bench::at_test_rate();
+    let served = bench.serve(&[]);
+    // Behind a stop nothing moves, so it comes last.
+    let mut tools: Vec<_> = TOOLS.iter().collect();
+    tools.sort_by_key(|tool| tool.effect == ToolEffect::Stops);
+    let all: Value = strange_pairs().collect::<serde_json::Map<_, _>>().into();
+    for tool in &tools {
+        let forms = [
+            (json!({}), false),
+            (json!(null), false),
+            (json!(""), false),
+            (json!("[object Object]"), true),
+            (all.clone(), true),
+        ];
+        // A drawing that is done is not done again, but an alignment takes its time.
+        let skipped = if tool.name == "align" { 3 } else { 0 };
+        for name in tool.names() {
+            for (arguments, is_warned) in forms.iter().skip(skipped) {
+                let (text, result) = call_tool(&served, name, arguments);
+                assert_eq!(result["success"], true, "{name}: {text}");
+                let repairs = result["repairs"].as_array().map_or(0, Vec::len);
+                assert_eq!(repairs > 0, *is_warned, "{name}: {text}");
+            }
+        }
+    }
+}
+
+/// One after another, too: each is told by its name.
+#[test]
+fn each_of_a_thousand_strange_keys_is_told_over_mcp() {
+    let bench = Bench::at_test_rate();
+    let served = bench.serve(&[]);
+    let names: Vec<&str> = ["stroke", "sense"]
+        .into_iter()
+        .flat_map(|name| TOOLS.iter().find(|tool| tool.name == name))
+        .flat_map(ToolDefinition::names)
+        .collect();
+    for ((key, value), name) in strange_pairs().zip(names.iter().cycle()) {
+        let (text, result) = call_tool(&served, name, &json!({key.as_str(): value}));
+        assert_eq!(result["success"], true, "{name}: {text}");
+        assert_eq!(result["repairs"][0]["field"], json!(key), "{name}: {text}");
+    }
 }
