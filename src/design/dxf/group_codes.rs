@@ -20,6 +20,12 @@ impl<'t> DxfEntity<'t> {
         values.next().map(|(_, value)| *value)
     }
 
+    /// Returns all texts of this code, in order.
+    pub(super) fn texts(&self, code: i32) -> impl Iterator<Item = &'t str> {
+        let values = self.groups.iter().filter(move |(group, _)| *group == code);
+        values.map(|(_, value)| *value)
+    }
+
     /// Returns the first number of this code, or a default if there is none.
     ///
     /// # Errors
@@ -116,6 +122,9 @@ pub(super) struct DxfSection<'t> {
     pub(super) entities: Vec<DxfEntity<'t>>,
 }
 
+/// Group of a part of a text that goes on in the next.
+pub(super) const MTEXT_PART: i32 = 3;
+
 /// Reads the sections of a file. The header's variables are entities of the kind `9`, such as `$INSUNITS`.
 ///
 /// # Errors
@@ -139,7 +148,11 @@ pub(super) fn sections(
         let Some((value_index, value)) = lines.next() else {
             break;
         };
-        let value = value.trim();
+        let value = match number {
+            // A part of a longer text.
+            MTEXT_PART => value,
+            _ => value.trim(),
+        };
         match (number, value) {
             (0, "SECTION") => {
                 is_named = false;

@@ -7,10 +7,13 @@ mod curves;
 mod fit_spline;
 mod group_codes;
 mod layers;
+mod mtext;
+mod mtext_codes;
 mod plot_entities;
 mod text;
 
 use base::plane::Point;
+use base::wording::count;
 
 use super::collect_strokes::StrokeCollector;
 use super::text_encoding::{self, DeclaredEncoding};
@@ -19,6 +22,7 @@ use group_codes::DxfSection;
 use plot_entities::DxfPlotter;
 
 const EMPTY: &str = "no line, arc, polyline, spline or text on a layer that is on";
+const EMPTY_NEEDS: &str = "a line, arc, polyline, spline or text on a layer that is on";
 
 /// How a person saves a DXF as UTF-8.
 const SETTING: &str = "save it as DXF of AutoCAD 2007 or later, which is UTF-8";
@@ -64,15 +68,31 @@ fn draw(
     }
     let (strokes, losses) = plotter.finish();
     let sides = strokes.sides();
-    let mut design = strokes.on_fitted_page(EMPTY)?;
+    let counted = losses
+        .iter()
+        .map(|(what, count)| format!("{what} ({count})"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let mut design = match strokes.on_fitted_page(EMPTY) {
+        // What there is instead of lines.
+        Err(DesignError::Empty { .. }) if !losses.is_empty() => {
+            let fix = format!("a drawing needs {EMPTY_NEEDS}");
+            return Err(DesignError::unsupported("the file", counted, fix));
+        }
+        design => design?,
+    };
     design.states_lengths = unit_mm.is_some();
-    if !losses.is_empty() {
-        let counted = losses
-            .iter()
-            .map(|(what, count)| format!("{what} ({count})"))
-            .collect::<Vec<_>>()
-            .join(", ");
-        design.notes.push(format!("not drawn: {counted}"));
+    design
+        .notes
+        .extend((!losses.is_empty()).then(|| format!("not drawn: {counted}")));
+    let clips = sections.iter().filter(|section| section.name == "OBJECTS");
+    let clips = clips.flat_map(|section| &section.entities);
+    let clips = clips
+        .filter(|object| object.kind == "SPATIAL_FILTER")
+        .count();
+    if clips > 0 {
+        let blocks = count(clips, "clipped block");
+        design.notes.push(format!("{blocks} drawn whole"));
     }
     Ok((design, sides))
 }

@@ -191,7 +191,9 @@ impl<'c, 't> DxfPlotter<'c, 't> {
                 self.polyline(entity, in_own_plane, &points?, &bulges?)
             }
             "SPLINE" => self.spline(entity, place),
-            "TEXT" => self.text(entity, in_own_plane),
+            "ATTRIB" if entity.flags(70)? & 1 != 0 => self.note_loss("entities that are hidden"),
+            "TEXT" | "ATTRIB" => self.text(entity, in_own_plane),
+            "MTEXT" => self.mtext(entity, in_own_plane),
             "INSERT" => self.insert(entity, in_own_plane),
             "VERTEX" | "SEQEND" | "VIEWPORT" | "ATTDEF" => Ok(()),
             other => self.note_loss(other),

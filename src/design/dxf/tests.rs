@@ -134,7 +134,7 @@ fn layers_give_pens_and_colours_and_may_be_off() {
          0 LAYER|2 frozen|62 1|70 1|0 ENDTAB|0 ENDSEC|0 SECTION|2 ENTITIES|0 LINE|8 1 outline|10 0|20 0|11 5|21 0|\
          0 LINE|8 1 outline|62 1|10 0|20 0|11 5|21 0|0 LINE|8 1 outline|420 12603691|10 0|20 0|11 5|21 0|\
          0 LINE|8 off|10 0|20 0|11 5|21 0|0 LINE|8 frozen|10 0|20 0|11 5|21 0|\
-         0 MTEXT|8 0|1 hi|0 HATCH|8 0|0 HATCH|8 0|0 ENDSEC|0 EOF";
+         0 3DFACE|8 0|0 HATCH|8 0|0 HATCH|8 0|0 ENDSEC|0 EOF";
     let design = load("a.dxf", dxf(text).as_bytes(), &DesignCaps::default()).unwrap();
     let found: Vec<_> = design
         .strokes
@@ -153,7 +153,7 @@ fn layers_give_pens_and_colours_and_may_be_off() {
     assert_eq!(design.strokes[0].layer.as_deref(), Some("1 outline"));
     assert_eq!(
         design.notes.last().unwrap(),
-        "not drawn: HATCH (2), MTEXT (1), entities that are hidden (2)"
+        "not drawn: 3DFACE (1), HATCH (2), entities that are hidden (2)"
     );
 }
 
@@ -387,7 +387,7 @@ fn refuses_by_place() {
             "0 LINE|8 0|10 0|20 0|11 5|21 0|zero",
             "line 27: found `zero`; accepted: a group code",
         ),
-        ("0 MTEXT|8 0", "the drawing has no line to draw"),
+        ("0 HATCH|8 0", "the file: HATCH (1) cannot be drawn"),
         (
             "0 LINE|8 0|10 0|20 0|11 1e11|21 0",
             "LINE on line 16: a point lies at 1e11, 0 mm",
@@ -440,4 +440,112 @@ proptest! {
     fn any_text_is_refused_or_drawn_but_never_panics(text in "\\PC{0,200}") {
         let _ = load("a.dxf", text.as_bytes(), &DesignCaps::default());
     }
+}
+
+/// The box around an MTEXT with this text and these groups, whose capitals are 10 high.
+fn mtext(text: &str, groups: &str) -> ([[f64; 2]; 2], Vec<String>) {
+    let design = draw(&format!("0 MTEXT|8 0|10 100|20 50|40 10|{groups}1 {text}")).unwrap();
+    let notes = design.notes.clone();
+    // On the file's own page, beside a point that keeps its corner at 0.
+    let beside = draw(&format!(
+        "0 POINT|8 0|10 0|20 0|0 MTEXT|8 0|10 100|20 50|40 10|{groups}1 {text}"
+    ))
+    .unwrap();
+    let points = beside
+        .strokes
+        .iter()
+        .skip(1)
+        .flat_map(|stroke| &stroke.points_mm);
+    let (low, high) = base::plane::bounds(points).unwrap();
+    ([low, high], notes)
+}
+
+#[test]
+fn mtext_is_drawn_where_and_as_large_as_the_file_says() {
+    let check = |text: &str, groups: &str, box_mm: [[f64; 2]; 2]| {
+        let (found, notes) = mtext(text, groups);
+        for (found, expected) in found.iter().flatten().zip(box_mm.iter().flatten()) {
+            assert!(
+                (found - expected).abs() < 0.3,
+                "{text} {groups}: {found:?} {box_mm:?}"
+            );
+        }
+        assert!(
+            !notes.iter().any(|note| note.contains("MTEXT")),
+            "{notes:?}"
+        );
+    };
+    let ([_, [right, _]], _) = mtext("H", "71 1|");
+    let ([[inset, _], _], _) = mtext("H", "71 1|");
+    let (inset, width) = (inset - 100.0, right - 100.0);
+    check("H", "71 1|", [[100.0 + inset, 40.0], [100.0 + width, 50.0]]);
+    check("H", "71 7|", [[100.0 + inset, 53.2], [100.0 + width, 63.2]]);
+    check("H", "71 4|", [[100.0 + inset, 45.0], [100.0 + width, 55.0]]);
+    // Two paragraphs, their baselines 5/3 of a capital apart.
+    check(
+        r"H\PH",
+        "71 1|",
+        [[100.0 + inset, 23.3], [100.0 + width, 50.0]],
+    );
+    check(
+        "H^JH",
+        "71 1|",
+        [[100.0 + inset, 23.3], [100.0 + width, 50.0]],
+    );
+    check(
+        r"H\PH",
+        "71 1|44 1.5|",
+        [[100.0 + inset, 15.0], [100.0 + width, 50.0]],
+    );
+    // Sizes within it, in units and as a factor, end with their group.
+    check(
+        r"{\H20;H}",
+        "71 1|",
+        [[100.0 + 2.0 * inset, 30.0], [100.0 + 2.0 * width, 50.0]],
+    );
+    check(
+        r"{\H2x;H}\PH",
+        "71 1|",
+        [[100.0 + inset, 6.7], [100.0 + 2.0 * width, 50.0]],
+    );
+    // Codes of fonts and paragraphs show in no single line.
+    check(
+        r"\A1;\pxqc;{\fArial;H}",
+        "71 1|",
+        [[100.0 + inset, 40.0], [100.0 + width, 50.0]],
+    );
+    // Turned by an angle, or by its direction.
+    for turn in ["50 90|", "11 0|21 2|"] {
+        check(
+            "H",
+            &format!("71 1|{turn}"),
+            [[100.0, 50.0 + inset], [110.0, 50.0 + width]],
+        );
+    }
+    // Broken between words at the width of its box.
+    let narrow = format!("71 1|41 {}|", width * 3.2);
+    let ([[_, low], _], _) = mtext("H H H H", &narrow);
+    assert!((low - 23.3).abs() < 0.3 || (low - 6.7).abs() < 0.3, "{low}");
+}
+
+#[test]
+fn what_mtext_loses_is_noted_and_its_codes_are_no_letters() {
+    for (text, loss) in [
+        (r"\LH\l", "lines under, over or through MTEXT (1)"),
+        (r"{\C1;H}", "colours within MTEXT (1)"),
+        (r"\W0.8;H", "widths, slants and spacings within MTEXT (1)"),
+        (r"\M+1816D漢", "MTEXT with unknown characters (1)"),
+    ] {
+        let text = format!("0 LINE|8 0|10 0|20 0|11 5|21 0|0 MTEXT|8 0|10 0|20 0|40 10|1 {text}");
+        let design = draw(&text).unwrap();
+        let noted = format!("not drawn: {loss}");
+        assert!(design.notes.contains(&noted), "{text}: {:?}", design.notes);
+    }
+    let strokes = |text: &str| mtext(text, "71 1|").0;
+    assert_eq!(strokes(r"\S1/2;"), strokes("1/2"));
+    assert_eq!(strokes(r"\S1^2;"), strokes("1/2"));
+    assert_ne!(strokes(r"\{H\}"), strokes("{H}"));
+    assert_eq!(strokes(r"H\~%%d"), strokes("H %%d"));
+    // A long text comes in parts.
+    assert_eq!(mtext("b", r"71 1|3 a\~|").0, strokes("a b"));
 }

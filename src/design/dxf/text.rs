@@ -1,4 +1,4 @@
-//! Draws TEXT of a DXF in single-line letters: its codes, alignment and slant.
+//! Draws TEXT and ATTRIB of a DXF in single-line letters: its codes, alignment and slant.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::group_codes::DxfEntity;
 use super::plot_entities::{BlockPlace, DxfPlotter};
 
 /// Depth of letters such as `g` below the baseline, in heights of a capital.
-const DESCENT: f64 = 4.5 / 14.0;
+pub(super) const DESCENT: f64 = 4.5 / 14.0;
 /// Largest slant of text; more is drawn with this much.
 const OBLIQUE_MAX_DEG: f64 = 85.0;
 
@@ -25,7 +25,8 @@ impl<'t> DxfPlotter<'_, 't> {
         let Ok(line) = lay_out_line(&decoded.chars) else {
             return self.note_loss("TEXT with unknown characters");
         };
-        let (horizontal, vertical) = (entity.flags(72)?, entity.flags(73)?);
+        let vertical_code = if entity.kind == "ATTRIB" { 74 } else { 73 };
+        let (horizontal, vertical) = (entity.flags(72)?, entity.flags(vertical_code)?);
         let anchor = match horizontal {
             0 => 0.0,
             1 | 4 => 0.5,
@@ -102,13 +103,14 @@ fn slant(oblique_deg: f64) -> f64 {
 
 /// A text's characters, with its codes decoded.
 #[derive(Debug, Default, PartialEq)]
-struct TextWords {
-    chars: String,
+pub(super) struct TextWords {
+    pub(super) chars: String,
     /// True if a line under, over or through it is requested.
-    has_lines: bool,
+    pub(super) has_lines: bool,
 }
 
-fn decode(text: &str) -> TextWords {
+/// Decodes the codes of a text, such as `%%d` for a degree sign.
+pub(super) fn decode(text: &str) -> TextWords {
     let mut decoded = TextWords::default();
     let mut rest = text;
     while let Some(first_char) = rest.chars().next() {
