@@ -85,21 +85,37 @@ fn unexpected(line: usize, found: &str) -> DesignError {
     invalid(line, quoted(found), accepted)
 }
 
-/// Returns a line without its comments and its blanks.
+/// Returns a line without its comments and its blanks. A comment may hold others, or single parentheses.
 fn without_comments(text: &str, line: usize) -> Result<String, DesignError> {
+    let nested = kept_words(text, usize::MAX);
+    let kept = nested.or_else(|| kept_words(text, 1));
+    kept.ok_or_else(|| invalid(line, "a comment that does not end", "( … ) or ; …"))
+}
+
+/// Returns what stands outside of comments that nest as deep as `depth_max`; `None` if one of them does not end.
+fn kept_words(text: &str, depth_max: usize) -> Option<String> {
     let mut kept = String::with_capacity(text.len());
-    let mut is_comment = false;
+    let mut depth: usize = 0;
     for c in text.chars() {
         match c {
-            ';' if !is_comment => return Ok(kept),
-            '(' => is_comment = true,
-            ')' if is_comment => is_comment = false,
-            _ if is_comment || c.is_whitespace() => {}
+            ';' if depth == 0 => return Some(kept),
+            '(' => depth = (depth + 1).min(depth_max),
+            ')' if depth > 0 => depth -= 1,
+            _ if depth > 0 || c.is_whitespace() => {}
             _ => kept.push(c),
         }
     }
-    if is_comment {
-        return Err(invalid(line, "a comment that does not end", "( … ) or ; …"));
+    (depth == 0).then_some(kept)
+}
+
+/// Returns whether a comment of a line says that the pen goes down or up there; `None` if it says neither, or both.
+pub(super) fn pen_said(text: &str) -> Option<bool> {
+    let (_, comment) = text.split_once(['(', ';'])?;
+    let letters = comment.chars().filter(char::is_ascii_alphabetic);
+    let letters: String = letters.map(|c| c.to_ascii_lowercase()).collect();
+    match (letters.contains("pendown"), letters.contains("penup")) {
+        (true, false) => Some(true),
+        (false, true) => Some(false),
+        _ => None,
     }
-    Ok(kept)
 }

@@ -3,7 +3,7 @@
 use super::super::DesignError;
 use super::machine::{self, GcodeMove};
 use super::pen_lift::LiftRule;
-use super::tool_switch::ToolLevel;
+use super::tool_switch::{PowerRange, ToolLevel};
 use super::undrawable;
 
 /// Heights nearer than this to each other count as one.
@@ -55,11 +55,18 @@ pub(super) struct LiftEvidence {
     cut_sides: HeightSides,
     cuts: Option<HeightRange>,
     travels: Option<HeightRange>,
-    /// The first level at which the tool is on in a cut, or at all before any cut.
+    /// The level of the last cut with the tool on, or at which it is on at all before any cut.
     tool: Option<ToolLevel>,
-    tool_has_cut: bool,
-    /// A different level at which it cuts, and its line.
-    other_tool: Option<(ToolLevel, usize)>,
+    /// The levels at which it cuts.
+    powers: Option<PowerRange>,
+    /// True if the tool was off or travelled by G0 since the last cut: what lifts the pen is then not its level.
+    is_lifted: bool,
+    /// Two levels of cuts between which nothing lifts, and the line of the second: a shade, or a pen that its level lifts.
+    other_tool: Option<(ToolLevel, ToolLevel, usize)>,
+    /// Powers at which comments say that the pen is down.
+    said_down: Option<PowerRange>,
+    /// Powers at which they say that it is up.
+    said_up: Option<PowerRange>,
     /// A person changes the tools, at M6.
     pub(super) has_tool_changes: bool,
 }
@@ -128,16 +135,47 @@ impl LiftEvidence {
     }
 
     fn record_tool(&mut self, movement: &GcodeMove) {
-        if movement.tool == ToolLevel::Off {
+        let is_cut = movement.is_cut();
+        let Some(power) = movement.tool.power() else {
+            self.is_lifted = true;
+            return;
+        };
+        if let Some(is_down) = movement.says_down {
+            let said = match is_down {
+                true => &mut self.said_down,
+                false => &mut self.said_up,
+            };
+            *said = Some(said.map_or(PowerRange::of(power), |all| all.including(power)));
+        }
+        if !is_cut {
+            self.is_lifted |= movement.is_along_paper();
+            self.tool.get_or_insert(movement.tool);
             return;
         }
-        let is_cut = movement.is_cut();
-        if self.tool.is_none() || (is_cut && !self.tool_has_cut) {
-            self.tool = Some(movement.tool);
-        } else if is_cut && self.other_tool.is_none() && self.tool != Some(movement.tool) {
-            self.other_tool = Some((movement.tool, movement.line));
+        let before = self.tool.replace(movement.tool);
+        let before = before.filter(|level| self.powers.is_some() && *level != movement.tool);
+        if let Some(before) = before.filter(|_| !self.is_lifted) {
+            let other = (before, movement.tool, movement.line);
+            self.other_tool.get_or_insert(other);
         }
-        self.tool_has_cut |= is_cut;
+        let all = self
+            .powers
+            .map_or(PowerRange::of(power), |all| all.including(power));
+        self.powers = Some(all);
+        self.is_lifted = false;
+    }
+
+    /// Returns a note on layers of different power, which one pen draws alike.
+    pub(super) fn note(&self, rule: LiftRule) -> Option<String> {
+        let LiftRule::Tool { down } = rule else {
+            return None;
+        };
+        (down.low < down.high).then(|| {
+            format!(
+                "cuts of different power (S{} to S{}) are drawn alike: a pen has one",
+                down.low, down.high
+            )
+        })
     }
 
     fn record_height(&mut self, movement: &GcodeMove) {
@@ -183,13 +221,25 @@ impl LiftEvidence {
         }
     }
 
-    fn tool_rule(&self, down: ToolLevel) -> Result<LiftRule, DesignError> {
-        let Some((other, line)) = self.other_tool else {
+    fn tool_rule(&self, level: ToolLevel) -> Result<LiftRule, DesignError> {
+        if let Some(down) = self.down_by_words() {
+            return Ok(LiftRule::Tool { down });
+        }
+        let Some((before, other, line)) = self.other_tool else {
+            let power = PowerRange::of(level.power().unwrap_or_default());
+            let down = self.powers.unwrap_or(power);
             return Ok(LiftRule::Tool { down });
         };
-        let found = format!("{} after {}", level_name(other), level_name(down));
-        let fix = "use M5, S0 or another S in G0 for up, and one S in G1 for down";
+        let found = format!("{} after {}", level_name(other), level_name(before));
+        let fix =
+            "use M5, S0 or another S in G0 for up, and one S in G1 for down: a pen draws no shades";
         Err(undrawable(line, found, fix))
+    }
+
+    /// Returns the powers with which comments say that the pen is down, where others lift it while G1 travels.
+    fn down_by_words(&self) -> Option<PowerRange> {
+        let is_apart = |down: &PowerRange| self.said_up.is_none_or(|up| !up.overlaps(*down));
+        self.other_tool.and(self.said_down).filter(is_apart)
     }
 
     /// Chooses between Z and the tool if both change. A pen marks where both have it down, so the

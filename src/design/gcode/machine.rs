@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use base::plane::{Point, distance};
 
 use super::super::DesignError;
-use super::gcode_words::{GcodeWord, split_words, text_lines};
+use super::gcode_words::{GcodeWord, pen_said, split_words, text_lines};
 use super::tool_switch::{ToolLevel, ToolSwitch};
 use super::{invalid, tool_pens, undrawable};
 
@@ -61,6 +61,8 @@ pub(super) struct GcodeMove {
     pub(super) pauses: bool,
     /// A person puts in another tool here: M6.
     pub(super) changes_tool: bool,
+    /// True if a comment beside a new level of the tool says that the pen is down with it, false if it says up.
+    pub(super) says_down: Option<bool>,
 }
 
 impl GcodeMove {
@@ -151,7 +153,9 @@ pub(super) fn run(
             continue;
         }
         let line = machine.read(&words, number)?;
-        on_move(&machine.step(&line)?)?;
+        let step = machine.step(&line)?;
+        let says_down = line.power.and_then(|_| pen_said(text));
+        on_move(&GcodeMove { says_down, ..step })?;
         if line.is_end {
             break;
         }
@@ -289,6 +293,7 @@ impl GcodeMachine {
             tool_number: self.tool_number,
             pauses: line.pauses,
             changes_tool: line.changes_tool,
+            says_down: None,
         })
     }
 

@@ -58,12 +58,12 @@ fn read_texts(
             format!("{name} ")
         };
         let read = read_file(text, pen, prefix.clone(), &mut strokes);
-        let (note, has_unit) = match is_alone {
+        let (of_file, has_unit) = match is_alone {
             true => read?,
             false => read.map_err(|error| error.in_file(name))?,
         };
         states_lengths &= has_unit;
-        notes.extend(note.map(|note| prefix + &note));
+        notes.extend(of_file.iter().map(|note| format!("{prefix}{note}")));
     }
     notes.extend(pens.note());
     let sides = strokes.sides();
@@ -75,17 +75,18 @@ fn read_texts(
     Ok((design, sides))
 }
 
-/// Adds the strokes of a file. Returns a note about their pens, and whether the file names its unit.
+/// Adds the strokes of a file. Returns notes about their pens and powers, and whether the file names its unit.
 fn read_file(
     text: &str,
     pen: Option<u16>,
     prefix: String,
     strokes: &mut StrokeCollector<'_>,
-) -> Result<(Option<String>, bool), DesignError> {
+) -> Result<(Vec<String>, bool), DesignError> {
     let evidence = LiftEvidence::of(text)?;
     let strokes_before = strokes.len();
+    let lift = evidence.judge(text)?;
     let mut plotter = GcodePlotter {
-        lift: evidence.judge(text)?,
+        lift,
         pens: ToolPens::new(pen, evidence.has_tool_changes),
         tool_number: None,
         prefix,
@@ -102,7 +103,8 @@ fn read_file(
     if pen.is_none() && !pens.choose() {
         strokes.drop_pens(strokes_before);
     }
-    Ok((pens.note(), has_unit))
+    let notes = pens.note().into_iter().chain(evidence.note(lift));
+    Ok((notes.collect(), has_unit))
 }
 
 /// Returns the name of a line for messages.

@@ -2,7 +2,7 @@
 
 use super::super::DesignError;
 use super::machine::{GcodeMotion, GcodeMove};
-use super::tool_switch::ToolLevel;
+use super::tool_switch::PowerRange;
 use super::undrawable;
 
 /// One rule for a whole file.
@@ -12,8 +12,8 @@ pub(super) enum LiftRule {
     Rapid,
     /// The pen is down at this height and below.
     Height { down_max_mm: f64 },
-    /// The pen is down while the tool is at this level.
-    Tool { down: ToolLevel },
+    /// The pen is down while the tool has a power in this range.
+    Tool { down: PowerRange },
 }
 
 impl LiftRule {
@@ -23,7 +23,7 @@ impl LiftRule {
             Self::Height { down_max_mm } => {
                 movement.is_height_known && movement.to[2] <= down_max_mm
             }
-            Self::Tool { down } => movement.tool == down,
+            Self::Tool { down } => down.contains(movement.tool),
             Self::Rapid => match movement.motion {
                 GcodeMotion::Straight | GcodeMotion::Arc { .. } => true,
                 GcodeMotion::Rapid => false,

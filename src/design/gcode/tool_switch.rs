@@ -11,6 +11,49 @@ pub(super) enum ToolLevel {
     Power(f64),
 }
 
+impl ToolLevel {
+    /// Returns how far it is on: 0 without an S; `None` if it is off.
+    pub(super) const fn power(self) -> Option<f64> {
+        match self {
+            Self::Off => None,
+            Self::On => Some(0.0),
+            Self::Power(power) => Some(power),
+        }
+    }
+}
+
+/// The lowest and the highest power at which a tool draws.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PowerRange {
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl PowerRange {
+    pub(super) const fn of(power: f64) -> Self {
+        Self {
+            low: power,
+            high: power,
+        }
+    }
+
+    pub(super) const fn including(self, power: f64) -> Self {
+        Self {
+            low: self.low.min(power),
+            high: self.high.max(power),
+        }
+    }
+
+    pub(super) fn overlaps(self, other: Self) -> bool {
+        self.low <= other.high && other.low <= self.high
+    }
+
+    pub(super) fn contains(self, level: ToolLevel) -> bool {
+        let power = level.power();
+        power.is_some_and(|power| (self.low..=self.high).contains(&power))
+    }
+}
+
 #[derive(Default)]
 pub(super) struct ToolSwitch {
     is_on: bool,

@@ -218,3 +218,66 @@ fn gcode_that_cannot_be_drawn_is_refused_by_name_and_line() {
         assert!(error.to_string().starts_with(message), "{program}: {error}");
     }
 }
+
+/// Layers of a laser were refused as shades.
+#[test]
+fn layers_of_different_power_are_drawn_alike_and_noted() {
+    for (layers, note) in [
+        (
+            "M4\nG0 X1 Y1\nG1 X9 S200\nG0 X1 Y5\nG1 X9 S500\nM5",
+            "S200 to S500",
+        ),
+        (
+            "M3 S0\nG0 X1 Y1\nS200\nG1 X9\nS0\nG0 X1 Y5\nS500\nG1 X9\nM5",
+            "S200 to S500",
+        ),
+        (
+            "M3 S200\nG1 X8\nM5\nG0 Y5\nM3 S900\nG1 X0\nM5",
+            "S200 to S900",
+        ),
+    ] {
+        let text = format!("G21 G90\n{layers}\n");
+        let design = load("a.nc", text.as_bytes(), &DesignCaps::default()).unwrap();
+        assert_eq!(design.strokes.len(), 2, "{layers}");
+        assert!(design.strokes.iter().all(|stroke| stroke.pen.is_none()));
+        assert!(
+            design.notes.iter().any(|said| said.contains(note)),
+            "{:?}",
+            design.notes
+        );
+    }
+    // A pen that S lifts while G1 travels is no layer.
+    for travel in [
+        "G1 X1 S30\nG1 X9 S90",
+        "G0 X5\nG1 X9 S90\nG1 X20 S30\nG1 X25 S90",
+    ] {
+        let text = format!("G21 G90\nM3\n{travel}\nM5\n");
+        assert!(
+            load("a.nc", text.as_bytes(), &DesignCaps::default()).is_err(),
+            "{travel}"
+        );
+    }
+}
+
+/// Unicorn of Inkscape travels by G1, and says beside each angle of its servo where the pen is.
+#[test]
+fn a_servo_whose_comments_say_up_and_down_lifts_its_pen() {
+    let text = "(unicorn (for (Inkscape))\nG21\nG90\nG92 X0 Y0 Z0\nM300 S30 (pen down)\nM300 S50 (pen up)\nM18\nM01\nM17\n\
+        G1 X1 Y1 F3500\nM300 S30.00 (pen down)\nG4 P150\nG1 X9\nG1 Y9\nM300 S50.00 (pen up)\n\
+        G1 X20 Y1\nM300 S30.00 (pen down)\nG1 X25\nM300 S50.00 (pen up)\nM300 S255 (turn off servo)\nG1 X0 Y0\nG1 Z0\n";
+    let design = load("a.gcode", text.as_bytes(), &DesignCaps::default()).unwrap();
+    let lengths: Vec<f64> = design
+        .strokes
+        .iter()
+        .map(|stroke| stroke.length_mm())
+        .collect();
+    let drawn: Vec<f64> = lengths.into_iter().filter(|mm| *mm > 1.0).collect();
+    assert_eq!(drawn, [16.0, 5.0]);
+    // Without those words, or with contradictory ones, nothing says which angle draws.
+    for text in [
+        text.replace("(pen down)", ""),
+        text.replace("(pen up)", "(pen down)"),
+    ] {
+        assert!(load("a.gcode", text.as_bytes(), &DesignCaps::default()).is_err());
+    }
+}
