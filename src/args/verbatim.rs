@@ -180,9 +180,20 @@ fn holds_rest_of_call(text: &str) -> bool {
         .any(|tag| text.contains(tag) && !(is_svg && *tag == "</text>"))
 }
 
-/// Returns whether a text that begins as an SVG ends with its own end.
+/// Returns whether a text that holds an SVG ends with its own end, or with that of the code fence around all of it.
 fn ends_as_svg(trimmed: &str) -> bool {
+    let trimmed = without_fence(trimmed);
     !trimmed.contains("<svg") || trimmed.ends_with("</svg>") || trimmed.ends_with("/>")
+}
+
+/// Returns the code within a fence around all of a text, or else the text.
+fn without_fence(trimmed: &str) -> &str {
+    let inner = trimmed.strip_prefix("```");
+    let inner = inner.and_then(|inner| inner.strip_suffix("```"));
+    match inner.filter(|inner| !inner.contains("```")) {
+        Some(inner) => inner.trim(),
+        None => trimmed,
+    }
 }
 
 fn is_cut(trimmed: &str) -> bool {

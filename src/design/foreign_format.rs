@@ -28,6 +28,21 @@ const FORMATS: [(&[u8], &str, &str); 15] = [
     (b"\xd0\xcf\x11\xe0", "an Office document", EXPORT),
 ];
 
+/// Projects in XML, by their first element.
+const PROJECTS: [(&[u8], &str, &str); 4] = [
+    (
+        b"<LightBurnProject",
+        "a LightBurn project",
+        "save it as SVG from LightBurn (File, Save Processed or Export), or as G-code",
+    ),
+    (b"<mxfile", "a draw.io diagram", EXPORT),
+    (b"<VisioDocument", "a Visio drawing", EXPORT),
+    (b"<office:document", "an OpenDocument drawing", EXPORT),
+];
+
+/// Bytes in which a project's first element stands.
+const PROJECT_HEAD: usize = 1024;
+
 /// Containers whose kind follows their length.
 const CONTAINERS: [(usize, &[u8], &str, &str); 4] = [
     (8, b"WEBP", "a WebP picture", TRACE),
@@ -45,6 +60,16 @@ pub(super) fn refuse(bytes: &[u8]) -> Result<(), DesignError> {
     let has = |at: usize, mark: &[u8]| bytes.get(at..).is_some_and(|rest| rest.starts_with(mark));
     match formats.find(|(at, mark, ..)| has(*at, mark) && is_binary(bytes, mark)) {
         Some((_, _, what, way)) => Err(DesignError::ForeignFormat { what, way }),
+        None => refuse_project(bytes),
+    }
+}
+
+/// Refuses the project of a drawing program.
+fn refuse_project(bytes: &[u8]) -> Result<(), DesignError> {
+    let head = bytes.get(..PROJECT_HEAD).unwrap_or(bytes);
+    let begins = |mark: &[u8]| head.windows(mark.len()).any(|part| part == mark);
+    match PROJECTS.into_iter().find(|(mark, ..)| begins(mark)) {
+        Some((_, what, way)) => Err(DesignError::ForeignFormat { what, way }),
         None => Ok(()),
     }
 }
@@ -69,6 +94,7 @@ mod tests {
             b"RIFF.\0\0\0WEBPVP8 ",
             b"AC1027\0\0",
             b"\x1f\x8b\x08",
+            b"<?xml version=\"1.0\"?>\n<LightBurnProject AppVersion=\"1.4\">",
         ] {
             assert!(refuse(bytes).is_err(), "{bytes:?}");
         }

@@ -2,6 +2,7 @@
 //! joints.
 #![doc = include_str!("README.md")]
 
+mod choice_words;
 mod collect_strokes;
 pub mod compare;
 mod dash;
@@ -18,6 +19,7 @@ pub mod letters;
 mod svg;
 mod text_encoding;
 
+pub use choice_words::{ChoiceWords, DesignChoice};
 pub use collect_strokes::DOT_MM;
 pub use design_error::DesignError;
 pub use fill_area::AreaFill;
@@ -152,6 +154,8 @@ pub struct ReadOptions {
     pub fill: AreaFill,
     /// Leaves pictures made of pixels out of an SVG and notes them; without it they are refused.
     pub skip_images: bool,
+    /// Words of messages that offer a choice.
+    pub words: ChoiceWords,
 }
 
 /// Reads a drawing. The extension of `name` gives its kind; a G-code file called `*_pen3_red.gcode`
@@ -187,6 +191,13 @@ pub fn load_with(
         "hpgl" | "hpg" | "plt" => hpgl::read(bytes, caps),
         "dxf" => dxf::read(bytes, caps),
         "json" => json_design::read(bytes, caps),
+        // A page, a Markdown file or an answer that holds a drawing.
+        _ if bytes
+            .windows(4)
+            .any(|four| four.eq_ignore_ascii_case(b"<svg")) =>
+        {
+            svg::read(bytes, caps, options)
+        }
         _ => Err(DesignError::Kind {
             name: design_error::quoted(name).trim_matches('`').to_owned(),
         }),

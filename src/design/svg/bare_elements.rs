@@ -50,6 +50,14 @@ pub(super) fn ending(endless: &[&str], tag: &str, at: usize) -> Option<SvgEdit> 
     (endless.contains(&name) && !inner.ends_with('/')).then(|| (end..end, "/".to_owned()))
 }
 
+/// Returns whether a tag is that of an element that only stands within an `<svg>`.
+pub(super) fn is_drawn(tag: &str) -> bool {
+    let name = tag.strip_prefix('<').unwrap_or_default();
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric());
+    let name = name.get(..end.unwrap_or(name.len())).unwrap_or_default();
+    ELEMENTS.contains(&name.to_ascii_lowercase().as_str())
+}
+
 /// Opening of the element that is put around others.
 const OPENING: &str =
     r#"<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">"#;
@@ -58,11 +66,8 @@ const OPENING: &str =
 /// `first` is the first tag with its place.
 pub(super) fn wrapping(text: &str, first: Option<(usize, &str)>) -> Option<[SvgEdit; 2]> {
     let (start, tag) = first?;
-    let name = tag.strip_prefix('<')?;
-    let end = name.find(|c: char| !c.is_ascii_alphanumeric());
-    let name = name.get(..end.unwrap_or(name.len()))?.to_ascii_lowercase();
     let length = text.len();
-    ELEMENTS.contains(&name.as_str()).then(|| {
+    is_drawn(tag).then(|| {
         [
             (start..start, OPENING.to_owned()),
             (length..length, "</svg>".to_owned()),

@@ -11,6 +11,7 @@ mod css;
 mod css_limits;
 mod cut_edges;
 mod edge_rows;
+mod embedded;
 mod expansion_limits;
 mod grammar;
 mod html_entities;
@@ -55,12 +56,16 @@ pub(super) fn read(
         setting: SETTING,
     };
     let decoded = text_encoding::decode(bytes, declared)?;
-    let (repaired, notes) = repair_form::repaired(&decoded.text);
-    let text = repaired.as_deref().unwrap_or(&decoded.text);
+    let taken_out = embedded::taken_out(&decoded.text, options.words)?;
+    let (element, taken_out_note) = taken_out.unzip();
+    let text = element.as_deref().unwrap_or(&decoded.text);
+    let (repaired, notes) = repair_form::repaired(text);
+    let text = repaired.as_deref().unwrap_or(text);
     let mut design = read_text(text, caps, options)?;
     let guessed = decoded
         .is_guessed
         .then(|| text_encoding::GUESSED.to_owned());
+    design.notes.extend(taken_out_note);
     design.notes.extend(notes);
     design.notes.extend(guessed);
     Ok(design)
@@ -163,7 +168,7 @@ fn draw(
 ) -> Result<Design, DesignError> {
     let (tree, has_image) = resolve(document)?;
     if has_image && !options.skip_images {
-        return Err(places.refuse_images());
+        return Err(places.refuse_images(options.words));
     }
     let page_px = [tree.size().width(), tree.size().height()];
     let long_px = f64::from(page_px[0].max(page_px[1]));
@@ -172,7 +177,7 @@ fn draw(
     let scale = PageScale { page_mm, mm_per_px };
     let mut painter = paint::SvgPainter::new(document, places, scale, caps, options.fill);
     painter.draw_group(tree.root())?;
-    let notes = painter.losses.notes();
+    let notes = painter.losses.notes(options.words);
     let mut design = painter.strokes.on_page(page_mm, NOTHING_VISIBLE)?;
     design.notes.extend(notes);
     design.notes.extend(has_image.then(|| places.images_note()));

@@ -12,7 +12,9 @@ use super::super::collect_strokes::StrokeCollector;
 use super::super::design_error::quoted;
 use super::super::fill_area::{AreaFill, FilledArea, InsideRule, WorkBudget, clip};
 use super::super::letters::CAPITAL_EM;
-use super::super::{DesignCaps, DesignError, DesignStroke, dash, flatten};
+use super::super::{
+    ChoiceWords, DesignCaps, DesignChoice, DesignError, DesignStroke, dash, flatten,
+};
 use super::layers::{self, SvgLayer};
 use super::unsupported::FlaggedElements;
 use super::{PageScale, clip_paths, cut_edges, text_to_paths};
@@ -61,10 +63,12 @@ impl PaintLosses {
         *counter += 1;
     }
 
-    pub(super) fn notes(&self) -> Vec<String> {
+    pub(super) fn notes(&self, words: ChoiceWords) -> Vec<String> {
         let of = |number: usize, noun: &str, loss: &str| {
             (number > 0).then(|| format!("{} {loss}", count(number, noun)))
         };
+        let filling = words.offer(DesignChoice::HatchFill);
+        let filling = filling.map_or(String::new(), |offer| format!(": {offer}"));
         let letters = "text is drawn in single-line letters, not in its font";
         let notes = [
             of(self.hidden, "hidden or transparent shape", "left out"),
@@ -76,7 +80,7 @@ impl PaintLosses {
             of(
                 self.outlined_areas,
                 "filled area",
-                "drawn as an outline: `--fill hatch` fills",
+                &format!("drawn as an outline{filling}"),
             ),
             self.has_letters.then(|| letters.to_owned()),
         ];

@@ -58,7 +58,7 @@ pub(super) fn repaired(text: &str) -> (Option<String>, Vec<String>) {
 }
 
 /// Returns the next tag, text, comment or the like, and whether prefixes and entities count there.
-fn next_piece(rest: &str) -> (&str, bool) {
+pub(super) fn next_piece(rest: &str) -> (&str, bool) {
     for (open, close) in [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")] {
         if rest.starts_with(open) {
             return (up_to(rest, close), false);

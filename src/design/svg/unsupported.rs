@@ -7,8 +7,8 @@ use std::str::FromStr;
 use svgtypes::ViewBox;
 use usvg::roxmltree::{Document, Node, NodeId};
 
-use super::super::DesignError;
 use super::super::design_error::quoted;
+use super::super::{ChoiceWords, DesignChoice, DesignError};
 use super::expansion_limits::{invalid, name_of, styles, undrawable, url_ids};
 use super::text_to_paths::{has_alternative, property};
 use super::{css_limits, grammar, layers};
@@ -470,18 +470,17 @@ impl FlaggedElements {
     }
 
     /// Returns the error for pictures, with their number and the place of the first.
-    pub(super) fn refuse_images(&self) -> DesignError {
+    pub(super) fn refuse_images(&self, words: ChoiceWords) -> DesignError {
         let found = match self.images {
             0 | 1 => "a picture made of pixels".to_owned(),
             count => format!("a picture made of pixels (one of {count})"),
         };
         let first = self.named_images.first();
         let at = first.map_or("an `image` element", String::as_str);
-        DesignError::unsupported(
-            at,
-            found,
-            "trace it into paths first, remove it, or leave out all pictures: --skip-images, or skip_images = true in [design]",
-        )
+        let offer = words.offer(DesignChoice::SkipImages);
+        let offer = offer.map_or(String::new(), |offer| format!("; {offer}"));
+        let fix = format!("trace it into paths first, or remove it{offer}");
+        DesignError::unsupported(at, found, fix)
     }
 
     /// Returns a note on the pictures that are left out.

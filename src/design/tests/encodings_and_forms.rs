@@ -425,3 +425,69 @@ fn the_extrusion_of_lines_points_and_splines_moves_nothing() {
         assert!(design.notes.is_empty(), "{:?}", design.notes);
     }
 }
+
+/// A drawing within Markdown, a page or a sentence was refused as broken XML.
+#[test]
+fn the_one_svg_element_of_a_text_is_read_and_that_is_noted() {
+    let svg = r#"<svg xmlns="http://www.w3.org/2000/svg" width="20mm" height="20mm" viewBox="0 0 20 20"><path d="M1 1H9" stroke="black"/></svg>"#;
+    for around in [
+        format!("Here is it, it's width < 100:\n\n```svg\n{svg}\n```\n\nHope that helps & more!"),
+        format!("An `<svg>` element:\n```xml\n<?xml version=\"1.0\"?>\n{svg}\n```"),
+        format!(
+            "<!DOCTYPE html>\n<html><head><title>a <svg> b</title><script>if (a < b) document.write('<svg x=1></svg>');</script></head><body><p>Fish &amp; chips &nbsp; <br>{svg}</body></html>"
+        ),
+        format!(
+            "<div>{}</div>",
+            svg.replace(r#" xmlns="http://www.w3.org/2000/svg""#, "")
+        ),
+        format!("{svg}\n</svg>"),
+        format!("Sure!\n{svg}"),
+    ] {
+        for name in ["a.svg", "a.html", "answer.md"] {
+            let design = load(name, around.as_bytes(), &DesignCaps::default());
+            let design = design.unwrap_or_else(|error| panic!("{around}: {error}"));
+            assert_eq!(design.strokes.len(), 1, "{around}");
+            assert!(
+                design
+                    .notes
+                    .iter()
+                    .any(|note| note.contains("only the svg element")),
+                "{around}"
+            );
+        }
+    }
+    let alone = format!(
+        "\u{feff}<?xml version=\"1.0\"?>\n<!DOCTYPE svg>\n<!-- <svg> it's -->\n{svg}\n<!-- end -->\n"
+    );
+    let design = load("a.svg", alone.as_bytes(), &DesignCaps::default()).unwrap();
+    assert!(design.notes.is_empty(), "{:?}", design.notes);
+}
+
+#[test]
+fn several_svg_elements_are_listed_and_one_that_is_cut_off_is_refused() {
+    let one = |id: &str| {
+        format!(r#"<svg id="{id}" viewBox="0 0 9 9"><path d="M0 0h9" stroke="red"/></svg>"#)
+    };
+    let page = format!(
+        "<html>\n{}\n<p>and</p>\n{}</html>",
+        one("first"),
+        one("second")
+    );
+    let error = load("a.html", page.as_bytes(), &DesignCaps::default())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("2 svg elements: line 2 `<svg id=\"first\"") && error.contains("line 4"),
+        "{error}"
+    );
+    let nested = format!(r#"<svg viewBox="0 0 9 9">{}"#, one("inner"));
+    for cut in [
+        nested.as_str(),
+        "```svg\n<svg viewBox='0 0 9 9'><path d='M0 0h9' stroke='red'/>\n```",
+    ] {
+        assert!(
+            load("a.svg", cut.as_bytes(), &DesignCaps::default()).is_err(),
+            "{cut}"
+        );
+    }
+}
