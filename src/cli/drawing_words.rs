@@ -86,6 +86,7 @@ pub(super) fn refusals(offer: &DrawingOffer) -> Vec<String> {
     lines.extend(retyped_command::fitting(
         offer.moves_to_mm,
         offer.fits_mm,
+        offer.fits_centred,
         is_outside,
     ));
     lines

@@ -270,6 +270,7 @@ impl DesignReport {
             "unit": "mm",
             "strokes": outside.count,
             "fits_mm": outside.fits_mm.map(tools::down_to_a_tenth),
+            "fits_centred": outside.fits_centred,
             "why": outside.why,
         });
         self.set("refusals", json!([refusal]));
@@ -281,7 +282,7 @@ impl DesignReport {
         }
         let next = (!outside.is_own).then(|| {
             let fits_mm = outside.fits_mm.map(tools::down_to_a_tenth);
-            retyped_command::fitting(outside.moves_to_mm, fits_mm, true)
+            retyped_command::fitting(outside.moves_to_mm, fits_mm, outside.fits_centred, true)
         });
         match next.flatten() {
             Some(next) => bail!("{}. {next}", outside.why),

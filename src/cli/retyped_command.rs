@@ -11,19 +11,26 @@ const SIZE_OPTIONS: [(&str, bool); 4] = [
     ("--fit-page", false),
 ];
 
+/// The option that says where a drawing lies, which a value follows.
+const PLACE_OPTION: (&str, bool) = ("--at", true);
+
 /// What makes a drawing lie on its sheet: moved before it is made smaller.
 pub(super) fn fitting(
     moves_to_mm: Option<[f64; 2]>,
     fits_mm: Option<f64>,
+    fits_centred: bool,
     is_outside: bool,
 ) -> Option<String> {
+    // The place of what fits in the middle of the sheet is left out.
+    let place_options: &[_] = if fits_centred { &[PLACE_OPTION] } else { &[] };
+    let left_out = [&SIZE_OPTIONS, place_options].concat();
     match (moves_to_mm, fits_mm) {
         (Some([x, y]), _) => {
             let at = format!("{}mm,{}mm", short(x), short(y));
-            Some(command(&[("--at", true)], &["--at", &at]))
+            Some(command(&[PLACE_OPTION], &["--at", &at]))
         }
         (None, Some(fits_mm)) if is_outside => {
-            let command = command(&SIZE_OPTIONS, &["--fit"]);
+            let command = command(&left_out, &["--fit"]);
             Some(format!(
                 "{command} ({} mm on its longer side)",
                 short(fits_mm)
@@ -31,7 +38,7 @@ pub(super) fn fitting(
         }
         (None, Some(fits_mm)) => {
             let size = format!("{}mm", short(fits_mm));
-            Some(command(&SIZE_OPTIONS, &["--size", &size]))
+            Some(command(&left_out, &["--size", &size]))
         }
         (None, None) => None,
     }

@@ -10,7 +10,8 @@ use super::design_overflow::{DesignOverflow, OverflowCollector, OverflowPlacemen
 use super::drawing_pause::{DrawingPause, DrawnPauses};
 use super::fiducials::{self, SheetFiducials};
 use super::file::{
-    BoxFile, CornersFile, HeightsFile, InkFile, LimitsFile, PenChangeKind, PenFile, SceneFile,
+    BoxFile, CornersFile, DesignFile, HeightsFile, InkFile, LimitsFile, PenChangeKind, PenFile,
+    SceneFile,
 };
 use super::line_tidying::LineTidying;
 use super::pen_filter::PenFilter;
@@ -26,7 +27,7 @@ use super::{
 use arm::ArmModel;
 use base::units::{Finite, JointVector, OutOfRange};
 use base::wording::millimetres;
-use design::Design;
+use design::{ChoiceWords, Design, DesignChoice};
 
 /// Highest speed of any tip, in mm/s: ISO 10218's reduced speed.
 pub const TIP_MM_S_MAX: f64 = 250.0;
@@ -55,6 +56,8 @@ pub(super) struct SceneParts {
     /// The drawing that replaces the scene's own design.
     pub(super) replacement: Option<Arc<DesignReplacement>>,
     pub(super) size_from: SizeSource,
+    /// Words of messages that offer a choice.
+    pub(super) words: ChoiceWords,
     pub(super) revision: Revision,
     pub(super) setting: Revision,
 }
@@ -522,8 +525,7 @@ fn place(
         }
     }
     problems.extend(filter.only_paper(design.strokes.len()));
-    let is_placed_by_options = replacement.is_some() && parts.canvas.is_none();
-    problems.extend(unassigned.into_messages(is_placed_by_options));
+    problems.extend(unassigned.into_messages(parts.words));
     let capital_mm = design.capital_mm.map(|mm| page.scaled_mm(mm));
     let page = page.page(&file.design, design.page_mm, sheet_mm, parts.size_from);
     let mut notes: Vec<String> = pauses.notes().chain(filter.notes()).collect();
@@ -551,6 +553,7 @@ fn overflow_placement(
     page: ScenePage,
 ) -> OverflowPlacement {
     let margin_mm = edge_margin_mm(&file.pens);
+    let fits_mm = |design: &_| fitting_size_mm(design, &parts.design, sheet_mm, margin_mm, false);
     OverflowPlacement {
         title: super::scene_title(
             &file.name,
@@ -558,7 +561,11 @@ fn overflow_placement(
             parts.drawing().as_deref(),
         ),
         page,
-        fits_mm: fitting_size_mm(&file.design, &parts.design, sheet_mm, margin_mm, false),
+        fits_mm: fits_mm(&file.design),
+        fits_centred_mm: fits_mm(&DesignFile {
+            at_mm: None,
+            ..file.design.clone()
+        }),
         margin_mm,
         at_mm: file.design.at_mm.map(|at| at.map(Finite::get)),
         is_own: parts.replacement.is_none(),
@@ -616,14 +623,10 @@ impl UnassignedStrokes {
         }
     }
 
-    /// Names the options that draw it nevertheless, where the drawing is placed by options.
-    fn into_messages(self, is_placed_by_options: bool) -> impl Iterator<Item = String> {
-        let way_out = match is_placed_by_options {
-            true => {
-                "; --one-pen draws all of it with pen 1, --pens only the strokes of pens that it names"
-            }
-            false => "",
-        };
+    /// Names the choices that draw it nevertheless, where there are any.
+    fn into_messages(self, words: ChoiceWords) -> impl Iterator<Item = String> {
+        let way_out = words.offer(DesignChoice::ChosenPens);
+        let way_out = way_out.map_or(String::new(), |offer| format!("; {offer}"));
         self.0
             .into_iter()
             .map(move |(source, fault, more)| match more {

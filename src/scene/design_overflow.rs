@@ -1,6 +1,6 @@
 //! A design that reaches beyond its sheet: how far, how many of its strokes, and what would fit.
 
-use super::{ScenePage, ScenePen};
+use super::{ScenePage, ScenePen, SizeSource};
 use base::units::short;
 
 /// Most points of the strokes that are kept for a picture.
@@ -28,8 +28,11 @@ pub struct DesignOverflow {
     pub by_mm: f64,
     /// Place of that point.
     pub at_mm: [f64; 2],
-    /// Longest side that fits at the requested place and rotation with a margin, if any does.
+    /// Longest side that fits at the requested rotation with a margin, if any does: at the requested place, or in the middle
+    /// of the sheet.
     pub fits_mm: Option<f64>,
+    /// True if that is for the middle of the sheet, in place of the requested place.
+    pub fits_centred: bool,
     /// The nearest place of its lower left corner at which its size fits, if one was asked for and is
     /// why it does not.
     pub moves_to_mm: Option<[f64; 2]>,
@@ -110,8 +113,9 @@ impl OverflowCollector {
         let placement = placement();
         let sides_mm = [high[0] - low[0], high[1] - low[1]];
         let is_larger = sides_mm[0] > sheet_mm[0] || sides_mm[1] > sheet_mm[1];
+        let is_fitted = placement.page.from == SizeSource::Fitted;
         let moves_to_mm = (placement.at_mm)
-            .filter(|_| !is_larger)
+            .filter(|_| !is_larger && !is_fitted)
             .map(|at_mm| placement.moved_mm(at_mm, [low, high], sheet_mm));
         let [width, height] = sheet_mm.map(short);
         let reason = match is_larger {
@@ -125,7 +129,8 @@ impl OverflowCollector {
                 farthest_edge(at_mm, sheet_mm)
             ),
         };
-        let why = reason + &placement.remedy(moves_to_mm);
+        let (fits_mm, fits_centred) = placement.fitting(is_larger);
+        let why = reason + &placement.remedy(moves_to_mm, fits_mm, fits_centred);
         Some(DesignOverflow {
             title: placement.title,
             sheet_mm,
@@ -135,7 +140,8 @@ impl OverflowCollector {
             of: total,
             by_mm,
             at_mm,
-            fits_mm: placement.fits_mm,
+            fits_mm,
+            fits_centred,
             moves_to_mm,
             is_own: placement.is_own,
             notes: placement.notes,
@@ -158,6 +164,8 @@ pub(super) struct OverflowPlacement {
     pub(super) page: ScenePage,
     /// Longest side that fits there.
     pub(super) fits_mm: Option<f64>,
+    /// Longest side that fits in the middle of the sheet.
+    pub(super) fits_centred_mm: Option<f64>,
     /// Distance from the sheet's edges that is kept.
     pub(super) margin_mm: f64,
     /// Corner of the page; `None` if it is centred on the sheet.
@@ -189,24 +197,51 @@ impl OverflowPlacement {
         moved.map(|mm| (mm * 100.0).round() / 100.0)
     }
 
+    /// Returns the largest side that fits, and whether the requested place is given up for it: the place of what has to be
+    /// made smaller anyway may leave room for a dot alone.
+    fn fitting(&self, is_larger: bool) -> (Option<f64>, bool) {
+        let is_fitted = self.page.from == SizeSource::Fitted;
+        let is_better = self.fits_centred_mm > self.fits_mm;
+        match self.at_mm.is_some() && (is_larger || is_fitted) && is_better {
+            true => (self.fits_centred_mm, true),
+            false => (self.fits_mm, false),
+        }
+    }
+
     /// Returns what a person changes, moving before making smaller.
-    fn remedy(&self, moves_to_mm: Option<[f64; 2]>) -> String {
-        let (place_key, size_key) = match (self.is_own, self.is_letter_height) {
-            (false, _) => ("", ""),
-            (true, true) => (
-                ": change design.at_mm",
-                ": make design.letter_height_mm smaller",
-            ),
-            (true, false) => (": change design.at_mm", ": make design.size_mm smaller"),
+    fn remedy(
+        &self,
+        moves_to_mm: Option<[f64; 2]>,
+        fits_mm: Option<f64>,
+        fits_centred: bool,
+    ) -> String {
+        let key = |words: &str| match self.is_own {
+            true => format!(": {words}"),
+            false => String::new(),
         };
-        match (moves_to_mm, self.fits_mm) {
-            (Some([x, y]), _) => format!("; it fits at ({}, {}) mm{place_key}", short(x), short(y)),
-            // Round down to a tenth, so that the stated size does fit.
-            (None, Some(fits_mm)) if fits_mm < self.page.long_mm => {
-                let fits_mm = (fits_mm * 10.0 + ROUNDING).floor() / 10.0;
-                format!("; {fits_mm} mm on its longer side fit there{size_key}")
+        let size_key = match self.is_letter_height {
+            true => "make design.letter_height_mm smaller",
+            false => "make design.size_mm smaller",
+        };
+        let (place, size_words) = match fits_centred {
+            true => (
+                "in the middle of the sheet",
+                format!("{size_key}, and leave design.at_mm out"),
+            ),
+            false => ("there", size_key.to_owned()),
+        };
+        let place_words = key("change design.at_mm");
+        match (moves_to_mm, fits_mm) {
+            (Some([x, y]), _) => {
+                format!("; it fits at ({}, {}) mm{place_words}", short(x), short(y))
             }
-            (None, _) => format!("; no size of it fits there{place_key}"),
+            // Round down to a tenth, so that the stated size does fit.
+            (None, Some(fits_mm)) => {
+                let fits_mm = (fits_mm * 10.0 + ROUNDING).floor() / 10.0;
+                let words = key(&size_words);
+                format!("; {fits_mm} mm on its longer side fit {place}{words}")
+            }
+            (None, None) => format!("; no size of it fits {place}{place_words}"),
         }
     }
 }

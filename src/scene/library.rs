@@ -22,7 +22,7 @@ use base::nearest;
 use base::plain_file;
 use base::units::Finite;
 use config::toml::{self as strict, FileError};
-use design::{self, AreaFill, Design, DesignCaps, DesignError, ReadOptions};
+use design::{self, AreaFill, ChoiceWords, Design, DesignCaps, DesignError, ReadOptions};
 
 /// Loads scenes from a folder and from the files in the binary.
 #[derive(Clone, Debug, Default)]
@@ -465,6 +465,7 @@ impl SceneLibrary {
             canvas,
             replacement: self.replacement.clone(),
             size_from,
+            words: self.choice_words(),
             revision,
             setting: Revision(*setting_hash.finalize().as_bytes()),
         };
@@ -513,6 +514,15 @@ impl SceneLibrary {
     /// Returns the placement of the replacement design, if there is one.
     fn placement(&self) -> Option<&DesignPlacement> {
         self.replacement.as_ref().map(|drawing| &drawing.placement)
+    }
+
+    /// Returns the words in which messages name what else could be chosen for the design.
+    const fn choice_words(&self) -> ChoiceWords {
+        match (&self.replacement, self.is_of_caller) {
+            (None, _) => ChoiceWords::SceneFile,
+            (Some(_), true) => ChoiceWords::Call,
+            (Some(_), false) => ChoiceWords::CommandLine,
+        }
     }
 
     /// Reads a scene with its overlay; true if its file names no frame and was read in that of before.
@@ -587,7 +597,7 @@ impl SceneLibrary {
             (None, Some(text), None) => {
                 let from = SizeSource::of(self.placement(), file.size_mm, true);
                 let lines = text_layout::lay_out(text, file, sheet, from);
-                self.sized(scene, file, lines.map_err(wrap("text"))?, sheet)
+                Ok(self.sized(file, lines.map_err(wrap("text"))?, sheet))
             }
             (None, None, Some(paths)) => {
                 let paths: Vec<Vec<[f64; 2]>> = paths
@@ -595,7 +605,7 @@ impl SceneLibrary {
                     .map(|path| path.iter().map(|point| point.map(|v| v.get())).collect())
                     .collect();
                 let design = design::polylines(&paths).map_err(wrap("polylines"))?;
-                self.sized(scene, file, design, sheet)
+                Ok(self.sized(file, design, sheet))
             }
             (None, None, None) if !file.from_caller.is_empty() => Ok(SizedDesign::default()),
             _ => {
@@ -626,10 +636,11 @@ impl SceneLibrary {
         let parts: Vec<(&str, &[u8])> = parts.collect();
         let options = ReadOptions {
             skip_images: file.skip_images,
+            words: self.choice_words(),
             ..ReadOptions::default()
         };
         let outline = design::load_set(&parts, &caps, options).map_err(wrap)?;
-        let mut outline = self.sized(scene, file, outline, sheet)?;
+        let mut outline = self.sized(file, outline, sheet);
         outline.design.notes.extend(set_note(&files));
         let fill = area_fill::fill_of(file, pens, outline.design.page_mm)
             .map_err(|fault| FileError::single(scene, fault.to_string()))?;
@@ -652,13 +663,7 @@ impl SceneLibrary {
     }
 
     /// Puts a design in place of the scene's own on the box around its lines, and gives it a size.
-    fn sized(
-        &self,
-        scene: &str,
-        file: &mut DesignFile,
-        design: Design,
-        sheet: DesignSheet,
-    ) -> Result<SizedDesign, SceneError> {
+    fn sized(&self, file: &mut DesignFile, design: Design, sheet: DesignSheet) -> SizedDesign {
         let placement = self.placement();
         let from = SizeSource::of(placement, file.size_mm, design.states_lengths);
         let whole_page = placement.is_none_or(|placement| placement.fits_page);
@@ -669,18 +674,25 @@ impl SceneLibrary {
         };
         if from == SizeSource::Fitted {
             let DesignSheet { size_mm, margin_mm } = sheet;
-            let fitted_mm = fitting_size_mm(file, &design, size_mm, margin_mm, whole_page);
-            let fitted_mm = fitted_mm.and_then(|mm| Finite::new(mm).ok());
-            file.size_mm = Some(fitted_mm.ok_or_else(|| no_size_fits(scene, size_mm))?);
+            let fitting_mm =
+                |file: &_| fitting_size_mm(file, &design, size_mm, margin_mm, whole_page);
+            // Where no size fits at the place, that of the middle shows what is off the sheet.
+            let fitted_mm = fitting_mm(file).or_else(|| {
+                fitting_mm(&DesignFile {
+                    at_mm: None,
+                    ..file.clone()
+                })
+            });
+            file.size_mm = fitted_mm.and_then(|mm| Finite::new(mm).ok());
             design
                 .notes
                 .extend((!design.states_lengths).then(|| NO_LENGTHS_NOTE.to_owned()));
         }
-        Ok(SizedDesign {
+        SizedDesign {
             design,
             box_mm,
             from,
-        })
+        }
     }
 
     /// Reads the file of that name, or all files of the set that it belongs to.
@@ -810,13 +822,6 @@ pub(super) struct DesignSheet {
     pub(super) size_mm: [f64; 2],
     /// Distance from its edges that a fitted design keeps.
     pub(super) margin_mm: f64,
-}
-
-fn no_size_fits(scene: &str, [width, height]: [f64; 2]) -> FileError {
-    let why = format!(
-        "design: no size of it lies on the sheet of {width} by {height} mm there: move it by --at, or leave --at out"
-    );
-    FileError::single(scene, why)
 }
 
 /// Note on a file without lengths.

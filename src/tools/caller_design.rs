@@ -149,7 +149,7 @@ impl ToolContext<'_> {
     }
 
     /// Refuses a design that cannot be drawn on its canvas. One that is off the sheet is offered as a preview at the nearest place,
-    /// or else in the largest size, that fits.
+    /// or else in the largest size, that fits the sheet.
     fn not_drawable(&self, error: &SceneError) -> Box<Reply> {
         let refusal = not_drawn("design_refused", error);
         let SceneError::Outside { outside, .. } = error else {
@@ -165,11 +165,18 @@ impl ToolContext<'_> {
         // The plan was for the refused design.
         call.shift_remove("plan");
         call.insert("dry_run".to_owned(), true.into());
+        if outside.fits_centred {
+            call.shift_remove("at_mm");
+        }
         call.insert(key.to_owned(), value.clone());
         let call = Value::Object(call);
+        let without_place = match outside.fits_centred {
+            true => ", without `at_mm`",
+            false => "",
+        };
         let next = match call.to_string() {
             text if text.len() <= CALL_BYTES_MAX => format!("Next: stroke {text}"),
-            _ => format!("Next: this call with `{key}` {value} and `dry_run` true"),
+            _ => format!("Next: this call with `{key}` {value}{without_place} and `dry_run` true"),
         };
         (refusal.with_more_words(&next))
             .with("next_call", json!({"tool": "stroke", "arguments": call}))

@@ -18,7 +18,7 @@ use super::stroke_joining::StrokeJoining;
 use super::{AttachedArm, Node, RemoteCallWatch, motion_job, pictures};
 use call::Refusal;
 use plan::PlanObserver;
-use scene::{DesignOverflow, DesignReplacement, Scene, SheetStroke, SizeSource};
+use scene::{DesignOverflow, DesignPlacement, DesignReplacement, Scene, SheetStroke, SizeSource};
 
 /// Plans in the search for the largest size that can be drawn: each halves the range.
 const SIZE_TRIALS: usize = 6;
@@ -74,9 +74,12 @@ pub struct DrawingOffer {
     pub notes: Vec<String>,
     /// Rules that refuse it, each listed once.
     pub refusals: Vec<RefusalGroup>,
-    /// The largest size that is not refused at this place and turn, where one was found.
+    /// The largest size that is not refused at this turn, where one was found: at this place, or in the middle of the sheet.
     pub fits_mm: Option<f64>,
-    /// The nearest place that is not off the sheet, where one was asked for that is.
+    /// True if that is for the middle of the sheet, in place of the requested place.
+    #[serde(default)]
+    pub fits_centred: bool,
+    /// A place that is not refused, where the requested one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moves_to_mm: Option<[f64; 2]>,
     /// Reason why it could not begin now.
@@ -105,13 +108,20 @@ impl DrawingOffer {
         let previewed = motion_job::preview(&arm, &watch, move |watch| {
             let preview = DrawingPreview::new(&planned, &start, watch)?;
             let resizable = resizable.filter(|_| !preview.refusals.is_empty());
-            let fits_mm = resizable.and_then(|(node, order, design)| {
-                largest_accepted_mm(&node, &order, &design, &planned, watch)
+            let accepted = resizable.and_then(|(node, order, design)| {
+                PlacementSearch {
+                    node: &node,
+                    order: &order,
+                    design: &design,
+                    refused: &planned,
+                    watch,
+                }
+                .find()
             });
-            Ok((preview, fits_mm))
+            Ok((preview, accepted.unwrap_or_default()))
         });
         let previewed = previewed.await;
-        let (preview, fits_mm) = previewed.map_err(motion_job::JobError::into_refusal)?;
+        let (preview, accepted) = previewed.map_err(motion_job::JobError::into_refusal)?;
         let (past, hindrance) = (&drawing.past, hindrance(node, &drawing, order.again));
         let resumes = past
             .as_ref()
@@ -119,7 +129,9 @@ impl DrawingOffer {
         let offer = Self {
             resumes,
             hindrance,
-            fits_mm,
+            fits_mm: accepted.fits_mm,
+            fits_centred: accepted.fits_centred,
+            moves_to_mm: accepted.moves_to_mm,
             ..Self::of_arm(node, &arm)
         };
         let offer = offer.with_scene(&scene, &strokes);
@@ -151,6 +163,7 @@ impl DrawingOffer {
                 why: outside.why.clone(),
             }],
             fits_mm: outside.fits_mm.map(down_to_a_tenth),
+            fits_centred: outside.fits_centred,
             moves_to_mm: outside.moves_to_mm,
             picture: pictures::outside(outside).map(|png| STANDARD.encode(png)),
             sheet: OfferedSheet::of_overflow(outside),
@@ -215,43 +228,89 @@ pub fn down_to_a_tenth(length_mm: f64) -> f64 {
     (length_mm * 10.0 + 1e-3).floor() / 10.0
 }
 
-/// Searches for a size, smaller than that of a refused drawing, at which a plan from rest is accepted. The returned size was
-/// planned and accepted; a few tenths of a millimetre more might be accepted too.
-fn largest_accepted_mm(
-    node: &Node,
-    order: &DrawingOrder,
-    design: &DesignReplacement,
-    refused_scene: &Scene,
-    watch: &dyn PlanObserver,
-) -> Option<f64> {
-    let is_accepted = |size_mm: f64| {
-        let mut design = design.clone();
-        design.placement.size_mm = base::units::Finite::new(size_mm).ok();
-        (design.placement.fits, design.placement.fits_page) = (false, false);
-        let library = node.scenes.with_drawing(design);
-        let scene = library.scene(&refused_scene.name, order.overlay.as_deref());
-        let preview = scene
-            .ok()
-            .and_then(|scene| DrawingPreview::new(&scene, &scene.rest_rad, watch).ok());
-        preview.is_some_and(|preview| preview.refusals.is_empty())
-    };
-    if refused_scene.strokes.len() > SIZED_STROKES_MAX {
-        return None;
-    }
-    let (mut accepted_mm, mut low_mm, mut high_mm) = (None, 0.0, refused_scene.page.long_mm);
-    for _ in 0..SIZE_TRIALS {
-        if watch.cancelled() {
+/// A place or a size at which a refused drawing was planned and accepted.
+#[derive(Default)]
+struct AcceptedPlacement {
+    moves_to_mm: Option<[f64; 2]>,
+    fits_mm: Option<f64>,
+    fits_centred: bool,
+}
+
+/// Plans a refused drawing elsewhere: in the middle of the sheet as large as it is, then smaller there, then smaller at the
+/// requested place.
+struct PlacementSearch<'a> {
+    node: &'a Node,
+    order: &'a DrawingOrder,
+    design: &'a DesignReplacement,
+    refused: &'a Scene,
+    watch: &'a dyn PlanObserver,
+}
+
+impl PlacementSearch<'_> {
+    fn find(&self) -> Option<AcceptedPlacement> {
+        if self.refused.strokes.len() > SIZED_STROKES_MAX {
             return None;
         }
-        let trial_mm = down_to_a_tenth((low_mm + high_mm) / 2.0);
-        if trial_mm < 1.0 {
-            break;
+        let asked = self.design.placement;
+        let centred = DesignPlacement {
+            at_mm: None,
+            ..asked
+        };
+        let is_placed = asked.at_mm.is_some();
+        if is_placed
+            && self.refused.page.from != SizeSource::Fitted
+            && let Some(scene) = self.accepted(centred)
+        {
+            let moves_to_mm = Some(scene.page.at_mm.map(rounded));
+            return Some(AcceptedPlacement {
+                moves_to_mm,
+                ..AcceptedPlacement::default()
+            });
         }
-        if is_accepted(trial_mm) {
-            (accepted_mm, low_mm) = (Some(trial_mm), trial_mm);
-        } else {
-            high_mm = trial_mm;
-        }
+        let centred = is_placed.then(|| self.largest_mm(centred)).flatten();
+        let fits_mm = centred.or_else(|| self.largest_mm(asked));
+        Some(AcceptedPlacement {
+            moves_to_mm: None,
+            fits_mm,
+            fits_centred: centred.is_some(),
+        })
     }
-    accepted_mm
+
+    /// Returns the scene with the design at a place, if a plan from rest is accepted.
+    fn accepted(&self, placement: DesignPlacement) -> Option<Arc<Scene>> {
+        let mut design = self.design.clone();
+        design.placement = placement;
+        let library = self.node.scenes.with_drawing(design);
+        let scene = library.scene(&self.refused.name, self.order.overlay.as_deref());
+        let scene = scene.ok()?;
+        let preview = DrawingPreview::new(&scene, &scene.rest_rad, self.watch).ok()?;
+        preview.refusals.is_empty().then_some(scene)
+    }
+
+    /// Searches for a size, smaller than that of the refused drawing, that is accepted. A few tenths of a millimetre more
+    /// might be accepted too.
+    fn largest_mm(&self, placement: DesignPlacement) -> Option<f64> {
+        let (mut accepted_mm, mut low_mm, mut high_mm) = (None, 0.0, self.refused.page.long_mm);
+        for _ in 0..SIZE_TRIALS {
+            if self.watch.cancelled() {
+                return None;
+            }
+            let trial_mm = down_to_a_tenth((low_mm + high_mm) / 2.0);
+            if trial_mm < 1.0 {
+                break;
+            }
+            let sized = DesignPlacement {
+                size_mm: base::units::Finite::new(trial_mm).ok(),
+                fits: false,
+                fits_page: false,
+                ..placement
+            };
+            if self.accepted(sized).is_some() {
+                (accepted_mm, low_mm) = (Some(trial_mm), trial_mm);
+            } else {
+                high_mm = trial_mm;
+            }
+        }
+        accepted_mm
+    }
 }

@@ -159,14 +159,83 @@ fn what_is_off_the_sheet_is_offered_as_the_preview_that_is_on_it() {
         (json!({"svg": large}), "size_mm"),
         (json!({"text": "hi", "size_mm": 500}), "size_mm"),
         (json!({"svg": SQUARE, "at_mm": [95, 20]}), "at_mm"),
+        (
+            json!({"svg": SQUARE, "at_mm": [95, 95], "size_mm": 300}),
+            "size_mm",
+        ),
+        (
+            json!({"svg": SQUARE.replace("20mm", "20"), "at_mm": [300, 300]}),
+            "size_mm",
+        ),
     ] {
         let (text, refused) = call_tool(&served, "stroke", &call);
         assert_eq!(refused["code"], "design_refused", "{text}");
         let next = &refused["next_call"]["arguments"];
         assert!(next[key] != call[key] && next["dry_run"] == true, "{next}");
         assert!(text.contains("Next: stroke {"), "{text}");
+        if key == "size_mm" {
+            // The place of what has to be made smaller is given up.
+            assert!(next["size_mm"].as_f64() > Some(50.0) && next.get("at_mm").is_none());
+        }
         let (text, shown) = call_tool(&served, "stroke", next);
         assert_eq!(shown["success"], true, "{text}");
+    }
+}
+
+#[test]
+fn an_svg_in_a_code_fence_is_drawn_and_one_among_words_is_not() {
+    let bench = Bench::at_test_rate();
+    let served = serve(&bench, "");
+    for (svg, is_drawn) in [
+        (format!("```svg\n{SQUARE}\n```"), true),
+        (
+            format!("```\n<?xml version=\"1.0\"?>\n{SQUARE}\n```\n"),
+            true,
+        ),
+        (format!("Do not draw this yet:\n{SQUARE}"), false),
+        (format!("```svg\n{SQUARE}\n```\nDo not draw it."), false),
+        (format!("```svg\nonly when I say so\n{SQUARE}\n```"), false),
+        (format!("<html><p>not yet</p>{SQUARE}</html>"), false),
+        (format!("{SQUARE}\n<parameter name=\"dry_run\">true"), false),
+    ] {
+        let (text, result) = call_tool(&served, "stroke", &json!({"svg": svg}));
+        assert_eq!(result["success"], is_drawn, "{svg}: {text}");
+    }
+}
+
+/// Command-line options were named to callers, who have none.
+#[test]
+fn a_caller_is_offered_no_option_of_the_command_line() {
+    let bench = Bench::at_test_rate();
+    let served = serve(&bench, "");
+    let svg = |inner: &str| {
+        format!(r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20">{inner}</svg>"#)
+    };
+    let pixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    for (call, is_drawn) in [
+        (
+            json!({"svg": svg("<circle cx='9' cy='9' r='5' fill='red'/>")}),
+            true,
+        ),
+        (
+            json!({"svg": svg(&format!("<path d='M0 0h9' stroke='black'/><image width='9' height='9' href='{pixel}'/>"))}),
+            false,
+        ),
+        (
+            json!({"svg": svg("<path d='M0 0h9' stroke='black'/>"), "at_mm": [300, 300]}),
+            false,
+        ),
+        (
+            json!({"svg": svg(&format!("<g {}='layer' {}='pen9'><path d='M0 0h9' stroke='black'/></g>", "inkscape:groupmode", "inkscape:label"))}),
+            false,
+        ),
+    ] {
+        let mut call = call;
+        call["dry_run"] = true.into();
+        let (text, result) = call_tool(&served, "stroke", &call);
+        assert_eq!(result["success"], is_drawn, "{text}");
+        let all = format!("{text} {result}");
+        assert!(!all.contains(" --") && !all.contains("`--"), "{all}");
     }
 }
 

@@ -431,7 +431,7 @@ fn strokes_of_some_pens_are_drawn_alone() {
     assert_eq!(one["stroke_count"], 1, "{one:#}");
     let all = printed_by(&bench.run(&["plan", "--design", file]));
     assert!(
-        all.contains("--one-pen draws all of it with pen 1"),
+        all.contains("`--one-pen` draws all of it with pen 1"),
         "{all}"
     );
     let refused = printed_by(&plan("blue"));

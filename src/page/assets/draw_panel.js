@@ -66,7 +66,7 @@ function facts(offer) {
     ["Pens", offer.pens.join(", ")],
     ["Size", offer.size_mm ? `${offer.size_mm} mm on a sheet of ${offer.sheet_mm.join(" by ")} mm` : ""],
     ["Place", box],
-    ["Fits at", offer.fits_mm ? `${offer.fits_mm} mm` : ""],
+    ["Fits at", offer.moves_to_mm ? `${offer.moves_to_mm.join(", ")} mm` : offer.fits_mm ? `${offer.fits_mm} mm${offer.fits_centred ? " in the middle of the sheet" : ""}` : ""],
     ["Plan", offer.plan],
   ];
   const shown = rows.filter(([, value]) => value);

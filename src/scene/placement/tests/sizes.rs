@@ -158,6 +158,34 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(Config { cases: 250, rng_seed: RngSeed::Fixed(5), ..Config::default() })]
+
+    #[test]
+    fn a_place_off_the_sheet_is_moved_or_else_given_up(
+        sides_mm in [2.0..240.0_f64, 2.0..240.0_f64], at_mm in [-50.0..150.0_f64, -50.0..150.0_f64],
+        has_lengths in proptest::bool::ANY,
+    ) {
+        let unit = if has_lengths { "mm" } else { "px" };
+        let bytes = file("svg", unit, sides_mm);
+        let drawn = |placement| drawn_in("default", bytes.clone(), placement);
+        let asked = DesignPlacement { at_mm: Some(at_mm.map(number)), ..DesignPlacement::default() };
+        let Err(SceneError::Outside { outside, .. }) = drawn(asked) else { return Ok(()) };
+        let offered = match (outside.moves_to_mm, outside.fits_mm) {
+            (Some(at_mm), _) => DesignPlacement { at_mm: Some(at_mm.map(number)), ..asked },
+            (None, fits_mm) => {
+                prop_assert!(outside.fits_centred && fits_mm.unwrap() > 98.0, "{fits_mm:?}");
+                DesignPlacement { at_mm: None, fits: true, ..asked }
+            }
+        };
+        let scene = drawn(offered).unwrap();
+        if outside.moves_to_mm.is_some() {
+            let [low, high] = bounds(&scene);
+            prop_assert!((high[0] - low[0] - sides_mm[0]).abs() < 0.1);
+        }
+    }
+}
+
 #[test]
 fn a_fit_is_of_the_drawing_and_a_page_fits_where_it_is_asked_for() {
     let a4 = r#"<svg xmlns="http://www.w3.org/2000/svg" width="210mm" height="297mm" viewBox="0 0 210 297"><rect x="20" y="20" width="50" height="30" fill="none" stroke="black"/></svg>"#;
