@@ -69,7 +69,7 @@ pub(super) async fn run(node: &NodeOptions, args: &DoctorArgs) -> anyhow::Result
         if has_several {
             terminal_output::line(&target.heading());
         }
-        print_diagnosis(&target.port, &diagnosis);
+        target.print(&diagnosis);
     }
     match cards.as_slice() {
         [] => {}
@@ -133,12 +133,17 @@ impl DoctorTarget {
         format!("arm {name} ({model}) at {}:", self.port)
     }
 
+    fn print(&self, diagnosis: &BusDiagnosis) {
+        print_diagnosis(&self.port, self.model.is_some(), diagnosis);
+    }
+
     fn card(&self, diagnosis: &BusDiagnosis) -> Value {
         let card = json!({
             "arm": self.name,
             "port": self.port,
             "findings": diagnosis.findings,
             "servos": diagnosis.servos,
+            "known_arms": Some(&diagnosis.known_arms).filter(|_| self.model.is_none()),
             "identity": diagnosis.identity,
         });
         without_null(card)
@@ -162,7 +167,14 @@ fn targets(
     let on_ports = file.arms.iter().filter(|entry| !entry.is_simulated());
     let on_ports: Vec<&ArmEntry> = on_ports.collect();
     if let Some(port) = &args.port {
-        return Ok(vec![target_at(port, args.arm.as_deref(), file, &on_ports)]);
+        let all: Vec<&ArmEntry> = file.arms.iter().filter(|_| has_file).collect();
+        let candidates = if on_ports.is_empty() { all } else { on_ports };
+        return Ok(vec![target_at(
+            port,
+            args.arm.as_deref(),
+            file,
+            &candidates,
+        )]);
     }
     let Some(arm) = &args.arm else {
         return Ok(on_ports.into_iter().map(DoctorTarget::of).collect());
@@ -189,15 +201,16 @@ fn targets(
     }
 }
 
-/// Returns what to look for at a given port: the named arm, or the one that the node file has there, or its only one.
+/// Returns what to look for at a given port: the named arm, or the one that the node file has there, or its only one: of those on
+/// ports, or else of all.
 fn target_at(
     port: &str,
     arm: Option<&str>,
     file: &NodeFile,
-    on_ports: &[&ArmEntry],
+    candidates: &[&ArmEntry],
 ) -> DoctorTarget {
-    let there = on_ports.iter().find(|entry| entry.port == port);
-    let model = match (arm, there, on_ports) {
+    let there = candidates.iter().find(|entry| entry.port == port);
+    let model = match (arm, there, candidates) {
         (Some(arm), ..) => {
             let named = file.arms.iter().find(|entry| entry.name == arm);
             Some(named.map_or_else(|| arm.to_owned(), |entry| entry.model.clone()))
@@ -268,12 +281,24 @@ async fn examine(
     }
     let diagnosing = diagnose(&mut open, &clock, host, port, expected.as_ref(), progress);
     let mut diagnosis = diagnosing.await?;
+    if arm.is_none() {
+        diagnosis.compare_with_known(&known_arms());
+    }
     if let Some(arm) = arm.filter(|_| diagnosis.findings.is_empty()) {
         let mut link = open(arm.file.baud)?;
         // Its findings are in the diagnosis.
         let _ = driver::diagnose::setup(link.as_mut(), arm, &clock, &mut diagnosis).await;
     }
     Ok(diagnosis)
+}
+
+/// Returns the shipped arms with a servo bus, each with its protocol and ids.
+fn known_arms() -> Vec<(&'static str, ServoProtocol, Vec<u8>)> {
+    let known = SHIPPED_ARMS.into_iter().filter_map(|(name, family, ids)| {
+        let protocol = driver::diagnose::servo_protocol(family)?;
+        Some((name, protocol, ids.collect()))
+    });
+    known.collect()
 }
 
 /// Returns the bus settings that an arm's file states; `None` for a family without a servo bus.
@@ -309,21 +334,42 @@ fn print_findings(diagnosis: &BusDiagnosis) {
     }
 }
 
-fn print_diagnosis(port: &str, diagnosis: &BusDiagnosis) {
-    print_findings(diagnosis);
-    let servos = diagnosis.servos.iter();
-    let servos = servos.map(|found| format!("{} ({})", found.servo.id, found.servo.name));
+/// Prints the servos that replied: how they were reached, and each with its model and supply.
+fn print_servos(diagnosis: &BusDiagnosis) {
+    let Some(first) = diagnosis.servos.first() else {
+        return;
+    };
+    let servos = diagnosis.servos.iter().map(|found| {
+        let supply = found.servo.voltage_v;
+        let supply = supply.map_or(String::new(), |volts| format!(", {volts:.1} V"));
+        format!("{} ({}{supply})", found.servo.id, found.servo.name)
+    });
     let servos: Vec<String> = servos.collect();
-    if !servos.is_empty() {
-        terminal_output::line(&format!("servos that answer: {}", servos.join(", ")));
-    }
+    terminal_output::line(&format!(
+        "servos that answer, {} at {} baud: {}",
+        first.family.name(),
+        first.baud,
+        servos.join(", ")
+    ));
+}
+
+fn print_diagnosis(port: &str, is_named: bool, diagnosis: &BusDiagnosis) {
+    print_findings(diagnosis);
+    print_servos(diagnosis);
     if !diagnosis.identity.is_empty() {
         terminal_output::lines(["who they are now, for the arm's file:", "[identity]"]);
     }
     let identity = diagnosis.identity.iter();
     terminal_output::lines(identity.map(|(id, identity)| format!("{id} = \"{identity}\"")));
-    if diagnosis.findings.is_empty() {
-        terminal_output::line(&format!("✓ nothing is wrong on {port}"));
+    if !diagnosis.findings.is_empty() {
+        return;
+    }
+    terminal_output::line(&format!("✓ nothing is wrong on {port}"));
+    if let Some(first) = diagnosis.known_arms.first().filter(|_| !is_named) {
+        let arms = diagnosis.known_arms.join(" or ");
+        terminal_output::line(&format!(
+            "  its ids are those of {arms}. Next: `steadyhand doctor {port} --arm {first}` checks the settings too"
+        ));
     }
 }
 

@@ -158,6 +158,7 @@ pub fn attached(host: &HostSystem, state: &AttachedState<'_>) -> Vec<DiagnosisFi
             id: servo.id,
             kind: identity.model.into(),
             voltage_v: servo.voltage_v?,
+            voltage_max_v: None,
         })
     });
     let supplies: Vec<ServoSupply> = supplies.collect();

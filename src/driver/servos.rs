@@ -632,6 +632,8 @@ impl<D: Dialect> ServoDriver<D> {
                 id: *id,
                 kind: slow.voltage_limits_v.1.to_bits(),
                 voltage_v: slow.voltage_v?,
+                // A weak supply moves an arm all the same.
+                voltage_max_v: None,
             })
         });
         let supplies: Vec<ServoSupply> = supplies.collect();

@@ -114,6 +114,8 @@ pub struct BusDiagnosis {
     pub findings: Vec<DiagnosisFinding>,
     /// The servos that replied.
     pub servos: Vec<FoundServo>,
+    /// Known arms with exactly their ids, where no arm was named.
+    pub known_arms: Vec<String>,
     /// The present identity of each of an arm's servos, by its id, where its driver could attach.
     pub identity: BTreeMap<String, String>,
 }
@@ -273,6 +275,51 @@ impl BusDiagnosis {
             );
         }
         self.compare_ids(scan, expected);
+    }
+
+    /// Judges the servos that replied where no arm is named: adds a finding where no known arm has exactly their ids. Each known
+    /// arm has its name, its protocol and its ids.
+    pub fn compare_with_known(&mut self, known: &[(&str, ServoProtocol, Vec<u8>)]) {
+        let Some(family) = self.servos.first().map(|first| first.family) else {
+            return;
+        };
+        let is_double = |finding: &DiagnosisFinding| finding.cause == DiagnosisCause::DuplicateId;
+        if self.findings.iter().any(is_double) {
+            return;
+        }
+        let found: Vec<u8> = self.servos.iter().map(|found| found.servo.id).collect();
+        let differing = |ids: &[u8]| {
+            let missing = ids.iter().filter(|id| !found.contains(id)).count();
+            missing + found.iter().filter(|id| !ids.contains(id)).count()
+        };
+        let of_family = || known.iter().filter(|(_, of, _)| *of == family);
+        let exact = of_family().filter(|(.., ids)| differing(ids) == 0);
+        self.known_arms = exact.map(|(name, ..)| (*name).to_owned()).collect();
+        let nearest = of_family().min_by_key(|(.., ids)| differing(ids));
+        if let Some((name, _, ids)) = nearest.filter(|_| self.known_arms.is_empty()) {
+            self.add_unlike(&found, name, ids);
+        }
+    }
+
+    /// Adds that the ids that answer are no known arm's, and how they differ from the nearest.
+    fn add_unlike(&mut self, found: &[u8], name: &str, ids: &[u8]) {
+        let beside = |ids: &[u8], others: &[u8]| {
+            let beside = ids.iter().copied().filter(|id| !others.contains(id));
+            beside.collect::<Vec<u8>>()
+        };
+        let (missing, extra) = (beside(ids, found), beside(found, ids));
+        let text = |ids: &[u8]| join_ids(ids).unwrap_or_default();
+        let mut what = format!("id {} answers; no known arm has just these", text(found));
+        let mut fix = String::new();
+        if !missing.is_empty() {
+            what += &format!(". Arm `{name}` has id {} too", text(&missing));
+            fix = match extra.is_empty() {
+                true => missing_fix(&missing, found, ids),
+                false => wrong_id_fix(&extra, &missing),
+            } + "; or ";
+        }
+        let fix = format!("{fix}name the arm that this is: `steadyhand doctor PORT --arm NAME`");
+        self.add(DiagnosisCause::MissingServo, what, fix);
     }
 
     /// Adds the ids that are missing and those that are unexpected.

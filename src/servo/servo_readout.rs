@@ -34,6 +34,8 @@ pub struct ServoReadout {
     pub load_percent: i32,
     /// Its supply.
     pub voltage_v: Option<f64>,
+    /// Highest supply that it is set for.
+    pub voltage_max_v: Option<f64>,
     /// Temperature.
     pub temperature_c: Option<f64>,
     /// `true` if its torque is on.
@@ -100,6 +102,7 @@ async fn read<D: Dialect>(line: &mut ServoLine, id: u8) -> Result<Option<ServoRe
         speed_ticks_s: rounded(reading.speed_ticks_s),
         load_percent: rounded(reading.load_ratio * 100.0),
         voltage_v,
+        voltage_max_v: Some(limits.voltage_v.1).filter(|max_v| *max_v > 0.0),
         temperature_c,
         torque_on: slow.torque_on == Some(true),
         error_bits,

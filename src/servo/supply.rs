@@ -10,6 +10,10 @@ pub const SHARE_AT_REST: RangeInclusive<f64> = 0.85..=1.2;
 /// Share of the supply that a servo reads while the arm moves.
 pub const SHARE_UNDER_LOAD: RangeInclusive<f64> = 0.75..=1.3;
 
+/// Share of the highest supply that a servo is set for, at or below which it has another one than it is made for: those for
+/// 12 V are set for 14 V, those for 7.4 V, which run at 5 V too, for 8 V.
+const WEAK_SHARE: f64 = 0.5;
+
 /// Supply of a servo as it was read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServoSupply {
@@ -19,9 +23,18 @@ pub struct ServoSupply {
     pub kind: u64,
     /// The supply.
     pub voltage_v: f64,
+    /// Highest supply that it is set for, where that is known.
+    pub voltage_max_v: Option<f64>,
 }
 
 impl ServoSupply {
+    /// Returns whether it is so low that another supply is likely meant.
+    fn is_weak(&self) -> bool {
+        let weak_v = |max_v: f64| max_v * WEAK_SHARE;
+        self.voltage_max_v
+            .is_some_and(|max_v| self.voltage_v <= weak_v(max_v))
+    }
+
     /// Returns the supplies of servos that were read.
     pub fn of_readouts<'a>(readouts: impl Iterator<Item = &'a ServoReadout>) -> Vec<Self> {
         let supplies = readouts.filter_map(|servo| {
@@ -29,6 +42,7 @@ impl ServoSupply {
                 id: servo.id,
                 kind: servo.model.into(),
                 voltage_v: servo.voltage_v?,
+                voltage_max_v: servo.voltage_max_v,
             })
         });
         supplies.collect()
@@ -44,26 +58,40 @@ pub struct OddSupply {
     pub voltage_v: f64,
     /// What it should be.
     pub expected_v: f64,
-    /// True if the arm's file states that; otherwise the other servos have it.
-    pub is_stated: bool,
+    /// Source of that.
+    pub source: SupplySource,
+}
+
+/// Source of what a supply should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SupplySource {
+    /// The arm's file states it.
+    ArmFile,
+    /// The other servos have it.
+    OtherServos,
+    /// It is the highest one that the servos are set for.
+    ServoMaximum,
 }
 
 impl OddSupply {
     /// Returns whether it may destroy the servos.
     #[must_use]
     pub fn is_high(&self) -> bool {
-        self.is_stated && self.voltage_v > self.expected_v
+        self.source == SupplySource::ArmFile && self.voltage_v > self.expected_v
     }
 
     /// Returns what to do about it.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
-        match (self.is_high(), self.is_stated) {
-            (true, _) => SWITCH_OFF,
-            (_, true) => {
+        match self.source {
+            SupplySource::ArmFile if self.is_high() => SWITCH_OFF,
+            SupplySource::ArmFile => {
                 "connect the supply that these servos are made for, or correct `supply_v` in the arm's file"
             }
-            (_, false) => {
+            SupplySource::ServoMaximum => {
+                "connect the supply that the servos' label says; where this is it, write `supply_v` into the arm's file"
+            }
+            SupplySource::OtherServos => {
                 "push the plugs of these servos home, on both sides, and look for a crimp or a wire that is broken; then measure the supply there"
             }
         }
@@ -77,15 +105,16 @@ pub(crate) const SWITCH_OFF: &str =
 impl std::fmt::Display for OddSupply {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (servos, volts, expected) = (servo_words(&self.ids), self.voltage_v, self.expected_v);
-        match self.is_stated {
-            true => write!(
-                f,
-                "{servos}: the supply is {volts:.1} V; the arm's file states {expected:.1} V"
-            ),
-            false => write!(
-                f,
-                "{servos}: the supply is {volts:.1} V; the others have {expected:.1} V"
-            ),
+        write!(f, "{servos}: the supply is {volts:.1} V; ")?;
+        match self.source {
+            SupplySource::ArmFile => write!(f, "the arm's file states {expected:.1} V"),
+            SupplySource::OtherServos => write!(f, "the others have {expected:.1} V"),
+            SupplySource::ServoMaximum => {
+                write!(
+                    f,
+                    "half or less of the {expected:.1} V that the servos allow"
+                )
+            }
         }
     }
 }
@@ -97,7 +126,8 @@ pub(crate) fn servo_words(ids: &[u8]) -> String {
     format!("{noun} {}", texts.join(", "))
 }
 
-/// Returns the servos whose supply is not a `share` of the stated one or, of those of one kind, of the middle one.
+/// Returns the servos whose supply is not a `share` of the stated one or, where none is stated, of the middle one of those of
+/// their kind, and those whose kind has a weak supply.
 #[must_use]
 pub fn odd_supplies(
     supplies: &[ServoSupply],
@@ -112,25 +142,31 @@ pub fn odd_supplies(
             .copied()
             .filter(|one| is_odd(one, stated_v))
             .collect();
-        return gather(&odd, stated_v, true).into_iter().collect();
+        return gather(&odd, stated_v, SupplySource::ArmFile)
+            .into_iter()
+            .collect();
     }
     let mut kinds: Vec<u64> = supplies.iter().map(|supply| supply.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let odd = kinds.iter().filter_map(|kind| {
+    let odd = kinds.iter().flat_map(|kind| {
         let same = supplies
             .iter()
             .copied()
             .filter(|supply| supply.kind == *kind);
         let same: Vec<ServoSupply> = same.collect();
-        let middle_v = middle_v(&same)?;
-        let odd: Vec<ServoSupply> = same
-            .into_iter()
-            .filter(|one| is_odd(one, middle_v))
-            .collect();
-        gather(&odd, middle_v, false)
+        let middle_v = middle_v(&same).unwrap_or_default();
+        let is_beside = |one: &ServoSupply| middle_v > 0.0 && is_odd(one, middle_v);
+        let (odd, like): (Vec<_>, Vec<_>) = same.into_iter().partition(is_beside);
+        let weak: Vec<_> = like.into_iter().filter(ServoSupply::is_weak).collect();
+        let max_v = weak.iter().filter_map(|one| one.voltage_max_v);
+        let max_v = max_v.fold(0.0, f64::max);
+        [
+            gather(&odd, middle_v, SupplySource::OtherServos),
+            gather(&weak, max_v, SupplySource::ServoMaximum),
+        ]
     });
-    odd.collect()
+    odd.flatten().collect()
 }
 
 /// Returns the median supply, the higher of two.
@@ -144,7 +180,7 @@ fn middle_v(supplies: &[ServoSupply]) -> Option<f64> {
 }
 
 /// Returns all of them as one.
-fn gather(odd: &[ServoSupply], expected_v: f64, is_stated: bool) -> Option<OddSupply> {
+fn gather(odd: &[ServoSupply], expected_v: f64, source: SupplySource) -> Option<OddSupply> {
     let off_v = |supply: &ServoSupply| (supply.voltage_v - expected_v).abs();
     let furthest = odd
         .iter()
@@ -153,7 +189,7 @@ fn gather(odd: &[ServoSupply], expected_v: f64, is_stated: bool) -> Option<OddSu
         ids: odd.iter().map(|supply| supply.id).collect(),
         voltage_v: furthest.voltage_v,
         expected_v,
-        is_stated,
+        source,
     })
 }
 
@@ -169,11 +205,12 @@ mod tests {
                 id,
                 kind: *kind,
                 voltage_v: *voltage_v,
+                voltage_max_v: None,
             });
         let supplies: Vec<ServoSupply> = supplies.collect();
         let odd = odd_supplies(&supplies, stated_v, &SHARE_AT_REST);
         odd.into_iter()
-            .map(|odd| (odd.ids, odd.is_stated))
+            .map(|odd| (odd.ids, odd.source == SupplySource::ArmFile))
             .collect()
     }
 
@@ -197,6 +234,38 @@ mod tests {
             )
             .is_empty()
         );
+    }
+
+    #[test]
+    fn a_supply_of_half_of_what_servos_allow_is_weak() {
+        let weak = |volts: f64, max_v: f64, stated_v: Option<f64>| {
+            let supply = |id| ServoSupply {
+                id,
+                kind: 777,
+                voltage_v: volts,
+                voltage_max_v: Some(max_v),
+            };
+            let all: Vec<ServoSupply> = (1..=6).map(supply).collect();
+            let odd = odd_supplies(&all, stated_v, &SHARE_AT_REST);
+            odd.iter().map(|odd| odd.source).collect::<Vec<_>>()
+        };
+        for (volts, max_v, is_weak) in [
+            (4.5, 14.0, true),
+            (5.0, 14.0, true),
+            (7.0, 14.0, true),
+            (7.4, 14.0, false),
+            (12.0, 14.0, false),
+            (5.0, 8.0, false),
+            (4.0, 8.0, true),
+            (12.0, 16.0, false),
+            (5.0, 7.0, false),
+        ] {
+            let found = weak(volts, max_v, None);
+            assert_eq!(found == [SupplySource::ServoMaximum], is_weak, "{volts}");
+            assert_eq!(found.is_empty(), !is_weak, "{volts}");
+        }
+        // A person says that this is the right one.
+        assert!(weak(7.0, 14.0, Some(7.0)).is_empty());
     }
 
     #[test]

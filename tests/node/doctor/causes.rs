@@ -154,6 +154,48 @@ fn another_arm_of_the_family() {
 }
 
 #[test]
+fn servos_of_an_arm_that_is_not_named() {
+    unless_starved(|| {
+        let patient = Patient::new("so101").broken([1, 6].map(SimulatedFault::Silence));
+        let (what, fix) = found(&["doctor", "--json", &patient.port], "missing_servo");
+        assert!(what.contains("Arm `so101` has id 1, 6 too"), "{what}");
+        assert!(
+            fix.contains("no cable") && fix.contains("--arm NAME"),
+            "{fix}"
+        );
+        let (_, text) = run(
+            &Bench::new(),
+            &["doctor", "--json", &Patient::new("koch").port],
+        );
+        assert_eq!(
+            json(&text)["known_arms"],
+            serde_json::json!(["koch"]),
+            "{text}"
+        );
+    });
+}
+
+#[test]
+fn a_supply_of_half_of_what_the_servos_allow() {
+    unless_starved(|| {
+        let supply = (1..=6).map(|id| SimulatedFault::ServoSupplyV {
+            id,
+            volts: Some(4.5),
+        });
+        let patient = Patient::new("so101").broken(supply);
+        for arm in [&[][..], &["--arm", "so101"]] {
+            let args = [&["doctor", "--json", &patient.port], arm].concat();
+            let (what, fix) = found(&args, "complaint");
+            assert!(
+                what.starts_with("servos 1, 2, 3, 4, 5, 6: the supply is 4.5 V"),
+                "{what}"
+            );
+            assert!(fix.contains("supply_v"), "{fix}");
+        }
+    });
+}
+
+#[test]
 fn a_controller_where_servos_are_expected() {
     unless_starved(|| {
         let (what, fix) = Patient::new("custom").suffers("wrong_family", "so101");
