@@ -131,10 +131,13 @@ fn recording_path(node: &NodeOptions, name: &str) -> anyhow::Result<PathBuf> {
         }
         _ => {}
     }
+    if !is_job_name(name) {
+        bail!("there is no file {name}. Next: `steadyhand jobs` lists the jobs of a node");
+    }
     let file = open::file(node)?;
     let state = state_folder::place(node, &file)?;
     let path = job::folder(&state, name).join(RECORDING);
-    if !is_job_name(name) || !path.is_file() {
+    if !path.is_file() {
         bail!(
             "there is no recording {name}: it is neither a file nor a recorded job of {}; `steadyhand jobs` lists jobs, --config FILE or --state DIR names their node, and `--record` or `record = true` in the node file records them",
             state.display()
