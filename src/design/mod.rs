@@ -186,6 +186,10 @@ pub fn load_with(
     foreign_format::refuse(bytes)?;
     let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
     match extension.to_ascii_lowercase().as_str() {
+        ending if ENDINGS.contains(&ending) && bytes.iter().all(u8::is_ascii_whitespace) => {
+            let accepted = "a drawing: save or copy it again";
+            Err(DesignError::syntax("the file", "nothing in it", accepted))
+        }
         "svg" => svg::read(bytes, caps, options),
         ending if GCODE_ENDINGS.contains(&ending) => gcode::read(&[(name, bytes)], caps),
         "hpgl" | "hpg" | "plt" => hpgl::read(bytes, caps),

@@ -301,7 +301,7 @@ fn a_file_that_is_cut_off_is_refused_wherever_it_is_cut() {
     let read = |text: &str| load("a.dxf", text.as_bytes(), &DesignCaps::default());
     assert_eq!(read(&text).unwrap().strokes.len(), 2);
     assert_eq!(read(text.trim_end()).unwrap().strokes.len(), 2);
-    for end in 0..text.trim_end().len() {
+    for end in 1..text.trim_end().len() {
         let error = read(&text[..end]).unwrap_err().to_string();
         assert!(
             error.starts_with("the file is cut off after line "),
@@ -445,7 +445,7 @@ proptest! {
 /// The box around an MTEXT with this text and these groups, whose capitals are 10 high.
 fn mtext(text: &str, groups: &str) -> ([[f64; 2]; 2], Vec<String>) {
     let design = draw(&format!("0 MTEXT|8 0|10 100|20 50|40 10|{groups}1 {text}")).unwrap();
-    let notes = design.notes.clone();
+    let notes = design.notes;
     // On the file's own page, beside a point that keeps its corner at 0.
     let beside = draw(&format!(
         "0 POINT|8 0|10 0|20 0|0 MTEXT|8 0|10 100|20 50|40 10|{groups}1 {text}"
