@@ -125,6 +125,14 @@ pub(super) struct DxfSection<'t> {
 /// Group of a part of a text that goes on in the next.
 pub(super) const MTEXT_PART: i32 = 3;
 
+/// Returns a group's value without the blanks around it, which belong to a part of a longer text.
+fn trimmed(code: i32, value: &str) -> &str {
+    match code {
+        MTEXT_PART => value,
+        _ => value.trim(),
+    }
+}
+
 /// Reads the sections of a file. The header's variables are entities of the kind `9`, such as `$INSUNITS`.
 ///
 /// # Errors
@@ -148,11 +156,7 @@ pub(super) fn sections(
         let Some((value_index, value)) = lines.next() else {
             break;
         };
-        let value = match number {
-            // A part of a longer text.
-            MTEXT_PART => value,
-            _ => value.trim(),
-        };
+        let value = trimmed(number, value);
         match (number, value) {
             (0, "SECTION") => {
                 is_named = false;
