@@ -301,7 +301,8 @@ fn a_file_that_is_cut_off_is_refused_wherever_it_is_cut() {
     let read = |text: &str| load("a.dxf", text.as_bytes(), &DesignCaps::default());
     assert_eq!(read(&text).unwrap().strokes.len(), 2);
     assert_eq!(read(text.trim_end()).unwrap().strokes.len(), 2);
-    for end in 1..text.trim_end().len() {
+    let first = text.find(|c: char| !c.is_whitespace()).unwrap();
+    for end in first + 1..text.trim_end().len() {
         let error = read(&text[..end]).unwrap_err().to_string();
         assert!(
             error.starts_with("the file is cut off after line "),
