@@ -100,7 +100,7 @@ fn kept_words(text: &str, depth_max: usize) -> Option<String> {
         match c {
             ';' if depth == 0 => return Some(kept),
             '(' => depth = (depth + 1).min(depth_max),
-            ')' if depth > 0 => depth -= 1,
+            ')' => depth = depth.saturating_sub(1),
             _ if depth > 0 || c.is_whitespace() => {}
             _ => kept.push(c),
         }

@@ -238,7 +238,7 @@ impl LiftEvidence {
 
     /// Returns the powers with which comments say that the pen is down, where others lift it while G1 travels.
     fn down_by_words(&self) -> Option<PowerRange> {
-        let is_apart = |down: &PowerRange| self.said_up.is_none_or(|up| !up.overlaps(*down));
+        let is_apart = |down: &PowerRange| self.said_up.is_some_and(|up| !up.overlaps(*down));
         self.other_tool.and(self.said_down).filter(is_apart)
     }
 
