@@ -9,6 +9,9 @@ const HEIGHT_MAX: f64 = 1000.0;
 /// Height of the scale bar below the sheet.
 const FOOT: f64 = 44.0;
 
+/// Pixels in a millimetre of a picture that is shown in its own size, at 96 to the inch.
+const PX_PER_MM: f64 = 96.0 / 25.4;
+
 /// Extra width of the design's lines, so that they show where the ink covers them.
 const DESIGN_EXTRA_PX: f64 = 6.0;
 
@@ -24,7 +27,9 @@ pub fn ink_png(view: &InkView) -> Result<Vec<u8>, PictureError> {
     let width = (sheet.area.width + 2.0 * MARGIN).max(560.0);
     let height = HEAD + sheet.area.height + FOOT;
     png(width, height, |canvas| {
-        draw_head(canvas, &view.title, &view.caption, width);
+        let times = sheet.px_per_mm / PX_PER_MM;
+        let caption = format!("{}; {times:.1} times as large as it is", view.caption);
+        draw_head(canvas, &view.title, &caption, width);
         sheet.draw(canvas);
         sheet.clip(canvas);
         let design: Vec<Vec<Point>> = view.design_mm.iter().map(|p| sheet.path(p)).collect();

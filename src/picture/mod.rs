@@ -75,6 +75,8 @@ pub struct PlanView {
     pub caption: String,
     /// The sheet's width and height.
     pub sheet_mm: [f64; 2],
+    /// Lowest and highest corner of the paper, where more than the paper is shown.
+    pub paper_mm: Option<[[f64; 2]; 2]>,
     /// The planned strokes, in any order.
     pub strokes: Vec<PlannedStroke>,
     /// Travels of the tip in the air.

@@ -1,7 +1,7 @@
 //! `plan.png`: the plan on the sheet, from the side, and over time.
 
 use super::canvas::{
-    AIR, Canvas, INK, PALE, PAPER, PixelArea, Point, QUIET, REFUSED, png, width_of,
+    AIR, BACKGROUND, Canvas, INK, PALE, PAPER, PixelArea, Point, QUIET, REFUSED, png, width_of,
 };
 use super::sheet_transform::{HEAD, MARGIN, SheetTransform, ShownPart, draw_head};
 use super::{PictureError, PlanView, PlannedStroke, TimeStrip, check_sheet};
@@ -14,7 +14,7 @@ const COLUMN: f64 = 300.0;
 const FOOT: f64 = 40.0;
 
 /// Maximum number of numbers: more would hide the drawing.
-const NUMBERS_MAX: usize = 60;
+const NUMBERS_MAX: usize = 40;
 
 /// Shortest stroke, in pixels, that gets a number unless it is the first or the last: a number would hide a shorter one.
 const NUMBERED_PX_MIN: f64 = 48.0;
@@ -100,6 +100,7 @@ fn chart_areas(x: f64, y: f64, width: f64, count: usize) -> Vec<PixelArea> {
 
 fn draw_sheet(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
     sheet.draw(canvas);
+    draw_paper(canvas, view, sheet);
     sheet.clip(canvas);
     let travels: Vec<Vec<Point>> = view.travels_mm.iter().map(|p| sheet.path(p)).collect();
     canvas.lines(travels.iter().map(Vec::as_slice), AIR, 0.8);
@@ -116,6 +117,18 @@ fn draw_sheet(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
     canvas.clip_to(None);
     draw_numbers(canvas, &strokes_to_number(&view.strokes, sheet), sheet);
     draw_marks(canvas, view, sheet);
+}
+
+/// Draws the paper as the white part of what is shown, where more than the paper is.
+fn draw_paper(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
+    let Some([low, high]) = view.paper_mm else {
+        return;
+    };
+    let ([left, bottom], [right, top]) = (sheet.place(low), sheet.place(high));
+    let paper = PixelArea::new([left, top], [right - left, bottom - top]);
+    canvas.fill(sheet.area, BACKGROUND);
+    canvas.fill(paper, PAPER);
+    canvas.frame(paper, QUIET);
 }
 
 /// Draws a ring at each place that a rule refuses. Places outside the picture are shown at its edge.
@@ -271,9 +284,24 @@ fn draw_chart(canvas: &mut Canvas, strip: &TimeStrip, area: PixelArea) {
         canvas.draw_line(&[[area.x, y], [area.right(), y]], REFUSED, 1.0);
         label_limit(canvas, limit, y, area);
     }
+    draw_axes(canvas, area, [low, high], [first, last]);
+}
+
+/// Writes the lowest and the highest value beside their heights, and the times of both ends below.
+fn draw_axes(canvas: &mut Canvas, area: PixelArea, [low, high]: [f64; 2], [first, last]: [f64; 2]) {
+    const HEIGHT: f64 = 7.0;
+    for value in [low, high] {
+        let y = level(value, low, high, area);
+        canvas.draw_line(&[[area.x - 4.0, y], [area.x, y]], QUIET, 1.0);
+        let text = format!("{}", (value * 10.0).round() / 10.0);
+        let x = area.x - 6.0 - width_of(&text) * HEIGHT;
+        canvas.draw_text(&text, [x, y + HEIGHT / 2.0], HEIGHT, QUIET);
+    }
+    let below = area.bottom() + 12.0;
+    canvas.draw_text(&format!("{first:.1} s"), [area.x, below], HEIGHT, QUIET);
     let end = format!("{last:.1} s");
-    let at = [area.right() - width_of(&end) * 7.0, area.bottom() + 12.0];
-    canvas.draw_text(&end, at, 7.0, QUIET);
+    let x = area.right() - width_of(&end) * HEIGHT;
+    canvas.draw_text(&end, [x, below], HEIGHT, QUIET);
 }
 
 /// Labels a limit at the right end of its line, above it if there is room.

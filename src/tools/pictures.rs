@@ -57,7 +57,7 @@ pub fn preview(scene: &Scene, preview: &DrawingPreview) -> Option<Vec<u8>> {
     ok_or_log(plan_png(&view))
 }
 
-/// Paints a design that does not fit its sheet, whose edge is a grey line; what reaches beyond it is red.
+/// Paints a design that does not fit its sheet, whose sheet is white; what reaches beyond it is red.
 /// Returns `None` if there is no picture; the reason is logged.
 #[must_use]
 pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
@@ -70,12 +70,10 @@ pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
         let low = [f64::min(low[0], *x), f64::min(low[1], *y)];
         (low, [f64::max(high[0], *x), f64::max(high[1], *y)])
     });
+    let shifted = |[x, y]: [f64; 2]| [x - low[0], y - low[1]];
     let stroke = |points_mm: &[[f64; 2]], colour, width_mm, is_refused| PlannedStroke {
         line: SheetLine {
-            points_mm: points_mm
-                .iter()
-                .map(|[x, y]| [x - low[0], y - low[1]])
-                .collect(),
+            points_mm: points_mm.iter().copied().map(shifted).collect(),
             colour,
             width_mm,
         },
@@ -85,7 +83,6 @@ pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
     let lines = outside.lines.iter();
     let lines =
         lines.map(|line| stroke(&line.points_mm, line.colour, line.width_mm, line.is_outside));
-    let strokes = std::iter::once(stroke(&edge, EDGE_COLOUR, 0.0, false)).chain(lines);
     ok_or_log(plan_png(&PlanView {
         title: outside.title.clone(),
         caption: format!(
@@ -94,13 +91,11 @@ pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
             count(outside.of, "stroke")
         ),
         sheet_mm: [high[0] - low[0], high[1] - low[1]],
-        strokes: strokes.collect(),
+        paper_mm: Some([shifted([0.0, 0.0]), shifted([width, height])]),
+        strokes: lines.collect(),
         ..PlanView::default()
     }))
 }
-
-/// Colour of a sheet's edge in a picture that shows more than the sheet.
-const EDGE_COLOUR: [u8; 3] = [120, 120, 120];
 
 fn view(scene: &Scene, plan: &Plan) -> PlanView {
     let traces = PlanTraces::new(scene, plan);
@@ -110,6 +105,7 @@ fn view(scene: &Scene, plan: &Plan) -> PlanView {
         title: scene.title(),
         caption: sum_up(&plan.report),
         sheet_mm: scene.surface.size_mm(),
+        paper_mm: None,
         strokes: strokes(scene, plan),
         travels_mm: traces.travels_mm,
         side_mm: traces.side_mm,
@@ -229,17 +225,21 @@ impl PlanTraces {
                 let spot = scene.surface.project(&tip);
                 let lean = -(mount * pen.axis).dot(&scene.surface.at(spot.at_mm).normal);
                 let at_s = sample as f64 * period_s;
-                let tilt_deg = lean.clamp(-1.0, 1.0).acos().to_degrees();
-                traces.tilt_deg.push([at_s, tilt_deg]);
+                let has_begun = span.kind != SpanKind::Approach;
+                if has_begun {
+                    let tilt_deg = lean.clamp(-1.0, 1.0).acos().to_degrees();
+                    traces.tilt_deg.push([at_s, tilt_deg]);
+                }
                 let margin_deg = margin_rad(scene, q).to_degrees();
                 traces.margin_deg.push([at_s, margin_deg]);
                 let moved_mm = before
                     .replace(tip)
                     .map(|before| (tip - before).norm() * 1e3);
+                let moved_mm = moved_mm.filter(|_| has_begun);
                 traces
                     .speed_mm_s
                     .extend(moved_mm.map(|mm| [at_s, mm / period_s]));
-                if span.kind != SpanKind::Approach {
+                if has_begun {
                     traces.side_mm.push([spot.at_mm[0], spot.height_mm]);
                 }
                 travel.push(spot.at_mm);
