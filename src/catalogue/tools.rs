@@ -224,10 +224,15 @@ fn stroke() -> ToolDefinition {
     ToolDefinition {
         aliases: texts(&["robot_stroke"]),
         default_action: "draws the default scene".to_owned(),
+        unlisted: vec![optional(
+            "frame",
+            ParameterKind::Bool,
+            "the pen goes once round the drawing's box, up",
+        )],
         canvas_parameters: design(),
         canvas_examples: texts(&[r#"{"text":"Hi"}"#]),
         examples: texts(&[r#"{"scene":"$scene"}"#]),
-        when: texts(&["After sense and dry_run."]),
+        when: texts(&["After sense and dry_run; `frame` shows its place."]),
         fields: vec![
             ARM_STATE,
             STROKE_COUNT,

@@ -45,6 +45,9 @@ pub(super) struct DrawArgs {
     /// Draw from the beginning, even if an interrupted drawing could be resumed
     #[arg(long, conflicts_with = "resume")]
     again: bool,
+    /// Lead the pen round the drawing's box, up, and draw nothing
+    #[arg(long, conflicts_with_all = ["resume", "dry_run"])]
+    frame: bool,
     /// Show what would be drawn, and draw nothing
     #[arg(long)]
     dry_run: bool,
@@ -124,6 +127,7 @@ fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
         repeats: None,
         trim: None,
         again: args.again,
+        frame: args.frame,
     })
 }
 
@@ -249,7 +253,7 @@ impl DrawCommand<'_> {
             offer.port,
             retyped_command::retyped(std::env::args().skip(1), &[], &["--yes"])
         );
-        questions::confirm(&question(offer), &SHORT_YES, &refusal)
+        questions::confirm(&question(offer, self.args.frame), &SHORT_YES, &refusal)
     }
 
     /// Returns the folder that this command names for its files.

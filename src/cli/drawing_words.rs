@@ -93,12 +93,17 @@ pub(super) fn refusals(offer: &DrawingOffer) -> Vec<String> {
 }
 
 /// Returns the question to the person at the terminal.
-pub(super) fn question(offer: &DrawingOffer) -> String {
+pub(super) fn question(offer: &DrawingOffer, is_frame: bool) -> String {
     let place = offer.box_mm.map(|[[left, low], [right, high]]| {
         format!(", x {left:.0} to {right:.0} mm and y {low:.0} to {high:.0} mm")
     });
     let place = place.unwrap_or_default();
     let (title, time) = (&offer.title, seconds(offer.duration_s));
     let (node, arm, port) = (&offer.node, &offer.arm, &offer.port);
+    if is_frame {
+        return format!(
+            "lead the pen round {title}{place}, up, on node {node}, arm {arm} at {port}? [y/N]"
+        );
+    }
     format!("draw {title}{place}, in {time}, on node {node}, arm {arm} at {port}? [y/N]")
 }

@@ -46,7 +46,7 @@ use permit::{ActorRank, MotionPermit, PermitRegistry, StopLatch};
 pub use driver::{BusCounts, DurationHistogram, ServoCounts};
 use mailbox::CommandMailbox;
 pub use realtime_priority::set_realtime_priority;
-pub use servo_health::{HealthAction, ServoHealth};
+pub use servo_health::{HealthAction, ServoHealth, TOO_HOT_C};
 use snapshot_publisher::SnapshotPublisher;
 use stop_signal::StopSignal;
 

@@ -13,7 +13,7 @@ const HOT_C: f64 = 60.0;
 
 /// Temperature from which the stroke is finished, the tip lifted and the arm parked. Servos cut their
 /// torque at 70 °C or a little above, and an arm without torque drops.
-const TOO_HOT_C: f64 = 65.0;
+pub const TOO_HOT_C: f64 = 65.0;
 
 /// Number of consecutive hot readings that end a stroke; a single damaged reading must not.
 const HOT_READINGS: u32 = 5;

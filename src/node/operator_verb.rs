@@ -10,7 +10,7 @@ use super::calibrate_verbs::CalibrateAction;
 use super::jog;
 use call::{Refusal, refusal};
 use permit::ENABLED_S;
-use tools::{DrawingAssent, DrawingOrder, Node};
+use tools::{DrawingAssent, DrawingOrder, Node, plain_fields};
 
 /// Longest verb: it may carry a drawing of 8 MiB, as JSON.
 pub(crate) const VERB_BYTES_MAX: usize = 18 * 1024 * 1024;
@@ -242,6 +242,18 @@ fn is_hold_now<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
 }
 
 impl OperatorVerb {
+    /// Returns it in words, without the bytes of a design, for the log and the audit log.
+    pub(super) fn words(&self) -> String {
+        let mut fields = serde_json::to_value(self).unwrap_or_default();
+        let name = fields.as_object_mut().and_then(|map| map.remove("verb"));
+        let name = name.as_ref().and_then(|name| name.as_str());
+        let name = name.unwrap_or_default().replace('_', " ");
+        match plain_fields(&fields) {
+            fields if fields.is_empty() => name,
+            fields => format!("{name}: {fields}"),
+        }
+    }
+
     /// Returns whether it may cause motion.
     pub(super) fn moves(&self) -> bool {
         matches!(

@@ -41,8 +41,8 @@ pub async fn run_for_operator(
     {
         return pen_reply(node, job.as_deref(), None).await;
     }
-    tracing::info!(caller, ?verb, "operator");
-    let action = format!("{caller}: {verb:?}");
+    let action = format!("{caller}: {}", verb.words());
+    tracing::info!("operator: {action}");
     let stops = verb.stops();
     let running = carry_out_boxed(Arc::clone(node), caller.to_owned(), verb, arrived);
     let reply = if stops {
@@ -54,7 +54,11 @@ pub async fn run_for_operator(
             |_| VerbReply::failed("the node broke while it did this; its log says why");
         worker.await.unwrap_or_else(worker_panicked)
     };
-    let note = format!("{action}: done {}: {}", reply.done, reply.text);
+    let outcome = match reply.done {
+        true => "done",
+        false => "not done",
+    };
+    let note = format!("{action}; {outcome}: {}", reply.text);
     node.audit.note("operator", note);
     reply
 }
@@ -315,20 +319,27 @@ fn enable(
     }
 }
 
-/// Senses each arm.
+/// Senses each arm, and says what it is doing and the next step.
 async fn status_reply(node: &Arc<Node>, arrived: &ArrivalStamp) -> VerbReply {
-    if node.arms.len() < 2 {
-        return call(node, arrived, "sense", ReceivedArguments::Absent).await;
-    }
+    let mut texts = Vec::new();
     let mut reply = VerbReply::done("");
     for seat in &node.arms {
-        let arm = ReceivedArguments::Value(json!({"arm": seat.name}));
-        let sensed = call(node, arrived, "sense", arm).await;
-        reply.done &= sensed.done;
-        reply.text += &format!("{}\n", sensed.text);
+        let arguments = match node.has_several_arms() {
+            true => ReceivedArguments::Value(json!({"arm": seat.name})),
+            false => ReceivedArguments::Absent,
+        };
+        let sensed = call(node, arrived, "sense", arguments).await;
+        texts.push(node.text_of_arm(seat, &node.status_text(seat, &sensed.text)));
+        reply = VerbReply {
+            done: reply.done && sensed.done,
+            data: sensed.data.filter(|_| !node.has_several_arms()),
+            ..reply
+        };
     }
-    reply.text.truncate(reply.text.trim_end().len());
-    reply
+    VerbReply {
+        text: texts.join("\n"),
+        ..reply
+    }
 }
 
 pub(super) async fn call(

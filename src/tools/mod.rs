@@ -3,6 +3,7 @@
 mod abandoned_call;
 mod access;
 mod align;
+mod arm_condition;
 mod arm_time_progress;
 mod audit;
 mod calibration_check;
@@ -18,6 +19,7 @@ mod doubt;
 mod drawing_offer;
 mod exam_helpers;
 mod explanation;
+mod frame;
 mod interlock;
 mod job_board;
 mod job_progress;
@@ -42,6 +44,7 @@ mod passed_on_motion;
 mod pen_change;
 mod pen_measurement;
 mod pictures;
+mod plain_fields;
 mod plan_approval;
 mod preempt;
 mod preview;
@@ -74,6 +77,7 @@ mod way_to_rest;
 mod which_arm;
 
 pub use align::cross_place_mm;
+pub use arm_condition::{ArmCondition, ConditionKind, NextStep};
 pub use calibration_check::{check_same_zeros, check_zeros_after_wait, known_arms, origin};
 pub use call::Refusal;
 pub use cameras::RenderExposure;
@@ -104,6 +108,7 @@ pub use pictures::{
     ink as ink_picture, outside as outside_picture, preview as preview_picture,
     reach as reach_picture,
 };
+pub use plain_fields::plain_fields;
 pub use plan_approval::PendingPlan;
 pub use preview::{DrawingPreview, RuleViolation};
 pub use recording_tools::RecordingLibrary;

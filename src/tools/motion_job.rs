@@ -33,7 +33,7 @@ use plan::{Plan, PlanError};
 use scene::Scene;
 
 /// Tools whose motions are over a sheet, and correct only if the sheet lies where the scene says.
-const OVER_THE_SHEET: [&str; 2] = ["stroke", "align"];
+const OVER_THE_SHEET: [&str; 3] = ["stroke", "align", super::frame::FRAME];
 
 /// Interval at which a waiting call polls its job.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);

@@ -4,10 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::preview::DrawingPreview;
 use super::stroke::rounded;
-use scene::{DesignOverflow, ScenePage};
+use plan::Plan;
+use scene::{DesignOverflow, Scene, ScenePage};
 
 /// Most points that are sent; of larger drawings, only every n-th.
 const POINTS_MAX: usize = 20_000;
+
+/// Most places of the tip over time that are sent.
+const TRACK_MAX: usize = 1_500;
 
 /// Most places of refusals that are marked.
 const PLACES_MAX: usize = 200;
@@ -25,6 +29,9 @@ pub struct OfferedSheet {
     pub lines: Vec<OfferedLine>,
     /// Places of the refusals.
     pub places: Vec<RefusedPlace>,
+    /// The tip over time, as seconds, x, y and height in millimetres, again and again.
+    #[serde(default)]
+    pub track: Vec<f64>,
 }
 
 /// A line of an offered drawing.
@@ -65,8 +72,10 @@ impl OfferedSheet {
                 why: refusal.why.clone(),
             })
         });
+        let plan = preview.plan.as_ref();
         Self {
             places: places.take(PLACES_MAX).collect(),
+            track: plan.map_or_else(Vec::new, |plan| track(&preview.scene, plan)),
             ..Self::of_page(page, &lines.collect::<Vec<_>>())
         }
     }
@@ -97,8 +106,29 @@ impl OfferedSheet {
             page_turn_deg: page.turn_deg,
             lines: lines.collect(),
             places: Vec::new(),
+            track: Vec::new(),
         }
     }
+}
+
+/// Returns where the tip is over the time of a plan.
+fn track(scene: &Scene, plan: &Plan) -> Vec<f64> {
+    let trajectory = &plan.trajectory;
+    let samples = trajectory.reached();
+    let step = samples.len().div_ceil(TRACK_MAX).max(1);
+    let period_s = trajectory.period.as_secs_f64();
+    let spans = trajectory.spans.iter().flat_map(|span| {
+        let kept = (span.first..span.end).filter(move |at| at.is_multiple_of(step));
+        kept.map(|at| (at, span.pen))
+    });
+    let at_time = spans.filter_map(|(at, pen)| {
+        let (q_rad, pen) = (samples.get(at)?, scene.pen(pen)?);
+        let tip = scene.arm.chain.forward(q_rad) * pen.tip_m;
+        let spot = scene.surface.project(&tip);
+        let [x, y] = spot.at_mm;
+        Some([at as f64 * period_s, x, y, spot.height_mm].map(rounded))
+    });
+    at_time.flatten().collect()
 }
 
 /// Returns every n-th point and the last, as x, y, x, y.

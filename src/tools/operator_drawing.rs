@@ -15,8 +15,8 @@ use super::pen_change::CHANGE_WITHIN;
 use super::reset::pen_clause;
 use super::stroke::{self, DrawingScope};
 use super::{
-    AttachedArm, Node, RemoteCallWatch, Reply, calibration_check, job_scene, motion_job, namesake,
-    resume, sheet_check,
+    AttachedArm, Node, RemoteCallWatch, Reply, calibration_check, frame, job_scene, motion_job,
+    namesake, resume, sheet_check,
 };
 use call::{ArrivalStamp, Refusal, refusal};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
@@ -59,6 +59,9 @@ pub struct DrawingOrder {
     /// True to draw from the beginning although an interrupted drawing waits to be resumed.
     #[serde(default)]
     pub again: bool,
+    /// True to lead the pen round the drawing's box, up, instead of drawing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub frame: bool,
 }
 
 /// An operator's assent to a drawing that was shown.
@@ -108,6 +111,7 @@ impl DrawingOrder {
             ("placement", json!(design.map(|design| design.placement))),
             ("repeats", json!(self.repeats)),
             ("trim", json!(self.trim)),
+            ("frame", json!(self.frame.then_some(true))),
         ];
         let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
         let fields = fields.map(|(name, value)| (name.to_owned(), value));
@@ -262,8 +266,16 @@ impl Node {
         let ResolvedDrawing {
             arm, scene, scope, ..
         } = drawing;
-        let work = move |ctx| stroke::draw(ctx, scene, scope);
-        Ok(motion_job::start_job(self, &arm, call, work).await)
+        Ok(match order.frame {
+            true => {
+                let work = move |ctx| frame::show(ctx, scene, scope);
+                motion_job::start_job(self, &arm, call, work).await
+            }
+            false => {
+                let work = move |ctx| stroke::draw(ctx, scene, scope);
+                motion_job::start_job(self, &arm, call, work).await
+            }
+        })
     }
 
     /// Finds the arm and builds the scene of an order.
@@ -460,18 +472,24 @@ impl Node {
             }),
             (None, None) => None,
         };
-        let resumed = drawing.past.as_ref().map(|past| past.id.clone());
+        // A frame goes on with nothing.
+        let resumed = drawing.past.as_ref().filter(|_| !order.frame);
+        let resumed = resumed.map(|past| past.id.clone());
+        let tool = match order.frame {
+            true => frame::FRAME,
+            false => "stroke",
+        };
         let accepted = AcceptedJob {
             resumes: resumed.unwrap_or_default(),
             understood: order.to_journal(),
             drawing: journal,
-            ..motion_job::accepted_job("stroke", &drawing.arm, scene, CALLER)
+            ..motion_job::accepted_job(tool, &drawing.arm, scene, CALLER)
         };
         let (resumes, trim) = (&accepted.resumes, &order.trim);
         Ok(MotionJobRequest {
             scene: scene.title(),
             key: JobKey {
-                work: format!("draw {} {resumes} {trim:?}", scene.revision),
+                work: format!("{tool} {} {resumes} {trim:?}", scene.revision),
                 plan: None,
             },
             accepted,

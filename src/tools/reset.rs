@@ -140,6 +140,15 @@ fn is_away_from_rest(arm: &AttachedArm) -> bool {
     has_moved && !is_busy && !arm.is_at_rest()
 }
 
+/// Returns the scene that an arm last moved in, and its overlay, if it must be enabled before a reset.
+pub(super) fn scene_to_enable(arm: &AttachedArm) -> Option<(String, Option<String>)> {
+    let scene = arm.last_scene()?;
+    let (overlay, now) = (scene.overlay.clone(), arm.motion.clock().now());
+    let permits = arm.permits();
+    let is_enabled = permits.is_enabled_by_name(&scene.name, overlay.as_deref(), now);
+    (!is_enabled).then(|| (scene.name.clone(), overlay))
+}
+
 /// Returns the commands, without the program's name, by which an operator brings an arm to rest that last moved in a scene.
 pub(super) fn commands(
     node: &Node,

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::AttachedArm;
 use super::camera_report::{self, CameraReport};
 use super::dispatch::ToolContext;
 use super::job_board::JobCard;
@@ -13,6 +12,7 @@ use super::reply::Reply;
 use super::reset::pen_clause;
 use super::sim_photo_cache;
 use super::stroke::rounded;
+use super::{AttachedArm, Node};
 use base::units::{ArmMeasurement, ServoState};
 use gate::READING_AGE_MAX;
 use motion::{DurationHistogram, MotionState, Snapshot};
@@ -39,6 +39,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         .with("enabled", ctx.node.enabled_text(arm))
         .with("energised", snapshot.energised);
     let latch = arm.permits().latched();
+    reply.set("condition", ctx.node.condition(arm).to_json());
     reply.set_some("fault", &snapshot.fault);
     reply.set_some("unsteady", snapshot.is_unsteady.then_some(true));
     reply.set_some("latched", latch.map(|latch| latch_text(&latch)));
@@ -142,6 +143,18 @@ fn message(arm: &AttachedArm, snapshot: &Snapshot) -> String {
     let fault = fault.map(|fault| format!("; fault: {fault}"));
     let activity = activity_text(snapshot);
     format!("{} {activity}{}", arm.title(), fault.unwrap_or_default())
+}
+
+impl Node {
+    /// Returns what `sense` says of an arm as the terminal's `status` says it: the arm's condition first, the next step last.
+    #[must_use]
+    pub fn status_text(&self, arm: &AttachedArm, sensed: &str) -> String {
+        let condition = self.condition(arm);
+        let rest = sensed.strip_prefix(&message(arm, &arm.motion.snapshot()));
+        let rest = rest.map_or_else(|| format!("\n{sensed}"), str::to_owned);
+        let (words, next) = (condition.words(), condition.next_line());
+        format!("{}: {words}{rest}\n{next}", arm.title())
+    }
 }
 
 /// Describes what an arm does, from its snapshot.

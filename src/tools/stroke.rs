@@ -13,7 +13,9 @@ use super::motion_job::{self, JobContext, JobError};
 use super::preview::DrawingPreview;
 use super::preview_text::DrawnExtent;
 use super::reply::{Reply, refused};
-use super::{AttachedArm, calibration_check, pictures, repeated_drawing, resume, sheet_check};
+use super::{
+    AttachedArm, calibration_check, frame, pictures, repeated_drawing, resume, sheet_check,
+};
 use base::lock::MutexExt;
 use base::units::ClockInstant;
 use base::wording::{count, millimetres, seconds};
@@ -26,6 +28,7 @@ use scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let arm = ctx.arm()?;
     if ctx.is("resume") {
+        frame::check_no_resume(ctx)?;
         ctx.check_resume_without_design()?;
         return resume::call(ctx, arm).await;
     }
@@ -59,6 +62,9 @@ async fn begin(
             Some(displaced) => reply.hint(&displaced.warning()),
             None => reply,
         });
+    }
+    if ctx.is(frame::FRAME) {
+        return frame::call(ctx, arm, &target).await;
     }
     calibration_check::check(ctx.node, arm, &scene)?;
     resume::check_none_cut_short(ctx, arm)?;

@@ -317,8 +317,8 @@ fn every_call_refusal_enabling_and_stop_is_a_record() {
     let log = bench.path("state/audit.log");
     for (kind, expected_text) in [
         ("start", &["\"version\""][..]),
-        ("operator", &["Disable", "done true"]),
-        ("operator", &["Enable", "second", "1800"]),
+        ("operator", &["disable", "; done: "]),
+        ("operator", &["enable", "second", "1800"]),
         (
             "call",
             &["\"tool\":\"stroke\"", "needs_enabling", "\"success\":false"],

@@ -437,7 +437,7 @@ fn a_code_from_this_machine_lets_an_operator_in_once() {
 
     let audit = bench.path("state").join("audit.log");
     let audit = std::fs::read_to_string(audit).unwrap();
-    assert!(audit.contains("(page): Disable"), "{audit}");
+    assert!(audit.contains("(page): disable"), "{audit}");
     assert!(audit.contains("(page): logged in as operator"), "{audit}");
 }
 

@@ -1,0 +1,64 @@
+//! The frame of a drawing: the pen goes round its box, up, and nothing is drawn; and what `status` says to do next.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use serde_json::{Value, json};
+use support::{Bench, post, tool_call};
+
+fn called(served: &support::Served, tool: &str, arguments: &Value) -> Value {
+    let (_, answer) = post(served, "", &tool_call(tool, arguments));
+    answer["result"]["structuredContent"].clone()
+}
+
+#[test]
+fn the_frame_is_shown_with_the_pen_up_and_the_arm_rests() {
+    let bench = Bench::new();
+    let served = bench.serve(&["--state", &bench.state()]);
+    let framed = called(&served, "stroke", &json!({"scene": "short", "frame": true}));
+    assert_eq!(framed["success"], true, "{framed:#}");
+    assert_eq!(framed["state"], "rest", "{framed:#}");
+    assert!(framed["height_mm"].as_f64().unwrap() > 1.0, "{framed:#}");
+    assert!(framed["box_mm"][0][0].is_number(), "{framed:#}");
+    let sensed = called(&served, "sense", &json!({}));
+    assert_eq!(sensed["job"]["tool"], "frame", "{sensed:#}");
+    assert_eq!(sensed["condition"]["kind"], "at_rest", "{sensed:#}");
+    assert!(sensed.get("unfinished").is_none(), "{sensed:#}");
+    // It stands in the way of no drawing.
+    let drawn = called(&served, "stroke", &json!({"scene": "short"}));
+    assert_eq!(drawn["success"], true, "{drawn:#}");
+}
+
+#[test]
+fn a_drawing_that_is_gone_on_with_has_no_frame() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let asked = json!({"resume": true, "frame": true});
+    let refused = called(&served, "stroke", &asked);
+    assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
+}
+
+#[test]
+fn status_begins_with_the_condition_and_ends_in_the_next_step() {
+    let bench = Bench::new();
+    let served = bench.serve(&["--state", &bench.state()]);
+    let status = || {
+        let output = bench.run(&["status"]);
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        (lines[0].clone(), lines.last().unwrap().clone())
+    };
+    let (first, last) = status();
+    assert!(first.contains(": Limp"), "{first}");
+    assert!(last.starts_with("next: `steadyhand draw "), "{last}");
+    assert!(bench.run(&["stop"]).status.success());
+    let (first, last) = status();
+    assert!(first.contains(": Stopped"), "{first}");
+    assert!(last.starts_with("next: `steadyhand reset`"), "{last}");
+    drop(served);
+}
