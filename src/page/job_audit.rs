@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use serde::Serialize;
 use tools::Node;
 
+use super::job_history::in_words;
 use super::page_refusal::PageRefusal;
 use base::plain_file;
 
@@ -34,7 +35,12 @@ pub(super) fn records(node: &Node, id: &str) -> Result<Vec<JobAuditRecord>, Page
     let named = records.filter(|record| names_job(&record.text, id));
     let mut records: Vec<JobAuditRecord> = named.collect();
     let first = records.len().saturating_sub(RECORDS_MAX);
-    Ok(records.split_off(first))
+    let in_plain_words = |record: JobAuditRecord| JobAuditRecord {
+        text: in_words(&record.text),
+        ..record
+    };
+    let newest = records.split_off(first).into_iter();
+    Ok(newest.map(in_plain_words).collect())
 }
 
 fn newest_text(node: &Node) -> io::Result<String> {

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use job::PastJob;
+use nalgebra::Point3;
 use plan::SpanKind;
 use scene::{Scene, SheetStroke};
 use serde::Serialize;
@@ -64,6 +66,17 @@ pub(super) struct SheetMessage {
     design: Vec<SheetLine>,
     /// Planned lines in drawing order; empty before there is a plan.
     plan: Vec<SheetLine>,
+    /// Lines on this sheet that the jobs have drawn with which this one goes on.
+    earlier: Vec<SheetLine>,
+    /// Footprints of the boxes that must stay empty, where the sheet is flat.
+    keep_outs: Vec<SheetKeepOut>,
+}
+
+#[derive(Debug, Serialize)]
+struct SheetKeepOut {
+    name: String,
+    /// Corners in turn, in the order x, y, x, y.
+    xy_mm: Vec<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -116,6 +129,7 @@ impl LiveSheet {
         };
         let past = past.filter(|past| past.tool == "stroke");
         let past = past.unwrap_or_default();
+        let earlier = earlier_ink(node, &past);
         let pen = |pen: &scene::ScenePen| SheetPen {
             name: pen.name.clone(),
             colour: pen.colour_text(),
@@ -131,6 +145,8 @@ impl LiveSheet {
             pens: scene.pens.iter().map(pen).collect(),
             design: lines(&scene.strokes),
             plan: lines(&past.strokes),
+            earlier: lines(&earlier),
+            keep_outs: keep_outs(&scene),
         });
         let ink = InkFollower {
             mm: past.drawn.mm,
@@ -174,6 +190,86 @@ impl InkFollower {
         }
         self.mm = self.mm.max(before_mm + self.along_mm);
     }
+}
+
+/// Largest number of jobs that one drawing took.
+const JOBS_MAX: usize = 50;
+
+/// Returns what the jobs have drawn that a job goes on with, the newest first.
+fn earlier_ink(node: &Node, past: &PastJob) -> Vec<SheetStroke> {
+    let mut strokes = Vec::new();
+    let mut id = past.resumes.clone();
+    for _ in 0..JOBS_MAX {
+        if id.is_empty() {
+            break;
+        }
+        let Ok(before) = job::past(&node.state, &id) else {
+            break;
+        };
+        strokes.extend(first_part(&before.strokes, before.drawn.mm));
+        id = before.resumes;
+    }
+    strokes
+}
+
+/// Returns the first `mm` of strokes.
+pub(super) fn first_part(strokes: &[SheetStroke], mut mm: f64) -> Vec<SheetStroke> {
+    let mut drawn = Vec::new();
+    for stroke in strokes {
+        let length_mm = stroke.length_mm();
+        if mm <= 0.0 {
+            break;
+        }
+        drawn.push(match mm >= length_mm {
+            true => stroke.clone(),
+            false => beginning(stroke, mm),
+        });
+        mm -= length_mm;
+    }
+    drawn
+}
+
+/// Returns the first `mm` of a stroke.
+fn beginning(stroke: &SheetStroke, mut mm: f64) -> SheetStroke {
+    let mut points_mm: Vec<[f64; 2]> = stroke.points_mm.first().copied().into_iter().collect();
+    for (a, b) in stroke.points_mm.iter().zip(stroke.points_mm.iter().skip(1)) {
+        let [dx, dy] = [b[0] - a[0], b[1] - a[1]];
+        let length_mm = dx.hypot(dy);
+        if length_mm >= mm {
+            let t = mm / length_mm.max(f64::MIN_POSITIVE);
+            points_mm.push([a[0] + t * dx, a[1] + t * dy]);
+            break;
+        }
+        points_mm.push(*b);
+        mm -= length_mm;
+    }
+    SheetStroke {
+        points_mm,
+        ..stroke.clone()
+    }
+}
+
+/// Returns the footprints on a flat sheet of the boxes that must stay empty.
+fn keep_outs(scene: &Scene) -> Vec<SheetKeepOut> {
+    let boxes = scene.keep_outs.iter().filter(|_| scene.surface.is_flat());
+    let footprints = boxes.map(|keep_out| {
+        let (min, max) = (keep_out.corners.min_m, keep_out.corners.max_m);
+        let corners = [
+            [min.x, min.y],
+            [max.x, min.y],
+            [max.x, max.y],
+            [min.x, max.y],
+        ];
+        let on_sheet = |[x, y]: [f64; 2]| {
+            let projected = scene.surface.project(&Point3::new(x, y, min.z));
+            projected.at_mm.map(rounded)
+        };
+        SheetKeepOut {
+            name: keep_out.name.clone(),
+            xy_mm: corners.into_iter().flat_map(on_sheet).collect(),
+        }
+    });
+    footprints.collect()
 }
 
 fn with_length_before(strokes: Vec<SheetStroke>) -> Vec<LiveStroke> {
@@ -279,6 +375,25 @@ mod tests {
                 (ink.mm - expected_mm).abs() < 1e-9,
                 "{doing:?} {tip_mm:?}: {ink:?}"
             );
+        }
+    }
+
+    #[test]
+    fn the_first_part_of_strokes_ends_where_the_ink_did() {
+        let strokes = [
+            stroke(&[[0.0, 0.0], [10.0, 0.0]]),
+            stroke(&[[0.0, 5.0], [4.0, 5.0], [20.0, 5.0]]),
+        ];
+        for (mm, expected) in [
+            (0.0, 0.0),
+            (7.0, 7.0),
+            (10.0, 10.0),
+            (16.0, 16.0),
+            (99.0, 30.0),
+        ] {
+            let drawn = first_part(&strokes, mm);
+            let sum: f64 = drawn.iter().map(SheetStroke::length_mm).sum();
+            assert!((sum - expected).abs() < 1e-9, "{mm}: {sum}");
         }
     }
 

@@ -6,7 +6,7 @@ use motion::{MotionState, StopReport};
 use nalgebra::Point3;
 use scene::Scene;
 use serde::Serialize;
-use tools::{AttachedArm, AwaitedPen, LiveJob, Node, latch_text};
+use tools::{ArmCondition, AttachedArm, AwaitedPen, LiveJob, Node, latch_text};
 
 /// State of a node.
 #[derive(Debug, Serialize)]
@@ -18,6 +18,8 @@ pub(super) struct LiveNode {
     waiting: usize,
     /// Pens that jobs wait for.
     pens: Vec<AwaitedPen>,
+    /// What the page shows once it hears the node no more.
+    lost: ArmCondition,
     pub(super) arms: Vec<LiveArm>,
 }
 
@@ -29,6 +31,8 @@ pub(super) struct LiveArm {
     is_simulated: bool,
     state: MotionState,
     words: String,
+    /// What it is doing, why, and the next step.
+    condition: ArmCondition,
     /// Scenes that may be drawn and until when, as text.
     enabled: String,
     may_move: bool,
@@ -86,6 +90,7 @@ impl LiveNode {
             time_ms: calendar_ms(),
             waiting: node.pending().len(),
             pens: node.awaited_pens(),
+            lost: ArmCondition::of_lost_node(),
             arms: node.arms.iter().map(|seat| live_arm(node, seat)).collect(),
         }
     }
@@ -100,9 +105,9 @@ impl LiveNode {
     pub(super) fn headline(&self) -> String {
         let arm = |arm: &LiveArm| {
             format!(
-                "{} {} {} {:?} {:?} {:?} {}",
+                "{} {:?} {} {:?} {:?} {:?} {}",
                 arm.name,
-                arm.words,
+                arm.condition,
                 arm.enabled,
                 arm.fault,
                 arm.latched,
@@ -129,6 +134,7 @@ fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
         is_simulated: seat.workcell.is_some(),
         state: snapshot.state,
         words: seat.activity_text(),
+        condition: node.condition(seat),
         enabled: node.enabled_text(seat),
         may_move: node.may_move(seat),
         holder: seat.holder(node.lease_idle()),

@@ -8,11 +8,13 @@
 //! * `sessions`: persons who have logged in
 //! * [`routes`]: the addresses
 //! * `live_state`, `live_sheet`, `live_feed`: what the page follows while it is open
+//! * `servo_history`: temperatures, voltages and loads of the last ten minutes
 //! * `job_history`, `job_audit`: earlier jobs, and their records in the audit log
 
 mod assets;
 mod job_audit;
 mod job_history;
+mod job_thumbnail;
 mod live_feed;
 mod live_sheet;
 mod live_state;
@@ -20,8 +22,10 @@ mod page_refusal;
 mod routes;
 mod same_origin;
 mod services;
+mod servo_history;
 mod sessions;
 
+pub use assets::state_shapes;
 pub use axum::Router;
 pub use routes::{PageDoor, routes};
 pub use services::{PageServices, StopAnswer};

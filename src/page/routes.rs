@@ -27,6 +27,7 @@ use super::live_feed::{LiveFeed, state_json};
 use super::page_refusal::PageRefusal;
 use super::same_origin::{PAGE_HEADER, check_command, check_post, check_read, is_on_this_machine};
 use super::services::{PageServices, StopAnswer};
+use super::servo_history::ServoHistory;
 use super::sessions::{PageSessions, SessionHolder, SessionUse};
 use super::{job_audit, job_history};
 
@@ -68,6 +69,7 @@ pub struct PageDoor {
     services: Arc<dyn PageServices>,
     sessions: PageSessions,
     feed: LiveFeed,
+    history: Arc<ServoHistory>,
     scheme: &'static str,
     cookie: String,
 }
@@ -87,6 +89,7 @@ impl PageDoor {
             node: Arc::clone(node),
             services,
             sessions: PageSessions::default(),
+            history: ServoHistory::of(node, stop.clone()),
             feed: LiveFeed::of(node, stop),
             scheme,
             // Cookies are shared by all ports of a machine, and so by all its nodes.
@@ -210,10 +213,12 @@ pub fn routes(door: PageDoor) -> Router {
     files
         .route("/page/state", get(state))
         .route("/page/events", get(events))
+        .route("/page/history", get(history))
         .route("/page/session", get(session))
         .route("/page/jobs", get(jobs))
         .route("/page/pending", get(pending))
         .route("/page/jobs/{id}/audit", get(audit))
+        .route("/page/jobs/{id}/recording", get(recording))
         .route("/page/jobs/{id}/{picture}", get(picture))
         .route("/page/scenes", get(scenes))
         .route("/page/login", post(log_in))
@@ -283,6 +288,12 @@ async fn state(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, 
     Ok((kind, state_json(&door.node)).into_response())
 }
 
+async fn history(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
+    check_read(&headers)?;
+    let kind = [(CONTENT_TYPE, "application/json")];
+    Ok((kind, door.history.json()).into_response())
+}
+
 async fn events(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
     check_read(&headers)?;
     let kind = [(CONTENT_TYPE, "text/event-stream")];
@@ -322,6 +333,16 @@ async fn picture(
     let png = move |node: &Node| job_history::picture(node, &id, &name);
     let png = read(&door, &headers, SessionUse::Person, png).await??;
     Ok(([(CONTENT_TYPE, "image/png")], png).into_response())
+}
+
+async fn recording(
+    State(door): SharedDoor,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, PageRefusal> {
+    let bytes = move |node: &Node| job_history::recording(node, &id);
+    let bytes = read(&door, &headers, SessionUse::Person, bytes).await??;
+    Ok(([(CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
 async fn audit(

@@ -10,8 +10,10 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { operatingSteps } from "./operating.mjs";
+import { stateSteps } from "./states.mjs";
 
 const [url, executablePath, loginCommand, folder] = process.argv.slice(2);
+const steadyhand = loginCommand.split(" ")[0];
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 const complaints = [];
@@ -22,12 +24,15 @@ function listen(page, name) {
   return page;
 }
 
-async function open(context, name) {
+async function openAt(address, context, name) {
   const page = listen(await context.newPage(), name);
-  await page.goto(url);
+  await page.goto(address);
   await page.getByText("live", { exact: true }).waitFor();
+  await page.locator(".paper-sheet").waitFor({ state: "attached" });
   return page;
 }
+
+const open = (context, name) => openAt(url, context, name);
 
 async function accessible(page, name) {
   // What the sticky head half covers is no small target.
@@ -56,15 +61,24 @@ async function tool(name, args) {
   return (await answer.json()).result.structuredContent;
 }
 
-function loginCode() {
-  const [, code] = execSync(loginCommand, { encoding: "utf8" }).match(/ and type (\S+) /);
-  return code;
+async function logIn(page, command = loginCommand) {
+  const [, code] = execSync(command, { encoding: "utf8" }).match(/ and type (\S+) /);
+  await page.locator("#token").fill(code);
+  await page.getByRole("button", { name: "Log in", exact: true }).click();
+  await page.locator("#login").waitFor({ state: "hidden" });
 }
 
-async function logIn(page) {
-  await page.getByLabel(/^Token/).fill(loginCode());
-  await page.getByRole("button", { name: "Log in" }).click();
-  await page.getByText("is logged in here, as operator").waitFor();
+// Types words and their size, and waits until they can be drawn.
+async function offerWords(page, words, size) {
+  await page.locator("#tab-draw").click();
+  await page.getByLabel("or type a text").fill(words);
+  await page.getByLabel("Size, mm").fill(String(size));
+  await page.getByRole("button", { name: "Draw", exact: true }).waitFor({ timeout: 60_000 });
+}
+
+async function drawWords(page, words, size) {
+  await offerWords(page, words, size);
+  await page.getByRole("button", { name: "Draw", exact: true }).click();
 }
 
 const steps = {
@@ -73,7 +87,7 @@ const steps = {
     const page = await open(context, "looking");
     const bytes = await page.evaluate(() => performance.getEntriesByType("resource").concat(performance.getEntriesByType("navigation"))
       .filter((entry) => !entry.name.includes("/events")).reduce((sum, entry) => sum + entry.transferSize, 0));
-    assert.ok(bytes > 0 && bytes <= 300_000, `${bytes} bytes on the wire`);
+    assert.ok(bytes > 0 && bytes <= 150_000, `${bytes} bytes on the wire`);
     const posts = [];
     page.on("request", (request) => { if (request.method() !== "GET") posts.push(request.url()); });
     await page.reload();
@@ -106,6 +120,9 @@ const steps = {
     assert.equal(arm.stops_done, 0, "looking has stopped the arm");
     await accessible(page, "logged out");
     assert.equal(await page.getByRole("button", { name: "Enable" }).isVisible(), false);
+    await page.getByRole("tab", { name: "Arm" }).click();
+    await page.getByRole("img", { name: /^Temperature, limit 65 °C, of servo 1/ }).waitFor();
+    await accessible(page, "the arm, logged out");
     await context.close();
   },
 
@@ -120,90 +137,108 @@ const steps = {
       await logIn(page);
       await fits(page, name);
       await accessible(page, name);
-      for (const button of ["Stop Esc", "Emergency stop"]) {
+      for (const button of ["STOP Esc", "E-STOP: emergency stop"]) {
         const box = await page.getByRole("button", { name: button, exact: true }).boundingBox();
         assert.ok(box.height >= 44 && box.width >= 44, `${name}: ${button} is ${box.width} by ${box.height}`);
       }
       await page.keyboard.press("Tab");
       await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-      assert.ok(await page.getByRole("button", { name: "Stop Esc" }).isVisible());
-      const top = (await page.getByRole("button", { name: "Stop Esc" }).boundingBox()).y;
-      assert.ok(top >= 0 && top < 200, `${name}: Stop scrolled away to ${top}`);
+      assert.ok(await page.getByRole("button", { name: "STOP Esc" }).isVisible());
+      const top = (await page.getByRole("button", { name: "STOP Esc" }).boundingBox()).y;
+      assert.ok(top >= 0 && top < page.viewportSize().height, `${name}: Stop scrolled away to ${top}`);
       await shot(page, name);
+      await page.getByRole("tab", { name: "Set-up" }).click();
+      await accessible(page, `${name}, set-up`);
       await page.getByRole("button", { name: "Log out" }).click();
-      await page.getByText("Nobody is logged in here").waitFor();
+      await page.locator("#login").waitFor();
       await context.close();
     }
   },
 
   async "an operator draws words exactly as shown, holds and goes on"() {
-    const context = await browser.newContext({ viewport: { width: 1200, height: 1000 } });
+    const context = await browser.newContext({ viewport: { width: 1366, height: 768 } });
     const page = await open(context, "drawing");
     await logIn(page);
-    await page.getByLabel("or words").fill("Hello");
-    await page.getByLabel("Longer side, mm").fill("30");
-    await page.getByRole("button", { name: "Preview" }).click();
-    const draw = page.getByRole("button", { name: /^Draw this/ });
-    await draw.waitFor();
-    await page.getByLabel("Longer side, mm").fill("40");
+    await offerWords(page, "Hello", 30);
+    const draw = page.getByRole("button", { name: "Draw", exact: true });
+    await page.getByLabel("Size, mm").fill("40");
     await draw.waitFor({ state: "hidden" });
-    await page.getByRole("button", { name: "Preview" }).click();
     await draw.waitFor();
-    assert.equal((await tool("sense", {})).state, "limp", "a preview moves nothing");
+    assert.notEqual((await tool("sense", {})).state, "moving", "a preview moves nothing");
+    await page.getByLabel("Moment of the plan").fill("400");
+    await page.locator(".will-be").first().waitFor({ state: "attached" });
     await accessible(page, "offer");
-    await page.locator("#offer").scrollIntoViewIfNeeded();
-    await page.screenshot({ path: join(folder, "preview.png") });
+    await page.screenshot({ path: join(folder, "draw.png") });
     const sent = [];
     page.on("request", (request) => { if (request.url().endsWith("/page/operate")) sent.push(request.postDataJSON()); });
     await draw.dblclick();
-    await page.getByText(/moving, \d+ of \d+/).waitFor();
+    await page.locator(".head[data-kind=moving]").waitFor();
     assert.equal(sent.filter((verb) => verb.assent).length, 1, "a double click begins one drawing");
     await page.locator("path.ink[d]").first().waitFor({ state: "attached" });
-    await page.getByText(/moving, [45] of 7/).waitFor({ timeout: 60_000 });
+    await page.getByText(/ [45] of 7$/).waitFor({ timeout: 60_000 });
     await shot(page, "drawing");
-    await page.getByRole("button", { name: "Hold now" }).click();
-    await page.getByText(/held, pen up/).waitFor();
-    await page.getByRole("button", { name: "Continue" }).click();
-    await page.getByText(/: goes on/).waitFor();
-    await page.getByText(/: reached, \d+ of \d+/).waitFor({ timeout: 120_000 });
-    await page.getByText(/planned, (99|100) % drawn/).waitFor();
+    await page.getByRole("button", { name: "Hold", exact: true }).click();
+    await page.getByRole("button", { name: "Continue" }).click({ timeout: 60_000 });
+    await page.getByText(/^(99|100) % drawn$|: (99|100) % drawn$/).waitFor({ timeout: 120_000 });
+    await page.locator(".head[data-kind=standing], .head[data-kind=at_rest]").waitFor({ timeout: 60_000 });
+    await page.getByRole("tab", { name: "Jobs" }).click();
+    await page.locator(".job[data-state=reached] .thumb-ink").first().waitFor({ state: "attached" });
+    await page.locator("#jobs summary").first().click();
+    await page.locator("#jobs details[open] img").first().waitFor();
+    const told = await page.locator("#jobs").textContent();
+    assert.doesNotMatch(told, /[{}]|Some\(|DrawingOrder/, `a detail is not in words: ${told}`);
+    await accessible(page, "jobs");
+    await page.screenshot({ path: join(folder, "jobs.png") });
+    await page.getByRole("tab", { name: "Arm" }).click();
     await page.getByRole("button", { name: /^Look closer/ }).click();
     await page.getByRole("region", { name: /^Bus of/ }).waitFor();
     await page.getByAltText(/has drawn/).first().waitFor();
-    const summary = page.locator("#jobs summary").first();
-    await summary.click();
-    await page.locator("#jobs details[open] dl:not(.audit)").waitFor();
-    await accessible(page, "jobs");
+    await page.locator("#arm").evaluate((node) => { node.scrollTop = 0; });
+    await page.screenshot({ path: join(folder, "arm.png") });
+    await context.close();
+  },
+
+  async "the frame is shown, and nothing is drawn by it"() {
+    const context = await browser.newContext({ viewport: { width: 1366, height: 768 } });
+    const page = await open(context, "frame");
+    await logIn(page);
+    await offerWords(page, "Hi", 30);
+    await page.getByRole("button", { name: "Show the frame" }).click();
+    await page.getByText(/^Showing the frame of/).first().waitFor();
+    assert.equal(await page.getByRole("button", { name: "Draw", exact: true }).count(), 0, "a moving arm can be told to draw");
+    const draw = page.getByRole("button", { name: "Draw", exact: true });
+    await draw.waitFor({ timeout: 60_000 });
+    const jobs = await page.evaluate(async () => (await import("/page/door.js")).read("/page/jobs"));
+    assert.deepEqual([jobs[0].tool, jobs[0].state, jobs[0].drawn_mm], ["frame", "reached", 0], JSON.stringify(jobs[0]));
+    await page.locator(".head[data-kind=at_rest]").waitFor();
     await context.close();
   },
 
   async "a person approves and refuses what a planner asked for"() {
-    const context = await browser.newContext({ viewport: { width: 1000, height: 900 } });
+    const context = await browser.newContext({ viewport: { width: 1366, height: 768 } });
     const page = await open(context, "approving");
     await logIn(page);
     for (const [press, success] of [["Refuse", false], ["Approve", true]]) {
       const asked = tool("stroke", { scene: "default", again: true });
+      await page.getByRole("button", { name: "Look at the plan" }).click({ timeout: 60_000 });
       const button = page.getByRole("button", { name: new RegExp(`^${press} job`) });
       await button.waitFor({ timeout: 60_000 });
       await page.locator("#pending img").first().waitFor();
       await accessible(page, "approval");
-      if (press === "Approve") {
-        await page.locator("#approve").evaluate((node) => node.scrollIntoView());
-        await page.screenshot({ path: join(folder, "approval.png") });
-      }
+      if (press === "Approve") await page.screenshot({ path: join(folder, "approval.png") });
       await button.click();
       if (success) {
-        await page.getByText(/moving, \d+ of \d+/).waitFor({ timeout: 60_000 });
+        await page.locator(".head[data-kind=moving]").waitFor({ timeout: 60_000 });
         await page.keyboard.press("Escape");
         await page.getByText(/^Stop: standstill verified/).waitFor();
         const told = await page.locator("#stop-answer").textContent();
-        assert.match(told, /first stop frame after/);
+        assert.match(told, /First stop frame after/);
       }
       assert.equal((await asked).success, false, press);
       if (!success) assert.match((await asked).message, /refused this plan/);
     }
-    await page.getByRole("button", { name: /^Reset / }).click();
-    await page.getByText(/is at rest|at rest/).first().waitFor({ timeout: 60_000 });
+    await page.getByRole("button", { name: "Bring to rest" }).first().click();
+    await page.locator(".head[data-kind=at_rest]").waitFor({ timeout: 60_000 });
     await context.close();
   },
 
@@ -217,13 +252,10 @@ const steps = {
     for (let tab = 0; tab < 6; tab += 1) await open(context, `tab ${tab}`);
     // The first tab's stream was there before anybody counted.
     assert.ok(streams.size <= 2, `${streams.size} streams more for six tabs more`);
-    await page.getByLabel("or words").fill("Hello");
-    await page.getByLabel("Longer side, mm").fill("40");
-    await page.getByRole("button", { name: "Preview", exact: true }).click();
-    await page.getByRole("button", { name: /^Draw this/ }).click();
-    await page.getByText(/moving, [1-3] of \d+/).waitFor();
-    await page.getByLabel("or words").fill("a plan that takes a while to compute, and while it does the arm must stop");
-    await page.getByRole("button", { name: "Preview", exact: true }).click();
+    await drawWords(page, "Hello", 40);
+    await page.locator(".head[data-kind=moving]").waitFor();
+    await page.getByLabel("or type a text").fill("a plan that takes a while to compute, and while it does the arm must stop");
+    await page.waitForTimeout(600);
     await page.route("**/page/events", (route) => route.abort());
     const answered = await page.evaluate(async () => {
       const began = performance.now();
@@ -242,8 +274,8 @@ const steps = {
     assert.ok(stop.first_frame_ms <= bound_ms, `its first frame was out after ${stop.first_frame_ms} ms; ${bound_ms} is the bound`);
     console.log(`   a stop was answered after ${Math.round(answered[1])} ms; its first frame was out ${stop.first_frame_ms} ms after it was heard`);
     await page.unroute("**/page/events");
-    await page.getByRole("button", { name: /^Reset / }).click();
-    await page.getByText(/at rest/).first().waitFor({ timeout: 60_000 });
+    await page.getByRole("button", { name: "Bring to rest" }).first().click();
+    await page.locator(".head[data-kind=at_rest]").waitFor({ timeout: 60_000 });
     await context.close();
   },
 
@@ -261,8 +293,9 @@ const steps = {
       Object.defineProperty(document, "hidden", { value: false, configurable: true });
     });
     await page.getByText(/last heard \d/).waitFor();
-    await page.getByText(/NOT CONNECTED: what is shown is/).waitFor();
-    await page.getByRole("button", { name: "Stop Esc" }).click();
+    await page.getByText("Not connected to the node", { exact: true }).waitFor();
+    await page.screenshot({ path: join(folder, "lost.png") });
+    await page.getByRole("button", { name: "STOP Esc" }).click();
     await page.getByText(/Stop WAS NOT CONFIRMED/).waitFor();
     // The network errors are this step's own.
     complaints.length = before;
@@ -316,20 +349,25 @@ const steps = {
   },
 };
 
-Object.assign(steps, operatingSteps({ browser, open, logIn, accessible, shot, folder }));
+const shared = { browser, url, open, openAt, logIn, offerWords, drawWords, accessible, shot, tool, folder, steadyhand, complaints };
+// The states first: an arm is limp only before it has moved.
+const all = { ...stateSteps(shared), ...steps, ...operatingSteps(shared) };
+// A step that takes longer has lost its way.
+const STEP_MS = 240_000;
+const within = (ms, work) => Promise.race([work, new Promise((_, late) => setTimeout(() => late(new Error(`not done after ${ms / 1000} s`)), ms).unref())]);
 let failed = 0;
 const wanted = process.env.PAGE_STEP;
-for (const [name, step] of Object.entries(steps)) {
+for (const [name, step] of Object.entries(all)) {
   if (wanted && !name.includes(wanted)) continue;
   const began = performance.now();
   try {
-    await step();
+    await within(STEP_MS, step());
     console.log(`ok: ${name} (${((performance.now() - began) / 1000).toFixed(1)} s)`);
   } catch (failure) {
     failed += 1;
-    console.log(`FAILED: ${name}: ${failure.message}`);
+    console.log(`FAILED: ${name}: ${failure.stack}`);
     for (const context of browser.contexts()) {
-      for (const page of context.pages()) await page.screenshot({ path: join(folder, `failed-${failed}.png`), fullPage: true }).catch(() => {});
+      for (const page of context.pages()) await page.screenshot({ path: join(folder, `failed-${failed}.png`) }).catch(() => {});
       await context.close();
     }
   }

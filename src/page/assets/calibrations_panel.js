@@ -2,6 +2,7 @@
 
 import { isOperator, runVerb, tryVerb, verbButton } from "./commands.js";
 import { door } from "./door.js";
+import { tell } from "./answers.js";
 import { byId, element, say } from "./elements.js";
 import { residualPlot } from "./residuals.js";
 import { chosenArm } from "./setup_panel.js";
@@ -54,7 +55,7 @@ export async function refresh() {
     byId("calibrations-list").replaceChildren(...accepted.data.map(acceptedCard));
     say(byId("calibrations-count"), accepted.text);
   } catch (failure) {
-    say(answer, `Not read: ${failure.message}`);
+    tell(answer, `Not read: ${failure.message}`, true);
   }
 }
 
@@ -79,7 +80,7 @@ async function touch(event) {
     number: Number(byId("touch-number").value),
     arm: chosenArm("touch-arm"),
   };
-  say(answer, "Reading the joints …");
+  tell(answer, "Reading the joints …");
   await tryVerb(calibrate("touch", fields), answer);
   await refresh();
 }

@@ -1,7 +1,8 @@
 // Buttons that send an operator's commands, and their outcome.
 
-import { command, door, session } from "./door.js";
-import { byId, element, say, set } from "./elements.js";
+import { tell } from "./answers.js";
+import { command, session } from "./door.js";
+import { element, set } from "./elements.js";
 
 // Sends a verb and returns the reply; throws the reply's text if the verb was not carried out.
 export async function runVerb(verb) {
@@ -14,10 +15,10 @@ export async function runVerb(verb) {
 export async function tryVerb(verb, answer) {
   try {
     const reply = await command(verb);
-    say(answer, `${reply.done ? "" : "Not done: "}${reply.text}`);
+    tell(answer, `${reply.done ? "" : "Not done: "}${reply.text}`, !reply.done);
     return reply.done;
   } catch (failure) {
-    say(answer, `Not done: ${failure.message}`);
+    tell(answer, `Not done: ${failure.message}`, true);
     return false;
   }
 }
@@ -29,7 +30,7 @@ export function verbButton(label, verb, answer, after = () => {}) {
   button.addEventListener("click", async () => {
     if (button.getAttribute("aria-disabled") === "true") return;
     set(button, "aria-disabled", true);
-    say(answer, `${button.textContent} …`);
+    tell(answer, `${button.textContent} …`);
     const done = await tryVerb(typeof verb === "function" ? verb() : verb, answer);
     set(button, "aria-disabled", false);
     after(done);
@@ -46,7 +47,7 @@ export function oneAtATime(answer) {
     try {
       await work();
     } catch (failure) {
-      say(answer, `Not done: ${failure.message}`);
+      tell(answer, `Not done: ${failure.message}`, true);
     }
     busy = false;
   };
@@ -54,14 +55,4 @@ export function oneAtATime(answer) {
 
 export function isOperator() {
   return session()?.role === "operator";
-}
-
-export function beginCommands() {
-  const answer = byId("command-answer");
-  byId("commands").append(
-    verbButton("Hold at the stroke's end", { verb: "hold", now: false }, answer),
-    verbButton("Hold now", { verb: "hold", now: true }, answer),
-    verbButton("Continue", { verb: "resume" }, answer),
-    verbButton("Clear emergency stop", { verb: "clear" }, answer));
-  door.addEventListener("session", () => { byId("commands").hidden = !isOperator(); });
 }

@@ -53,8 +53,12 @@ export async function read(path) {
   return (await send(path, {})).json();
 }
 
+export async function file(path) {
+  return (await send(path, {})).blob();
+}
+
 export async function picture(path) {
-  return URL.createObjectURL(await (await send(path, {})).blob());
+  return URL.createObjectURL(await file(path));
 }
 
 // Sends an operator's verb once: the node carries no number out twice.

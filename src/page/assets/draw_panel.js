@@ -1,41 +1,44 @@
-// An operator's own drawing: previewed first, then drawn exactly as shown.
+// An operator's own drawing: planned as soon as it is chosen, shown on the paper, then drawn exactly as shown.
 
-import { oneAtATime } from "./commands.js";
-import { command } from "./door.js";
+import { tell } from "./answers.js";
+import { isOperator, tryVerb } from "./commands.js";
+import { command, door } from "./door.js";
+import { contentOf, fromPaste, watchDrops } from "./drawing_source.js";
 import { byId, element, say, seconds } from "./elements.js";
-import { PlacedSheet } from "./placing.js";
+import { paper } from "./paper.js";
 import { chosenArm } from "./setup_panel.js";
+import { openTab } from "./tabs.js";
 
-// After a drag, waits for the next one before it plans anew.
-const SETTLES_MS = 500;
-
-const once = oneAtATime(byId("draw-answer"));
-let settling = null;
+// After a change, waits for the next one before it plans.
+const SETTLES_MS = 350;
+const POLL_MS = 100;
+const NUMBERS = ["draw-size", "draw-x", "draw-y", "draw-turn"];
+// Kinds in which the arm can begin nothing.
+const BUSY_KINDS = ["planning", "moving", "held", "stopping", "waits_for_person"];
 
 // An earlier job that is resumed or drawn again, instead of a file or text.
 let earlier = null;
+let files = [];
+let fits = false;
+let settling = null;
+let isPlanning = false;
+let isWanted = false;
+let shown = null;
+let kind = null;
+let newest = null;
+
+const answer = () => byId("draw-answer");
 
 function number(id) {
   const text = byId(id).value.trim();
   return text === "" ? null : Number(text);
 }
 
-// Reads a file to the byte: text where it is UTF-8, otherwise each byte as the Latin-1 character of its number.
-async function content(file) {
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  try {
-    return { text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
-  } catch {
-    return { bytes: Array.from(bytes, (byte) => String.fromCharCode(byte)).join("") };
-  }
-}
-
 async function source() {
-  const [file] = byId("draw-file").files;
-  if (file) return { files: [{ name: file.name, ...await content(file) }] };
+  if (files.length > 0) return { files: await Promise.all(files.map(contentOf)) };
   const text = byId("draw-text").value.trim();
-  if (text === "") throw new Error("choose a file or write some words");
-  return { text: { text } };
+  if (text === "") return null;
+  return fromPaste(text);
 }
 
 function trim() {
@@ -43,93 +46,158 @@ function trim() {
   return raise_mm === 0 && speed_percent === 100 ? {} : { trim: { raise_mm, speed_percent } };
 }
 
+// Returns what is asked for; null where nothing is chosen.
 async function order() {
   if (earlier) return { ...earlier.order, ...trim() };
+  const chosen = await source();
+  if (!chosen) return null;
   const [x, y] = [number("draw-x"), number("draw-y")];
   if ((x === null) !== (y === null)) throw new Error("say both edges, or none for the middle of the sheet");
-  const placement = {
-    size_mm: number("draw-size"),
-    at_mm: x === null ? null : [x, y],
-    rotate_deg: number("draw-turn"),
-    fits: false,
-  };
-  return { scene: byId("draw-scene").value, arm: chosenArm("draw-arm"), design: { source: await source(), placement }, ...trim() };
+  const placement = { size_mm: fits ? null : number("draw-size"), at_mm: x === null ? null : [x, y], rotate_deg: number("draw-turn"), fits };
+  return { scene: byId("draw-scene").value, arm: chosenArm("draw-arm"), design: { source: chosen, placement }, ...trim() };
+}
+
+function withdraw() {
+  shown = null;
+  showPlace();
+  byId("offer").hidden = true;
+  byId("draw-buttons").replaceChildren();
+  paper().offer(null);
+}
+
+// Shows the numbers of a place once there is something to place, and what the file is called.
+function showPlace() {
+  const isChosen = files.length > 0 || byId("draw-text").value.trim() !== "";
+  byId("draw-place").hidden = !isChosen || earlier !== null;
+  byId("draw-finer").hidden = !isChosen && earlier === null;
+  say(byId("draw-drop"), files.length > 0 ? files.map((file) => file.name).join(", ") : "Drop a file anywhere: SVG, G-code, HP-GL, DXF, JSON");
+}
+
+// Plans what is chosen, once nothing changes any more.
+function changed(waits_ms = SETTLES_MS) {
+  clearTimeout(settling);
+  showPlace();
+  // What is moved stays in sight; it cannot be drawn until it is planned there.
+  byId("draw-buttons").replaceChildren();
+  settling = setTimeout(plan, waits_ms);
+}
+
+async function plan() {
+  isWanted = true;
+  if (isPlanning) return;
+  isPlanning = true;
+  while (isWanted) {
+    isWanted = false;
+    try {
+      await planOnce();
+    } catch (failure) {
+      withdraw();
+      tell(answer(), `Not planned: ${failure.message}`, true);
+    }
+  }
+  isPlanning = false;
+}
+
+async function planOnce() {
+  const asked = await order();
+  if (!asked) {
+    withdraw();
+    return tell(answer(), "");
+  }
+  tell(answer(), "Planning …");
+  const reply = await command({ verb: "draw", order: asked });
+  if (isWanted) return;
+  if (!reply.done) throw new Error(reply.text);
+  show(asked, reply.data);
 }
 
 function facts(offer) {
-  const box = offer.box_mm ? `${offer.box_mm[0].join(", ")} to ${offer.box_mm[1].join(", ")} mm` : "";
-  const rows = [
-    ["On", offer.arm ? `${offer.arm}${offer.is_real ? "" : ", simulated"}` : ""],
-    ["Goes on with", offer.resumes],
-    ["Strokes", offer.plan ? `${offer.strokes}, ${offer.pen_down_mm} mm of line` : `${offer.strokes}`],
-    ["Takes", offer.plan ? seconds(offer.duration_s) : "nothing can be planned"],
-    ["Pens", offer.pens.join(", ")],
-    ["Size", offer.size_mm ? `${offer.size_mm} mm on a sheet of ${offer.sheet_mm.join(" by ")} mm` : ""],
-    ["Place", box],
-    ["Fits at", offer.moves_to_mm ? `${offer.moves_to_mm.join(", ")} mm` : offer.fits_mm ? `${offer.fits_mm} mm${offer.fits_centred ? " in the middle of the sheet" : ""}` : ""],
-    ["Plan", offer.plan],
-  ];
-  const shown = rows.filter(([, value]) => value);
-  return element("dl", {}, ...shown.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+  if (!offer.plan) return "";
+  const line = `${offer.strokes} strokes, ${Math.round(offer.pen_down_mm)} mm of line, ${seconds(offer.duration_s)}`;
+  return `${line}, ${offer.pens.join(", ")}${offer.is_real ? ` · on ${offer.arm}` : ""}`;
 }
 
-// Writes a placement chosen by dragging into the form, and previews it.
-function placed({ at_mm, size_mm, rotate_deg }) {
-  for (const [id, value] of [["draw-x", at_mm[0]], ["draw-y", at_mm[1]], ["draw-size", size_mm], ["draw-turn", rotate_deg]]) byId(id).value = value;
-  byId("offer").querySelector(".draw")?.remove();
-  say(byId("draw-answer"), "Moved: what is drawn there is planned anew.");
-  clearTimeout(settling);
-  settling = setTimeout(() => once(async () => preview(await order())), SETTLES_MS);
+// Writes the numbers of the shown place beside the fields that are empty, so that they follow.
+function showNumbers(offer) {
+  const { page_at_mm: at, page_turn_deg: turn } = offer.sheet;
+  const values = { "draw-size": offer.size_mm, "draw-x": at?.[0], "draw-y": at?.[1], "draw-turn": turn || 0 };
+  for (const [id, value] of Object.entries(values)) byId(id).placeholder = value === undefined ? "" : String(Math.round(value * 10) / 10);
+  if (!fits) return;
+  fits = false;
+  for (const [id, value] of Object.entries(values)) if (id !== "draw-turn" && value !== undefined) byId(id).value = Math.round(value * 10) / 10;
 }
 
-// Creates the sheet on which the drawing can be dragged; a drawing that is resumed keeps its place.
-function sheet(offer) {
-  if (earlier || !offer.sheet || offer.sheet.lines.length === 0) return null;
-  return new PlacedSheet(offer, placed).node;
+function items(title, texts, className) {
+  if (texts.length === 0) return [];
+  return [element("h3", {}, title), element("ul", { class: className }, ...texts.map((text) => element("li", {}, text)))];
 }
 
-function show(shownOrder, offer) {
-  const image = offer.picture ? element("img", { src: `data:image/png;base64,${offer.picture}`, alt: `Plan of ${offer.title}; refused parts are red` }) : null;
-  const refusals = offer.refusals.map((refusal) => element("li", {}, refusal.why));
-  const notes = [...offer.notes, ...(offer.hindrance ? [`It cannot begin now: ${offer.hindrance}`] : [])];
-  const canDraw = offer.plan && offer.refusals.length === 0 && !offer.hindrance;
-  const draw = element("button", { type: "button", class: "draw" }, `Draw this on ${offer.arm}`);
-  draw.addEventListener("click", () => once(() => begin(shownOrder, offer, draw)));
-  const wasFocused = document.activeElement?.classList?.contains("placing");
-  const children = [
-    element("h3", {}, offer.title), element("div", { class: "views" }, ...[sheet(offer), image].filter(Boolean)), facts(offer),
-    ...(refusals.length > 0 ? [element("h4", {}, "Refused"), element("ul", { class: "notes" }, ...refusals)] : []),
-    ...(notes.length > 0 ? [element("ul", {}, ...notes.map((note) => element("li", {}, note)))] : []),
-    ...(canDraw ? [draw] : []),
-  ];
-  byId("offer").replaceChildren(...children);
+function show(asked, offer) {
+  shown = { order: asked, offer };
+  if (!earlier) showNumbers(offer);
+  paper().offer(offer, earlier ? null : placed);
+  const hindrance = offer.hindrance ? [`It cannot begin now: ${offer.hindrance}`] : [];
+  byId("offer").replaceChildren(
+    element("p", { class: "facts" }, offer.resumes ? `Goes on with ${offer.resumes}. ${facts(offer)}` : facts(offer)),
+    ...items("Refused", offer.refusals.map((refusal) => refusal.why), "notes"),
+    ...items("Notes", [...hindrance, ...offer.notes, ...(offer.strokes_changed ? [offer.strokes_changed] : [])], ""));
   byId("offer").hidden = false;
-  if (wasFocused) byId("offer").querySelector(".placing")?.focus();
+  const fit = offer.moves_to_mm ? ` It fits at ${offer.moves_to_mm.join(", ")} mm.`
+    : offer.fits_mm ? ` It fits at ${offer.fits_mm} mm${offer.fits_centred ? " in the middle of the sheet" : ""}.` : "";
+  tell(answer(), offer.refusals.length > 0 ? `Refused as it lies.${fit}` : "", offer.refusals.length > 0);
+  showButtons();
 }
 
-async function preview(shownOrder) {
-  say(byId("draw-answer"), "Planning …");
-  const reply = await command({ verb: "draw", order: shownOrder });
-  if (!reply.done) {
-    byId("offer").hidden = true;
-    throw new Error(reply.text);
+// Draw and the frame are there when they can be done.
+function showButtons() {
+  const can = shown?.offer.plan && shown.offer.refusals.length === 0 && !shown.offer.hindrance && !BUSY_KINDS.includes(kind);
+  const isThere = byId("draw-buttons").childNodes.length > 0;
+  if (!can) return byId("draw-buttons").replaceChildren();
+  if (isThere) return;
+  const frame = element("button", { type: "button", onclick: () => begin(true) }, "Show the frame");
+  const draw = element("button", { type: "button", class: "main draw", onclick: () => begin(false) }, "Draw");
+  byId("draw-buttons").replaceChildren(...(shown.offer.resumes ? [] : [frame]), draw);
+}
+
+let isBeginning = false;
+
+// Draws exactly the shown design, revision and plan; or leads the pen round its box.
+async function begin(isFrame) {
+  if (isBeginning || !shown) return;
+  isBeginning = true;
+  const { order: asked, offer } = shown;
+  byId("draw-buttons").replaceChildren();
+  tell(answer(), isFrame ? "Beginning the frame …" : "Beginning …");
+  try {
+    const assent = { revision: offer.revision, plan: offer.plan, duration_s: offer.duration_s };
+    const reply = await command({ verb: "draw", order: isFrame ? { ...asked, frame: true } : asked, assent });
+    if (!reply.done) throw new Error(reply.text);
+    tell(answer(), reply.text);
+    if (!isFrame) forget();
+  } catch (failure) {
+    tell(answer(), `Not begun: ${failure.message}`, true);
+    showButtons();
   }
-  show(shownOrder, reply.data);
-  say(byId("draw-answer"), reply.data.refusals.length > 0 ? "Refused: see below." : "This is what would be drawn. Nothing moves yet.");
+  isBeginning = false;
 }
 
-// Draws exactly the shown design, revision and plan.
-async function begin(shownOrder, offer, button) {
-  button.disabled = true;
-  const assent = { revision: offer.revision, plan: offer.plan, duration_s: offer.duration_s };
-  const reply = await command({ verb: "draw", order: shownOrder, assent });
-  if (!reply.done) throw new Error(reply.text);
-  byId("offer").hidden = true;
-  say(byId("draw-answer"), reply.text);
+// Empties the form: what was chosen is being drawn, and is under Jobs from now on.
+function forget() {
   chooseEarlier(null);
+  [files, fits] = [[], false];
+  for (const id of ["draw-file", "draw-text", ...NUMBERS]) byId(id).value = "";
+  for (const id of NUMBERS) byId(id).placeholder = "";
+  withdraw();
 }
 
-// Chooses what is drawn: an earlier job, or the form's content.
+// Writes a placement chosen by a hand into the form, and plans it.
+function placed({ at_mm, size_mm, rotate_deg }) {
+  fits = false;
+  for (const [id, value] of [["draw-x", at_mm[0]], ["draw-y", at_mm[1]], ["draw-size", size_mm], ["draw-turn", rotate_deg]]) byId(id).value = value;
+  tell(answer(), "Moved: planned anew in a moment");
+  changed();
+}
+
 function chooseEarlier(next) {
   earlier = next;
   byId("draw-earlier").hidden = earlier === null;
@@ -137,39 +205,86 @@ function chooseEarlier(next) {
   if (earlier) say(byId("draw-earlier-words"), earlier.words);
 }
 
-function offerEarlier(words, shownOrder) {
-  chooseEarlier({ words, order: shownOrder });
-  byId("draw").scrollIntoView();
-  once(async () => preview(await order()));
+function offerEarlier(words, asked) {
+  chooseEarlier({ words, order: asked });
+  openTab("draw");
+  changed(0);
 }
 
-// Previews the remainder of an arm's unfinished job.
+// Shows the remainder of an arm's unfinished job.
 export function resume(job) {
   offerEarlier(`What is left of ${job.id}.`, { arm: job.arm, design: null });
 }
 
-// Previews the complete drawing of an earlier job.
+// Shows the complete drawing of an earlier job.
 export function again(job) {
   offerEarlier(`${job.id} again, from its beginning.`, { scene: job.scene, arm: job.arm, design: null, repeats: job.id, again: true });
+}
+
+function choose(given) {
+  if (!isOperator()) return tell(byId("session-answer"), "Log in first, then drop it again.", true);
+  chooseEarlier(null);
+  if (typeof given === "string") [files, byId("draw-text").value] = [[], given];
+  else [files, byId("draw-text").value] = [given, ""];
+  byId("draw-file").value = "";
+  openTab("draw");
+  changed(0);
+}
+
+// A held plan cannot change, so it is ended, the arm is brought to rest, and the remainder is planned and checked anew.
+async function trimHeld(button) {
+  const { name } = newest;
+  const { id } = newest.job;
+  button.disabled = true;
+  try {
+    if (!await tryVerb({ verb: "stop" }, answer())) return;
+    while (newest.job?.id === id && !newest.job.is_over) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    if (!await tryVerb({ verb: "reset", scene: null, arm: name }, answer())) return;
+    byId("draw-finer").open = true;
+    resume({ id, arm: name });
+  } finally {
+    button.disabled = false;
+  }
+}
+
+export function drawLive(state) {
+  const arm = state.arms.find((one) => one.name === chosenArm("draw-arm")) || state.arms[0];
+  newest = arm;
+  byId("draw-trim").hidden = arm.condition.kind !== "held" || arm.job?.tool !== "stroke";
+  if (kind === arm.condition.kind) return;
+  kind = arm.condition.kind;
+  // What kept it from beginning may be over.
+  if (shown?.offer.hindrance && !BUSY_KINDS.includes(kind)) return changed();
+  showButtons();
 }
 
 export function beginDraw() {
   byId("draw-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    once(async () => preview(await order()));
+    changed(0);
   });
-  // An offer is valid only for the input for which it was made.
-  byId("draw-form").addEventListener("input", () => {
-    clearTimeout(settling);
-    byId("offer").hidden = true;
+  byId("draw-form").addEventListener("input", ({ target }) => {
+    if (target.id === "draw-file") [files, byId("draw-text").value] = [[...target.files], ""];
+    if (target.id === "draw-text") [files, byId("draw-file").value] = [[], ""];
+    fits = false;
+    changed();
   });
-  // A browser says nothing of the same file chosen again, and keeps it as it was.
-  byId("draw-file").addEventListener("click", () => {
-    byId("draw-file").value = "";
-    byId("offer").hidden = true;
+  byId("draw-fit").addEventListener("click", () => {
+    fits = true;
+    for (const id of ["draw-size", "draw-x", "draw-y"]) byId(id).value = "";
+    changed(0);
+  });
+  byId("draw-middle").addEventListener("click", () => {
+    fits = false;
+    for (const id of NUMBERS) byId(id).value = "";
+    changed(0);
   });
   byId("draw-other").addEventListener("click", () => {
     chooseEarlier(null);
-    byId("offer").hidden = true;
+    withdraw();
+    changed(0);
   });
+  byId("draw-trim").append(element("button", { type: "button", onclick: (event) => trimHeld(event.currentTarget) }, "End here and park, to trim what is left …"));
+  watchDrops(choose);
+  door.addEventListener("session", () => { if (!isOperator()) withdraw(); });
 }

@@ -3,6 +3,7 @@
 import { verbButton } from "./commands.js";
 import { byId, element } from "./elements.js";
 import { chosenArm } from "./setup_panel.js";
+import { openTab } from "./tabs.js";
 
 const ENABLED_S = 30 * 60;
 
@@ -19,11 +20,11 @@ const STEPS = [
 ];
 
 function step([name, words, verb]) {
-  const answer = element("p", { role: "status", class: "words" });
+  const answer = element("p", { role: "status", class: "answer words" });
   return element("li", {}, verbButton(name, verb, answer), element("p", {}, words), answer);
 }
 
 export function beginFirstLine() {
   byId("first-steps").replaceChildren(...STEPS.map(step),
-    element("li", {}, element("a", { href: "#draw" }, "Draw"), ": preview some words, and draw them as shown."));
+    element("li", {}, element("button", { type: "button", onclick: () => openTab("draw", true) }, "Draw some words"), element("p", {}, "They are drawn as they are shown.")));
 }

@@ -1,14 +1,14 @@
 // Jogs: each press is one small step. The node stops the arm if this page is closed before the step has ended.
 
+import { tell } from "./answers.js";
 import { isOperator, oneAtATime, runVerb } from "./commands.js";
 import { door } from "./door.js";
-import { LiveTable, byId, element, say } from "./elements.js";
+import { byId, element, say } from "./elements.js";
 import { chosenArm } from "./setup_panel.js";
 
 const TIP = ["x", "y", "z"];
 
 const once = oneAtATime(byId("jog-answer"));
-const joints = new LiveTable("Joints that can be jogged", ["Joint", "Angle", "Limits"]);
 
 function stepSize() {
   return Number(byId("jog-size").value);
@@ -17,7 +17,7 @@ function stepSize() {
 async function step(axis, by) {
   const scene = byId("jog-scene").value;
   const reply = await runVerb({ verb: "jog", scene, arm: chosenArm("jog-arm"), step: { axis, by } });
-  say(byId("jog-answer"), reply.text);
+  tell(byId("jog-answer"), reply.text);
   await refresh();
 }
 
@@ -31,7 +31,6 @@ async function refresh() {
   const data = JSON.parse((await runVerb({ verb: "jogged", scene: byId("jog-scene").value, arm: chosenArm("jog-arm") })).text);
   const place = data.tip_mm.map((mm) => mm.toFixed(1)).join(", ");
   say(byId("jog-place"), `${data.denied ? `${data.denied}. ` : ""}Tip at ${place} mm, ${data.height_mm.toFixed(1)} mm over the sheet.`);
-  joints.show(data.joints.map((joint) => [joint.name, `${joint.deg.toFixed(1)}°`, `${joint.lower_deg.toFixed(0)}° to ${joint.upper_deg.toFixed(0)}°`]));
   const names = data.joints.map((joint) => joint.name).join();
   if (byId("jog-joints").dataset.names === names) return;
   byId("jog-joints").dataset.names = names;
@@ -40,7 +39,6 @@ async function refresh() {
 
 export function beginJog() {
   byId("jog-tip").replaceChildren(...TIP.flatMap((axis) => buttons(axis, axis)));
-  byId("jog-table").append(joints.node);
   byId("jog").addEventListener("toggle", () => { if (byId("jog").open) once(refresh); });
   for (const id of ["jog-scene", "jog-arm"]) byId(id).addEventListener("change", () => once(refresh));
   door.addEventListener("session", () => { if (!isOperator()) byId("jog").open = false; });

@@ -13,18 +13,18 @@ function swatch(pen) {
 }
 
 function card(pen) {
+  const answer = element("p", { class: "answer", role: "status" });
   const confirm = isOperator()
-    ? verbButton(pen.is_pause ? "Go on" : `Pen ${pen.pen} ${pen.name} is in: go on`, { verb: "pen", job: pen.job, confirmed: pen.pen }, byId("pens-answer"))
+    ? verbButton(pen.is_pause ? "Go on" : `Pen ${pen.pen} ${pen.name} is in: go on`, { verb: "pen", job: pen.job, confirmed: pen.pen }, answer)
     : element("p", {}, "An operator who has logged in lets it go on here.");
   const meanwhile = pen.is_simulated
     ? "The arm is simulated: no hand is needed."
     : "The arm stands where a hand can reach and holds itself; nothing moves until it is said. Take your hands away before.";
-  return element("article", { class: "pen-change" }, swatch(pen),
-    element("p", {}, `${pen.job} on ${pen.arm} waits for ${pen.words}.`), element("p", {}, meanwhile), confirm);
+  return element("article", { class: "pending pen-change" }, element("h3", {}, pen.is_pause ? "The drawing pauses" : "A pen is to be changed"), swatch(pen),
+    element("p", {}, `${pen.job} on ${pen.arm} waits for ${pen.words}.`), element("p", {}, meanwhile), confirm, answer);
 }
 
 function show() {
-  byId("pens").hidden = newest.length === 0;
   byId("pens-list").replaceChildren(...newest.map(card));
 }
 

@@ -1,22 +1,16 @@
-// A drawing on its sheet that can be dragged, scaled and rotated, with its refused parts. It sends nothing, but passes the chosen
-// placement to a callback.
+// An offered drawing on the paper that can be dragged, scaled and rotated, with its refused parts. It sends nothing, but passes the
+// chosen placement to a callback.
 
-import { element, shape } from "./elements.js";
+import { shape } from "./elements.js";
+import { path, toTenths } from "./lines.js";
 
-const EDGE = 0.06;
 const MOVE_MM = 1;
 const FAR_MM = 10;
 const TURN_DEG = 5;
 const GROWTH = 1.05;
 const SIDE_MM = [1, 2000];
-// Radius of handles, as a fraction of the visible size.
-const HANDLE = 0.025;
-
-function line(xy) {
-  let text = `M${xy[0]} ${xy[1]}`;
-  for (let at = 2; at < xy.length; at += 2) text += `L${xy[at]} ${xy[at + 1]}`;
-  return text;
-}
+// Radius of handles, as a fraction of the sheet.
+const HANDLE = 0.02;
 
 function centre(place) {
   return [place.at[0] + place.sides[0] / 2, place.at[1] + place.sides[1] / 2];
@@ -27,49 +21,39 @@ function rotated([x, y], deg) {
   return [x * cos - y * sin, x * sin + y * cos];
 }
 
-const toTenths = (value) => Math.round(value * 10) / 10;
-
-export class PlacedSheet {
-  // `onChosen` is called with the corner, the longer side and the rotation when a drag ends.
-  constructor(offer, onChosen) {
+export class PlacedDrawing {
+  // `onChosen` is called with the corner, the longer side and the rotation when a drag ends; without it nothing can be moved.
+  constructor(offer, unit, onChosen) {
     const { page_at_mm, page_sides_mm, page_turn_deg, lines, places } = offer.sheet;
     this.offered = { at: page_at_mm, sides: page_sides_mm.map((side) => Math.max(side, 0.1)), turn: page_turn_deg };
     this.place = { ...this.offered };
     this.onChosen = onChosen;
-    const [width, height] = offer.sheet_mm;
-    this.size = [width, height];
-    this.#setViewBox();
-    this.drawing = shape("g", {}, ...lines.map((one) => shape("path", { class: one.is_refused ? "refused" : "offered", d: line(one.xy_mm) })));
+    this.isMovable = onChosen !== null;
+    this.handle_mm = HANDLE * unit;
+    this.drawing = shape("g", {}, ...lines.map((one) => shape("path", { class: one.is_refused ? "refused" : "offered", d: path(one.xy_mm) })));
     this.marks = shape("g", { class: "marks" }, ...places.map((place) => mark(place, this.handle_mm)));
+    this.node = shape("g", { class: "placed" }, this.drawing, this.marks);
+    if (!this.isMovable) return;
     this.outline = shape("polygon", { class: "page-outline" });
     this.corner = shape("circle", { class: "handle", r: this.handle_mm });
     this.knob = shape("circle", { class: "handle turn", r: this.handle_mm });
     this.stem = shape("line", { class: "stem" });
-    const flipped = shape("g", { transform: `translate(0 ${height}) scale(1 -1)` },
-      shape("rect", { class: "paper", width, height }), this.drawing, this.marks, this.outline, this.stem, this.corner, this.knob);
-    this.svg = shape("svg", {
-      class: "sheet placing", tabindex: "0", role: "group", viewBox: this.box,
-      "aria-label": "The drawing on its sheet. Arrow keys move it by 1 mm, with Shift by 10 mm; plus and minus scale it; comma and full stop turn it.",
-    }, flipped);
-    this.frame = flipped;
-    this.words = element("figcaption", {}, "Drag it to move it, its corner to scale it, its knob to turn it; or arrow keys, + and −, comma and full stop.");
-    this.node = element("figure", {}, this.svg, this.words);
-    this.svg.addEventListener("pointerdown", (event) => this.#grasp(event));
-    this.svg.addEventListener("keydown", (event) => this.#key(event));
+    this.node.append(this.outline, this.stem, this.corner, this.knob);
     this.#draw();
   }
 
-  // Makes the sheet and the whole page with its handles visible, however far outside it lies.
-  #setViewBox() {
-    const [width, height] = this.size;
+  attach(svg, frame) {
+    [this.svg, this.frame] = [svg, frame];
+  }
+
+  // Returns the box around the page with its handles: left, low, right, high.
+  extent() {
     const [cx, cy] = centre(this.offered);
-    const reach = 1.2 * Math.hypot(...this.offered.sides) / 2;
-    const [left, right] = [Math.min(0, cx - reach), Math.max(width, cx + reach)];
-    const [low, high] = [Math.min(0, cy - reach), Math.max(height, cy + reach)];
-    const edge = EDGE * Math.max(right - left, high - low);
-    this.handle_mm = HANDLE * Math.max(right - left, high - low);
-    // The y axis points down on a screen.
-    this.box = [left - edge, height - high - edge, right - left + 2 * edge, high - low + 2 * edge].map(toTenths).join(" ");
+    const [w, h] = this.offered.sides.map((side) => side / 2);
+    const knob = this.isMovable ? [[0, h + 4 * this.handle_mm]] : [];
+    const points = [[-w, -h], [w, -h], [w, h], [-w, h], ...knob].map((point) => rotated(point, this.offered.turn));
+    const [xs, ys] = [0, 1].map((axis) => points.map((point) => point[axis]));
+    return [cx + Math.min(...xs), cy + Math.min(...ys), cx + Math.max(...xs), cy + Math.max(...ys)];
   }
 
   #onSheet(event) {
@@ -77,10 +61,11 @@ export class PlacedSheet {
     return [at.x, at.y];
   }
 
-  #grasp(event) {
-    if (event.button !== 0) return;
+  grasp(event) {
+    const isOnIt = [this.outline, this.corner, this.knob].includes(event.target) || this.drawing.contains(event.target);
+    if (event.button !== 0 || !this.isMovable || !isOnIt) return;
     event.preventDefault();
-    this.svg.focus();
+    this.svg.focus({ preventScroll: true });
     this.svg.setPointerCapture(event.pointerId);
     const begun = { from: this.#onSheet(event), place: this.place };
     const grip = event.target === this.corner ? "scale" : event.target === this.knob ? "turn" : "move";
@@ -112,7 +97,8 @@ export class PlacedSheet {
     this.#set({ ...place, sides, at: [cx - sides[0] / 2, cy - sides[1] / 2] });
   }
 
-  #key(event) {
+  key(event) {
+    if (!this.isMovable) return;
     const step = event.shiftKey ? FAR_MM : MOVE_MM;
     const moves = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
     const { at, turn } = this.place;

@@ -1,5 +1,6 @@
 // Login, and which scenes may move until when.
 
+import { tell } from "./answers.js";
 import { isOperator, tryVerb, verbButton } from "./commands.js";
 import { door, logIn, logOut, read, session } from "./door.js";
 import { byId, element, say, seconds } from "./elements.js";
@@ -7,12 +8,12 @@ import { byId, element, say, seconds } from "./elements.js";
 async function submitLogin(event) {
   event.preventDefault();
   const token = byId("token");
-  say(byId("session-answer"), "Looking at it …");
+  tell(byId("session-answer"), "Looking at it …");
   try {
     await logIn(token.value.trim());
-    say(byId("session-answer"), "");
+    tell(byId("session-answer"), "");
   } catch (failure) {
-    say(byId("session-answer"), failure.message);
+    tell(byId("session-answer"), failure.message, true);
   }
   token.value = "";
 }
@@ -33,12 +34,12 @@ function holderWords(identity) {
 
 function showSession() {
   const identity = session();
-  const nobody = wasLoggedIn ? "The login has ended: log in again." : "Nobody is logged in here.";
+  if (wasLoggedIn && !identity) tell(byId("session-answer"), "The login has ended: log in again.", true);
   wasLoggedIn = identity !== null;
-  say(byId("session-words"), identity ? holderWords(identity) : `${nobody} This page shows and stops, and does nothing else.`);
+  say(byId("session-words"), identity ? holderWords(identity) : "");
   byId("login").hidden = identity !== null;
-  byId("logout").hidden = identity === null;
-  for (const id of ["setup", "draw"]) byId(id).hidden = !isOperator();
+  byId("session").hidden = identity === null;
+  for (const node of document.querySelectorAll(".operator")) node.hidden = !isOperator();
   if (identity) offerScenes().catch((failure) => say(byId("setup-answer"), failure.message));
 }
 
@@ -82,7 +83,7 @@ export function beginSetup() {
   byId("enable").addEventListener("submit", (event) => {
     event.preventDefault();
     const for_s = Math.round(Number(byId("enable-minutes").value) * 60);
-    say(byId("setup-answer"), "Asking …");
+    tell(byId("setup-answer"), "Asking …");
     tryVerb({ verb: "enable", scene: byId("enable-scene").value, meta: null, for_s, arm: chosenArm("enable-arm") }, byId("setup-answer"));
   });
   byId("enable-buttons").append(verbButton("Disable everything", { verb: "disable" }, byId("setup-answer")));

@@ -17,7 +17,7 @@ export class SideView {
     this.paper = shape("polyline", { class: "paper-edge" });
     this.links = shape("polyline", { class: "links" });
     this.joints = shape("g", { class: "joints" });
-    this.svg = shape("svg", { role: "img", class: "side", viewBox: "-100 -400 500 450" },
+    this.svg = shape("svg", { role: "img", class: "side-view", viewBox: "-100 -400 500 450" },
       this.table, this.paper, this.links, this.joints);
     this.caption = element("figcaption");
     this.node = element("figure", {}, this.svg, this.caption);

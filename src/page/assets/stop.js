@@ -30,6 +30,12 @@
     }
   }
 
+  // Returns how soon each arm heard it and stood; the whole answer stands behind it.
+  function figures(words) {
+    const found = words.match(/(first stop frame after|standing still after|NOT)[^,;]*/g);
+    return found ? `${found.join(", ").replace(/^first/, "First")}.` : `${words}.`;
+  }
+
   async function stop(path, name) {
     const seconds = () => ((performance.now() - began) / 1000).toFixed(2);
     const began = performance.now();
@@ -41,7 +47,8 @@
       if (!response.ok) throw new Error(reply.error);
       answer.className = reply.verified ? "good" : "bad";
       const verdict = reply.verified ? "standstill verified" : "STANDSTILL NOT VERIFIED";
-      answer.textContent = `${name}: ${verdict}. ${reply.words}. Answered after ${seconds()} s.`;
+      answer.textContent = `${name}: ${verdict}. ${figures(reply.words)} Answered after ${seconds()} s.`;
+      answer.title = reply.words;
     } catch (failure) {
       answer.className = "bad";
       answer.textContent = `${name} WAS NOT CONFIRMED after ${seconds()} s (${failure.message}): look at the arm, cut its power if it moves.`;

@@ -1,0 +1,150 @@
+// The head: what the arm is doing, how far it is, and the one next step. Its words come from the node.
+
+import { tell } from "./answers.js";
+import { isOperator, tryVerb } from "./commands.js";
+import { door } from "./door.js";
+import { byId, element, say, seconds, set, shape } from "./elements.js";
+import { STATE_SHAPES } from "./shapes.js";
+import { openTab } from "./tabs.js";
+
+const OLD_S = 0.5;
+const LOST_S = 2;
+// Kinds in which a stop's answer is still what is so.
+const STOPPED_KINDS = ["stopping", "stopped", "emergency_stop", "fault", "not_connected"];
+const STOP_ANSWER_MS = 2000;
+
+let state = null;
+let chosen = null;
+let isLost = false;
+let holdNow = null;
+let shownNext = "";
+let stopSeenAt = 0;
+
+function stateShape(name) {
+  return shape("svg", { viewBox: "0 0 24 24", "aria-hidden": "true", "data-shape": name },
+    shape("path", { d: STATE_SHAPES[name] || STATE_SHAPES.ring, fill: "currentColor", "fill-rule": "evenodd" }));
+}
+
+export function chosenArmOf(value) {
+  return value.arms.find((arm) => arm.name === chosen) || value.arms[0];
+}
+
+function showCondition(condition) {
+  set(document.querySelector(".head"), "data-colour", condition.colour);
+  set(document.querySelector(".head"), "data-kind", condition.kind);
+  say(byId("sentence"), condition.sentence);
+  say(byId("cause"), condition.cause || "");
+  set(byId("cause"), "title", condition.cause || "");
+  if (byId("shape").firstChild?.dataset.shape !== condition.shape) byId("shape").replaceChildren(stateShape(condition.shape));
+}
+
+function showProgress(job) {
+  const isRunning = Boolean(job) && !job.is_over && job.total_s > 0;
+  byId("progress-box").hidden = !isRunning;
+  if (!isRunning) return;
+  const done = Math.min(1, job.done_s / job.total_s);
+  set(byId("progress"), "value", done.toFixed(3));
+  const left = job.eta_s > 0 ? `${seconds(job.eta_s)} left` : "";
+  const counted = job.of > 0 ? `${job.done} of ${job.of}` : "";
+  say(byId("progress-words"), [`${Math.floor(100 * done)} %`, left, counted].filter(Boolean).join(" · "));
+}
+
+async function press(verb, button) {
+  if (button.getAttribute("aria-disabled") === "true") return;
+  set(button, "aria-disabled", true);
+  const isDone = await tryVerb(verb, byId("next-answer"));
+  set(button, "aria-disabled", false);
+  // A hold at the stroke's end may be made one at once.
+  if (isDone && verb.verb === "hold" && !verb.now) holdNow = JSON.stringify(state && chosenArmOf(state).condition.next);
+  showNext();
+}
+
+function nextButton({ label, action }) {
+  if (action.open) {
+    return element("button", { type: "button", class: "main", onclick: () => openTab(action.open, true) }, label);
+  }
+  if (!isOperator()) {
+    const toLogin = () => {
+      openTab("draw");
+      byId("token").focus();
+    };
+    return element("button", { type: "button", class: "main", onclick: toLogin }, `Log in: ${label.toLowerCase()}`);
+  }
+  const button = element("button", { type: "button", class: "main" }, label);
+  button.addEventListener("click", () => press(action.verb, button));
+  return button;
+}
+
+function showNext() {
+  let next = isLost || !state ? null : chosenArmOf(state).condition.next;
+  if (holdNow && JSON.stringify(next) !== holdNow) holdNow = null;
+  if (next && holdNow) next = { label: "Hold now", action: { verb: { verb: "hold", now: true } } };
+  const key = JSON.stringify([next, isOperator()]);
+  if (key === shownNext) return;
+  shownNext = key;
+  byId("next").replaceChildren(...(next?.action ? [nextButton(next)] : []));
+}
+
+function showArms() {
+  byId("arm-choice").hidden = state.arms.length < 2;
+  if (state.arms.length < 2) return;
+  const key = JSON.stringify(state.arms.map((arm) => [arm.name, arm.condition.shape, arm.name === chosenArmOf(state).name]));
+  if (byId("arm-choice").dataset.key === key) return;
+  byId("arm-choice").dataset.key = key;
+  const chip = (arm) => {
+    const node = element("button", {
+      type: "button", "aria-pressed": String(arm.name === chosenArmOf(state).name), "data-colour": arm.condition.colour,
+      onclick: () => {
+        chosen = arm.name;
+        door.dispatchEvent(new CustomEvent("arm", { detail: arm.name }));
+        headLive(state);
+      },
+    }, stateShape(arm.condition.shape), `${arm.name}: ${arm.condition.sentence}`);
+    return node;
+  };
+  byId("arm-choice").replaceChildren(...state.arms.map(chip));
+}
+
+// An answer to a stop goes once the arm is no longer stopped.
+function clearStopAnswer(arms) {
+  const answer = byId("stop-answer");
+  const isStopped = arms.some((arm) => STOPPED_KINDS.includes(arm.condition.kind));
+  if (answer.className === "" || isStopped) stopSeenAt = performance.now();
+  else if (performance.now() - stopSeenAt > STOP_ANSWER_MS) [answer.className, answer.textContent] = ["", ""];
+}
+
+export function headLive(value) {
+  state = value;
+  const arm = chosenArmOf(value);
+  say(byId("node"), value.node);
+  document.title = `${arm.condition.sentence} · ${value.node}`;
+  say(byId("where"), `· ${value.node} · ${arm.title} · enabled: ${arm.enabled}${arm.holder ? ` · ${arm.holder} has it` : ""}`);
+  say(byId("enabled-words"), `Enabled: ${arm.enabled}.`);
+  if (!isLost) showCondition(arm.condition);
+  showProgress(arm.job);
+  showNext();
+  showArms();
+  clearStopAnswer(value.arms);
+}
+
+// Shows how old what is shown is; `silence_s` is the time since the node's last message.
+export function showAge(silence_s) {
+  const isHeard = Number.isFinite(silence_s);
+  const arm = state && chosenArmOf(state);
+  const age_s = (arm?.age_ms ?? 0) / 1000 + (isHeard ? silence_s : 0);
+  say(byId("connection"), !isHeard ? "connecting" : age_s >= OLD_S ? `last heard ${seconds(age_s)} ago` : "live");
+  byId("connection").classList.toggle("bad", isHeard && age_s >= OLD_S);
+  const wasLost = isLost;
+  isLost = isHeard && silence_s >= LOST_S;
+  if (isLost === wasLost || !state) return;
+  showCondition(isLost ? state.lost : arm.condition);
+  document.body.classList.toggle("lost", isLost);
+  showNext();
+}
+
+export function beginHead() {
+  door.addEventListener("session", () => {
+    tell(byId("next-answer"), "");
+    showNext();
+  });
+}
