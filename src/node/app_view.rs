@@ -16,6 +16,9 @@ const CALLED: [&str; 3] = ["stroke", "sense", "stop"];
 /// Placeholder in the document for the listed names of [`CALLED`].
 const NAMES_SLOT: &str = "TOOL_NAMES";
 
+/// Placeholder in the document for the shapes of the states.
+const SHAPES_SLOT: &str = "STATE_SHAPES_SLOT";
+
 const DOCUMENT: &str = concat!(
     "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Steadyhand</title>\n<style>\n",
@@ -23,6 +26,7 @@ const DOCUMENT: &str = concat!(
     "</style>\n</head>\n",
     include_str!("app_view/body.html"),
     "<script>\n\"use strict\";\n",
+    "STATE_SHAPES_SLOT",
     include_str!("app_view/host.js"),
     include_str!("app_view/view.js"),
     "</script>\n</body>\n</html>\n",
@@ -38,7 +42,9 @@ pub(crate) fn drawing_view(names: &KnownNames) -> AppView {
         title: "Drawing".to_owned(),
         description: "The plan, the drawing's progress and a button that stops the arm.".to_owned(),
         tools: shown.map(|tool| tool.name.clone()).collect(),
-        html: DOCUMENT.replace(NAMES_SLOT, &called_names(&listed)),
+        html: DOCUMENT
+            .replace(NAMES_SLOT, &called_names(&listed))
+            .replace(SHAPES_SLOT, &page::state_shapes()),
     }
 }
 
@@ -85,6 +91,7 @@ mod tests {
             "eval(",
             "localStorage",
             NAMES_SLOT,
+            SHAPES_SLOT,
         ] {
             assert!(!html.contains(foreign), "{foreign}");
         }

@@ -5,6 +5,10 @@ const OLD_MS = 6000;
 const PICTURES_MAX = 4;
 const RUNNING_STATES = ["accepted", "planning", "moving", "held", "waiting_for_pen"];
 
+const COLOURS = ["good", "busy", "wait", "bad", "quiet"];
+// The name of SVG's namespace, put together: the view names no address.
+const SVG = ["http:", "", "www.w3.org", "2000", "svg"].join("/");
+
 const byId = (id) => document.getElementById(id);
 const names = JSON.parse(byId("tools").textContent);
 let capabilities = {};
@@ -65,6 +69,27 @@ async function showPictures(content, caption) {
   if (own === paintings) byId("pictures").replaceChildren(...figures);
 }
 
+// Shows what the arm is doing, in the node's own words.
+function showCondition(condition) {
+  if (!condition || typeof condition.words !== "string") return;
+  const d = STATE_SHAPES[condition.shape] || STATE_SHAPES.ring;
+  const path = document.createElementNS(SVG, "path");
+  for (const [name, value] of [["d", d], ["fill", "currentColor"], ["fill-rule", "evenodd"]]) path.setAttribute(name, value);
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", "0 0 24 24");
+  svg.append(path);
+  byId("shape").replaceChildren(svg);
+  byId("head").dataset.colour = COLOURS.includes(condition.colour) ? condition.colour : "quiet";
+  if (byId("sentence").textContent !== condition.words) byId("sentence").textContent = condition.words;
+}
+
+// Looks at the arm's state alone: an answer that was given stays.
+async function look() {
+  if (ended || !capabilities.serverTools || !names.sense) return;
+  const result = await call("sense", target, CALL_MAX_MS).catch(() => null);
+  if (result) showCondition((result.structuredContent || {}).condition);
+}
+
 function showJob(job) {
   isRunning = Boolean(job) && RUNNING_STATES.includes(job.state);
   byId("job").hidden = !job;
@@ -109,8 +134,10 @@ function show(result) {
   const refusals = Array.isArray(reply.refusals) ? reply.refusals : [];
   byId("refusals").replaceChildren(...refusals.map((refusal) => element("li", String(refusal.why || ""))));
   showPictures(result.content, offer ? "The plan; nothing has moved" : "As the node shows it");
+  showCondition(reply.condition);
   showJob(reply.job);
   showOffer();
+  if (!reply.condition) look();
 }
 
 // Senses the arm again while a drawing runs, and replaces older text and pictures.
@@ -126,6 +153,7 @@ async function sense() {
       say("words", messageOf(result), result.isError ? "words bad" : "words");
       showPictures(result.content, "Seen now");
     }
+    showCondition((result.structuredContent || {}).condition);
     if (before === answers) showJob((result.structuredContent || {}).job);
   } catch (failure) {
     lost = failure.message;
