@@ -193,7 +193,7 @@ const steps = {
       await accessible(frame, theme);
       const [wide, screen] = await frame.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
       assert.ok(wide <= screen && screen <= 320, `${wide} px wide on ${screen}`);
-      const box = await button(frame, "Stop Esc").boundingBox();
+      const box = await button(frame, "STOP Esc").boundingBox();
       assert.ok(box.height >= 44 && box.width >= 44, `Stop is ${box.width} by ${box.height}`);
       await page.screenshot({ path: join(folder, `phone-${theme}.png`) });
     }
@@ -207,7 +207,7 @@ const steps = {
     await shown.frame.getByText(/This host lets the view call no tools/).waitFor();
     await planner(shown, client, "stroke", { scene: "default", dry_run: true });
     await picture(shown.frame, "The plan; nothing has moved").waitFor();
-    for (const name of ["Draw this", "Stop Esc", "Look again"]) assert.equal(await button(shown.frame, name).isVisible(), false, name);
+    for (const name of ["Draw this", "STOP Esc", "Look again"]) assert.equal(await button(shown.frame, name).isVisible(), false, name);
     await accessible(shown.frame, "no tools");
     await shown.page.evaluate(() => globalThis.bridge.sendToolCancelled({ reason: "enough" }));
     await shown.frame.getByText("The assistant's call was cancelled: enough.").waitFor();
@@ -255,7 +255,7 @@ const steps = {
     await button(shown.frame, "Draw this").click();
     await shown.frame.getByText("held: waits for a person, 0 of 11").waitFor({ timeout: PATIENCE_MS });
     assert.notEqual(await state(strict), "moving");
-    await button(shown.frame, "Stop Esc").click();
+    await button(shown.frame, "STOP Esc").click();
     await shown.frame.getByText(/^Stop: standstill verified/).waitFor();
     assert.notEqual(await state(strict), "moving");
     await shown.browsing.close();
@@ -269,7 +269,7 @@ const steps = {
     nodes.at(-1).kill("SIGKILL");
     await button(shown.frame, "Look again").click();
     await shown.frame.getByText(/NOT CONNECTED: what is shown is/).waitFor({ timeout: PATIENCE_MS });
-    await button(shown.frame, "Stop Esc").click();
+    await button(shown.frame, "STOP Esc").click();
     await shown.frame.getByText(/Stop WAS NOT CONFIRMED/).waitFor({ timeout: PATIENCE_MS });
     await shown.browsing.close();
   },

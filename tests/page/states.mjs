@@ -208,6 +208,7 @@ export function stateSteps({ browser, url, open, openAt, logIn, drawWords, acces
     async "a stop works from any tab and scroll place, on a phone too"() {
       const context = await browser.newContext({ viewport: { width: 320, height: 640 }, hasTouch: true });
       const page = await open(context, "stops");
+      await page.locator("#next button").waitFor();
       for (const tab of ["draw", "jobs", "arm", "setup"]) {
         await page.locator(`#tab-${tab}`).click();
         for (const place of [0, 1]) {
@@ -217,6 +218,9 @@ export function stateSteps({ browser, url, open, openAt, logIn, drawWords, acces
           await page.waitForFunction(async (before) => (await (await fetch("/page/state")).json()).arms[0].stops_done > before, done);
         }
       }
+      await logIn(page);
+      await press(page);
+      await inKind(page, "at_rest");
       await context.close();
     },
   };

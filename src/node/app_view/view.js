@@ -137,7 +137,9 @@ function show(result) {
   showCondition(reply.condition);
   showJob(reply.job);
   showOffer();
-  if (!reply.condition) look();
+  // A plan that is shown asks for nothing.
+  if (offer) showCondition({ words: "Planned: nothing has moved", colour: "quiet", shape: "dots" });
+  else if (!reply.condition && !document.hidden) look();
 }
 
 // Senses the arm again while a drawing runs, and replaces older text and pictures.
