@@ -55,7 +55,7 @@ pub(crate) async fn carry_out(case: Case) -> Found {
             let warning = warning.unwrap_or_else(|| panic!("{}: no warning", case.done));
             stayed_on_the_line(&rig);
             Found {
-                short: "drawn; a warning says why it may not go on so".to_owned(),
+                short: "drawn, with a warning".to_owned(),
                 message: Some(warning),
             }
         }
@@ -66,7 +66,7 @@ pub(crate) async fn carry_out(case: Case) -> Found {
             faulted(&rig, &motion, &message, within_ms, names).await;
             after_a_fault(&rig, &motion, &message, &case.mend, case.done).await;
             Found {
-                short: format!("fault within {within_ms} ms; it holds"),
+                short: format!("fault, {within_ms} ms"),
                 message: Some(message),
             }
         }
@@ -107,7 +107,7 @@ fn refused(rig: &Rig, stood: &JointVector, text: &str, names: &[&str]) -> Found 
     names_all(text, names);
     assert!(rig.sim.true_joints().distance_max(stood) < 0.01, "it moved");
     Found {
-        short: "refused; nothing moves".to_owned(),
+        short: "refused".to_owned(),
         message: Some(text.to_owned()),
     }
 }

@@ -10,15 +10,15 @@ use steadyhand::sim::SimulatedFault;
 
 const HEAD: &str = "# Faults: what breaks, and what comes of it
 
-Each fault was done to a simulated arm in the middle of a stroke, at the far end of the wire, and this page is what came of it. Look for the words of your message.
+Each fault was done to a simulated arm in the middle of a stroke, at the far end of the wire: with Feetech STS servos, Dynamixel X servos and a controller of one's own. Look for the words of your message. A row of several families has the joint and the numbers of the first.
 
 | outcome | means |
 |---|---|
-| *drawn* | the stroke was finished, and no goal stepped further than a joint's speed allows |
-| *fault* | the result names the cause, within the time given. Torque stays on. Nothing moves before `reset`, and after mending `reset` brings the arm to rest |
-| *refused* | the arm is not energised at all |
+| *drawn* | the stroke was finished, and no goal stepped further than a joint's speed allows; a warning says what may not go on so |
+| *fault* | the result names the cause, within the time given, and the arm holds. Nothing moves before `reset`; once the cause is removed, `reset` brings the arm to rest |
+| *refused* | nothing moves and the arm is not energised |
 
-To practise a fault, start `steadyhand sim --pty` and give its path to a node as the arm's port. While the arm draws, write the line below the fault's name into the terminal of `sim`. Or start it with `--fault 'WORDS'`. `plug`, `loss 0`, `speaks 2`, `block 1` and `position 2` end what they are named for; `sim --help` says more.
+To practise a fault, start `steadyhand sim --pty` and give its path to a node as the arm's port. While the arm draws, write the line below the fault's name into the terminal of `sim`, or start it with `--fault 'WORDS'`. `plug`, `loss 0`, `speaks 2`, `block 1` and `position 2` end what they are named for; `sim --help` says more.
 
 ";
 
@@ -51,16 +51,20 @@ pub(crate) fn page(rows: &[(Row, Vec<Done>)]) -> String {
         if !found.is_empty() {
             text.push_str("| family | what is done | what comes of it |\n|---|---|---|\n");
         }
-        let mut rows: Vec<(Vec<&str>, String)> = Vec::new();
+        let mut rows: Vec<(Vec<Family>, String)> = Vec::new();
         for (family, done, found) in found {
             let rest = format!("{done} | {}", outcome_text(found));
-            match rows.iter_mut().find(|(_, same)| *same == rest) {
-                Some((names, _)) => names.push(name(*family)),
-                None => rows.push((vec![name(*family)], rest)),
+            let is_same = |other: &str| {
+                let other_done = other.split(" | ").next();
+                other_done == Some(*done) && shape(other) == shape(&rest)
+            };
+            match rows.iter_mut().find(|(_, other)| is_same(other)) {
+                Some((families, _)) => families.push(*family),
+                None => rows.push((vec![*family], rest)),
             }
         }
-        for (names, rest) in rows {
-            let _ = writeln!(text, "| {} | {rest} |", names.join(", "));
+        for (families, rest) in rows {
+            let _ = writeln!(text, "| {} | {rest} |", names(&families));
         }
         reasons(&mut text, row.number, found.is_empty());
         text.push('\n');
@@ -76,6 +80,21 @@ fn outcome_text(found: &Found) -> String {
     format!("{}{}", found.short, text.unwrap_or_default())
 }
 
+/// Returns a text without its numbers and the names in brackets, which differ between arms that say the same.
+fn shape(text: &str) -> String {
+    let mut depth = 0_usize;
+    let mut kept = String::new();
+    for c in text.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ if depth == 0 && !c.is_ascii_digit() => kept.push(c),
+            _ => {}
+        }
+    }
+    kept
+}
+
 /// Leaves out the advice at a message's end, where what is left still says enough to be found: the message itself has it.
 fn beginning(text: &str) -> String {
     match text.rsplit_once(": ") {
@@ -89,10 +108,7 @@ fn reasons(text: &mut String, number: u32, alone: bool) {
     let (reply, also) = (ELSEWHERE.iter(), ALSO.iter());
     let mut message: Vec<String> = reply
         .filter(|one| one.number == number)
-        .map(|one| {
-            let names: Vec<_> = one.families.iter().copied().map(name).collect();
-            format!("* {}: {}.", names.join(", "), one.reason)
-        })
+        .map(|one| format!("* {}: {}.", names(one.families), one.reason))
         .collect();
     let also = also.filter(|(of, _)| *of == number);
     message.extend(also.map(|(_, reason)| format!("* {reason}.")));
@@ -120,10 +136,18 @@ fn without_places(line: &str) -> String {
     kept + rest
 }
 
+fn names(families: &[Family]) -> String {
+    let names: Vec<&str> = families.iter().copied().map(name).collect();
+    match names.len() {
+        3 => "all".to_owned(),
+        _ => names.join(", "),
+    }
+}
+
 const fn name(family: Family) -> &'static str {
     match family {
-        Family::Sts => "Feetech STS",
-        Family::Dxl2 => "Dynamixel X",
+        Family::Sts => "Feetech",
+        Family::Dxl2 => "Dynamixel",
         Family::Firmware => "own controller",
     }
 }
