@@ -50,13 +50,7 @@ pub fn judge(received: &ReceivedArguments, text: &str) {
             assert_eq!(reading.understood, looser.understood);
             moves_as_understood(shape, &reading, text);
         }
-        Err(refusal) => {
-            // The correction that a caller is shown is accepted.
-            if let Some(corrected) = refusal.corrected.map(Value::Object) {
-                let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
-                let again = read(shape, &policy, ReceivedArguments::Value(corrected.clone()));
-                assert!(again.is_ok(), "{corrected} is no correction");
-            }
+        Err(_) => {
             if let Ok(reading) = lenient {
                 moves_as_understood(shape, &reading, text);
             }

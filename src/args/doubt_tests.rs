@@ -485,7 +485,6 @@ fn a_call_behind_a_mark_of_comment_does_not_move() {
         format!("-stroke({call})"),
         "//stroke(scene=\"letters\")".to_owned(),
         "; stroke(scene=\"letters\")".to_owned(),
-        format!("> {call}"),
         format!("- [ ] {call}"),
         format!("* {call}"),
         format!("\\ {call}"),
@@ -495,7 +494,6 @@ fn a_call_behind_a_mark_of_comment_does_not_move() {
         format!("{call} [-]"),
         format!("{call} []"),
         format!("<|tool|>{call}"),
-        format!("<|im_start|>tool\n{call}<|im_end|>"),
         format!("<|channel|>final<|message|>{call}"),
         format!("<output>{call}</output>"),
         "> {}".to_owned(),
@@ -520,6 +518,8 @@ fn a_call_behind_a_mark_of_comment_does_not_move() {
         "<tool_call>{\"name\": \"stroke\", \"arguments\": {}}</tool_call>",
         "[stroke]\nscene = \"letters\"",
         "[arguments]\nscene = \"letters\"",
+        "<|tool_call_begin|>functions.stroke:0<|tool_call_argument_begin|>{\"scene\": \"letters\"}<|tool_call_end|>",
+        "<tool_call>stroke\n<arg_key>scene</arg_key>\n<arg_value>letters</arg_value>\n</tool_call>",
         "<｜tool▁call▁begin｜>function<｜tool▁sep｜>stroke\n```json\n{\"scene\": \"letters\"}\n```<｜tool▁call▁end｜>",
     ] {
         assert!(moves_with(text).is_some(), "{text}");

@@ -40,7 +40,6 @@ impl CallReader<'_> {
         };
         Err(Box::new(ArgumentRefusal {
             complaints: outcome::complaints(&refused),
-            corrected: None,
             good: given,
             repairs: repairs.list,
             kind: worst,
@@ -88,7 +87,14 @@ impl CallReader<'_> {
 }
 
 fn in_order(shape: &ArgumentShape, mut given: Map<String, Value>) -> Map<String, Value> {
-    // Parameters are judged in their order; only an open shape's other keys come before them.
+    // Parameters are judged in their order; a dry run that was added, and an open shape's other keys, are out of it.
+    let mut params = shape.params.iter();
+    if given
+        .keys()
+        .all(|key| params.any(|param| param.name == *key))
+    {
+        return given;
+    }
     let params = shape.params.iter();
     let sent = params.filter_map(|param| given.remove_entry(&param.name));
     let mut ordered: Map<String, Value> = sent.collect();

@@ -38,18 +38,22 @@ impl FormToken {
     }
 }
 
-/// Markers that begin a call.
-const OPENERS: [&str; 6] = [
+/// Marks around special tokens.
+pub(super) const SPECIAL_MARKS: [(&str, &str); 2] = [("<|", "|>"), ("<｜", "｜>")];
+
+/// Markers that begin a call or a turn.
+pub(super) const OPENERS: [&str; 7] = [
     "[TOOL_CALLS]",
     "[TOOL_CALL]",
     "[TOOL_REQUEST]",
     "<start_function_call>",
+    "<start_of_turn>model",
     "<functioncall>",
-    "functools[",
+    "<s>",
 ];
 
 /// Markers that end a call or a turn.
-const CLOSERS: [&str; 8] = [
+pub(super) const CLOSERS: [&str; 9] = [
     "[/TOOL_CALLS]",
     "[/TOOL_CALL]",
     "[/TOOL_REQUEST]",
@@ -57,21 +61,15 @@ const CLOSERS: [&str; 8] = [
     "<end_function_call>",
     "</functioncall>",
     "<end_of_turn>",
+    "<eos>",
     "</s>",
 ];
 
-/// Markers that stand on either side of a call, or inside.
-const MARKERS: [&str; 9] = [
-    "[ARGS]",
-    "<tool_call|>",
-    "<|tool_call>",
-    "<eos>",
-    "<s>",
-    "<escape>",
-    "<![CDATA[",
-    "]]>",
-    "<start_of_turn>model",
-];
+/// Markers that stand at either end of a call.
+pub(super) const BOTH_ENDS: [&str; 2] = ["<tool_call|>", "<|tool_call>"];
+
+/// Markers that stand inside a call.
+const INSIDE: [&str; 5] = ["[ARGS]", "functools[", "<escape>", "<![CDATA[", "]]>"];
 
 /// Labels that begin a line, in the order in which one call has them.
 const LABELS: [&str; 3] = ["Action:", "Action Input:", "call:"];
@@ -167,6 +165,11 @@ const CONSTRUCTORS: [&str; 9] = super::unbracketed::CONSTRUCTORS;
 
 /// Returns the token that a text begins with. Labels count only where a line begins.
 pub(super) fn at(text: &str, begins_line: bool) -> Option<FormToken> {
+    // No token begins with another sign, and most marks are none of these.
+    let first = text.chars().next()?;
+    if !first.is_alphanumeric() && !"<[]`~".contains(first) {
+        return None;
+    }
     let mut labels = LABELS.iter().enumerate().filter(|_| begins_line);
     if let Some((place, label)) = labels.find(|(_, label)| text.starts_with(**label)) {
         return Some(FormToken {
@@ -174,10 +177,11 @@ pub(super) fn at(text: &str, begins_line: bool) -> Option<FormToken> {
             ..FormToken::of(label.len())
         });
     }
-    let sides: [(TokenSide, &[&str]); 3] = [
+    let sides: [(TokenSide, &[&str]); 4] = [
         (TokenSide::Opens(None), &OPENERS),
         (TokenSide::Closes, &CLOSERS),
-        (TokenSide::Either, &MARKERS),
+        (TokenSide::Either, &BOTH_ENDS),
+        (TokenSide::Either, &INSIDE),
     ];
     for (side, markers) in sides {
         if let Some(marker) = markers.iter().find(|marker| text.starts_with(**marker)) {
@@ -300,8 +304,8 @@ pub(super) fn leading_word(text: &str) -> &str {
 
 /// Returns a special token: `<|im_end|>`, `<｜tool▁calls▁begin｜>`.
 fn special(text: &str) -> Option<FormToken> {
-    let marks = [("<|", "|>"), ("<｜", "｜>")];
-    let (open, close) = marks.into_iter().find(|(open, _)| text.starts_with(open))?;
+    let mut marks = SPECIAL_MARKS.into_iter();
+    let (open, close) = marks.find(|(open, _)| text.starts_with(open))?;
     let (inside, _) = text.get(open.len()..)?.split_once(close)?;
     let mut words = inside
         .split(['_', '▁', '-', '/'])
@@ -358,7 +362,7 @@ fn fence(text: &str) -> Option<FormToken> {
     Some(FormToken::of(3 + if is_known { name.len() } else { 0 }))
 }
 
-/// Returns a heading over arguments, `arguments:`, `arg_key`, or a constructor before its bracket.
+/// Returns a heading over arguments, `arguments:`, or a constructor before its bracket.
 fn word(text: &str) -> Option<FormToken> {
     let is_call = |name: &&&str| {
         text.strip_prefix(**name)
@@ -369,10 +373,7 @@ fn word(text: &str) -> Option<FormToken> {
     }
     let word = leading_word(text);
     let after = text.get(word.len()..).unwrap_or_default();
-    if after.starts_with([':', ']']) && super::heuristics::is_wrapper(word) {
-        // The bracket of `[arguments]` ends the heading and no call.
-        return Some(FormToken::of(word.len() + 1));
-    }
-    let is_pair_tag = matches!(word, "arg_key" | "arg_value");
-    is_pair_tag.then(|| FormToken::of(word.len()))
+    // The bracket of `[arguments]` ends the heading and no call.
+    let is_heading = after.starts_with([':', ']']) && super::heuristics::is_wrapper(word);
+    is_heading.then(|| FormToken::of(word.len() + 1))
 }

@@ -123,9 +123,6 @@ pub(super) fn fold_key(key: &str) -> String {
 
 /// Returns whether two keys are equal if only letters and digits count. Allocates nothing. Long ones are compared to the letter.
 pub(super) fn same_key(a: &str, b: &str) -> bool {
-    if a.len().max(b.len()) > KEY_BYTES_MAX {
-        return a == b;
-    }
     // Most keys differ at once, and most are ASCII.
     if let (Some(first), Some(other)) = (a.bytes().next(), b.bytes().next())
         && first.is_ascii_alphanumeric()
@@ -133,6 +130,9 @@ pub(super) fn same_key(a: &str, b: &str) -> bool {
         && !first.eq_ignore_ascii_case(&other)
     {
         return false;
+    }
+    if a.len().max(b.len()) > KEY_BYTES_MAX {
+        return a == b;
     }
     if a.is_ascii() && b.is_ascii() {
         return ascii_letters(a).eq(ascii_letters(b));
@@ -153,7 +153,11 @@ pub(super) fn is_marked(key: &str) -> bool {
     // Sigils of languages and marks of signatures: `$scene`, `scene?`, `scene*`.
     let inner = key.trim_start_matches(['$', '@']);
     let inner = inner.trim_end_matches(['?', '*', '!']);
-    is_dashed || key.starts_with('/') || !inner.nfkc().all(is_plain)
+    let is_plain = match inner.is_ascii() {
+        true => inner.chars().all(is_plain),
+        false => inner.nfkc().all(is_plain),
+    };
+    is_dashed || key.starts_with('/') || !is_plain
 }
 
 /// Returns a key without the remark of a signature or a path before it: `scene (string)`, `args.scene`. A unit is no remark.
@@ -175,8 +179,8 @@ pub(super) fn without_remark(key: &str) -> &str {
 const KEY_BYTES_MAX: usize = 256;
 
 /// Returns whether the key is one of these words, if only letters and digits count. Allocates nothing.
-fn is_one_of(key: &str, words: &[impl AsRef<str>]) -> bool {
-    key.len() <= KEY_BYTES_MAX && words.iter().any(|word| same_key(word.as_ref(), key))
+pub(super) fn is_one_of(key: &str, words: &[&str]) -> bool {
+    key.len() <= KEY_BYTES_MAX && words.iter().any(|word| same_key(word, key))
 }
 
 pub(super) fn is_wrapper(key: &str) -> bool {

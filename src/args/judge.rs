@@ -274,7 +274,6 @@ fn undecided(shape: &ArgumentShape, reading: ArgumentReading) -> Box<ArgumentRef
     }
     Box::new(ArgumentRefusal {
         complaints,
-        corrected: None,
         good: reading.given,
         repairs: reading.repairs,
         kind: ReaderRule::Leftover,

@@ -368,7 +368,7 @@ const ID_BYTES_MAX: usize = 64;
 
 /// Returns whether a key is on the closed list, with a value that can hold no sentence.
 pub(super) fn is_ignored_key(key: &str, node: &ParsedValue) -> bool {
-    let is_one_of = |keys: &[&str]| keys.iter().any(|one| heuristics::same_key(one, key));
+    let is_one_of = |keys: &[&str]| heuristics::is_one_of(key, keys);
     let is_within = |max: f64| matches!(node, ParsedValue::Number(number) if number.as_f64().is_some_and(|value| (0.0..=max).contains(&value)));
     if key == heuristics::PROTOCOL_KEY || is_one_of(&CONTAINERS) {
         return match node {

@@ -3,9 +3,9 @@
 use super::{
     candidates,
     form_repair::FormRepair,
-    heuristics,
     judge::{ReaderRule, ValueRendering},
     outcome::{ArgumentIssue, ArgumentRepair, RepairLog},
+    parameter_keys,
     params::GIVEN_TWICE,
     parsed_value::{self, Pair, ParsedValue},
     shape::{ItemCount, ParameterShape, ValueKind},
@@ -132,8 +132,7 @@ impl ValueCoercer<'_> {
     ) -> CoercionResult {
         let mut map = Map::new();
         for (key, node) in pairs {
-            let exact = fields.iter().find(|field| field.name == *key);
-            let field = exact.or_else(|| only_by_form(fields, key));
+            let field = parameter_keys::find(fields, key).and_then(|at| fields.get(at));
             let name = field.map_or(key, |field| &field.name);
             let path = format!("{}.{name}", site.path);
             let value = match field {
@@ -235,13 +234,6 @@ impl ValueCoercer<'_> {
         }
         Ok(value)
     }
-}
-
-fn only_by_form<'a>(fields: &'a [ParameterShape], key: &str) -> Option<&'a ParameterShape> {
-    let folded = heuristics::fold_key(key);
-    let is_same = |field: &&ParameterShape| heuristics::fold_key(&field.name) == folded;
-    let mut same = fields.iter().filter(is_same);
-    same.next().filter(|_| same.next().is_none())
 }
 
 /// Parses a text that is a complete list or object.

@@ -25,8 +25,9 @@ struct NumberSite<'a> {
 
 /// A parsed number, and whether it came with a unit.
 struct ParsedNumber {
-    numeral: ParsedNumeral,
     number: Number,
+    /// Its value, if it was written without a fraction.
+    whole: Option<i128>,
     has_unit: bool,
 }
 
@@ -109,9 +110,14 @@ impl NumberSite<'_> {
         let number = numeral::number(&numeral);
         let number =
             number.ok_or_else(|| self.refuse("too_large", "this number does not fit 64 bits"))?;
+        let whole = match numeral {
+            ParsedNumeral::Whole(whole) => Some(whole),
+            ParsedNumeral::Decimal(decimal) => decimal.whole(),
+            ParsedNumeral::NotFinite | ParsedNumeral::Ambiguous => None,
+        };
         Ok(ParsedNumber {
-            numeral,
             number,
+            whole,
             has_unit,
         })
     }
@@ -155,15 +161,10 @@ impl NumberSite<'_> {
     /// Returns the exact whole number: its digits decide, not the nearest double.
     fn whole(&self, parsed: &ParsedNumber) -> Result<Number, ArgumentIssue> {
         let value = parsed.number.as_f64().unwrap_or(f64::NAN);
-        let whole = match &parsed.numeral {
-            ParsedNumeral::Whole(whole) => Some(*whole),
-            _ if value.abs() >= WHOLE_DOUBLE_MAX => {
-                return Err(self.refuse("too_large", "too large to be exact"));
-            }
-            ParsedNumeral::Decimal(decimal) => decimal.whole(),
-            _ => None,
-        };
-        whole.and_then(numeral::whole).ok_or_else(|| {
+        if parsed.number.is_f64() && value.abs() >= WHOLE_DOUBLE_MAX {
+            return Err(self.refuse("too_large", "too large to be exact"));
+        }
+        parsed.whole.and_then(numeral::whole).ok_or_else(|| {
             self.refuse("fraction", "a whole number is needed")
                 .valid(neighbours(self.range, value))
         })
@@ -195,10 +196,9 @@ impl NumberSite<'_> {
 impl ParsedNumber {
     /// Returns a JSON number, which has only the digits that a double keeps.
     fn of_json(number: &Number) -> Self {
-        let whole = number.as_i128().map(ParsedNumeral::Whole);
-        let read = || numeral::parse(&number.to_string());
+        let double = || number.as_f64().filter(|value| value.fract() == 0.0);
         Self {
-            numeral: whole.or_else(read).unwrap_or(ParsedNumeral::NotFinite),
+            whole: number.as_i128().or_else(|| Some(double()? as i128)),
             number: number.clone(),
             has_unit: false,
         }

@@ -110,8 +110,6 @@ pub struct ArgumentComplaint {
 pub struct ArgumentRefusal {
     /// Every complaint at once.
     pub complaints: Vec<ArgumentComplaint>,
-    /// For a foreign schema, arguments that would be accepted: the caller's readable ones, and declared defaults for others.
-    pub corrected: Option<Map<String, Value>>,
     /// Good arguments that were sent, without what was refused.
     pub good: Map<String, Value>,
     /// Repairs made before it was refused.

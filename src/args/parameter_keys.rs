@@ -126,7 +126,14 @@ impl CallReader<'_> {
 
 /// Returns the parameter that a key means: exactly, or uniquely when only letters and digits count.
 pub(super) fn find(params: &[ParameterShape], key: &str) -> Option<usize> {
-    if key.len() > KEY_BYTES_MAX || heuristics::is_marked(key) {
+    let is_alias = |param: &ParameterShape| param.aliases.iter().any(|alias| alias == key);
+    let exact = params.iter().position(|param| param.name == key);
+    if let Some(exact) = exact.or_else(|| params.iter().position(is_alias)) {
+        return Some(exact);
+    }
+    // The protocol's own key is no spelling of another.
+    let is_own = key == heuristics::PROTOCOL_KEY;
+    if is_own || key.len() > KEY_BYTES_MAX || heuristics::is_marked(key) {
         return None;
     }
     if !key.is_ascii() {
@@ -135,37 +142,30 @@ pub(super) fn find(params: &[ParameterShape], key: &str) -> Option<usize> {
             return find(params, &normalised);
         }
     }
-    let is_alias = |param: &ParameterShape| param.aliases.iter().any(|alias| alias == key);
-    let exact = params.iter().position(|param| param.name == key);
-    exact
-        .or_else(|| params.iter().position(is_alias))
-        .or_else(|| {
-            // The protocol's own key is no spelling of another.
-            if key == heuristics::PROTOCOL_KEY {
-                return None;
-            }
-            let mut same = params
-                .iter()
-                .enumerate()
-                .filter(|(_, param)| matches_key(param, key));
-            let (index, _) = same.next()?;
-            same.next().is_none().then_some(index)
-        })
+    let is_named = parsed_value::ends_with_word(key, "name");
+    let stem = key
+        .len()
+        .checked_sub("name".len())
+        .and_then(|end| key.get(..end));
+    let stem = stem.filter(|_| is_named);
+    let bare = heuristics::without_remark(key);
+    if !bare.contains(char::is_alphanumeric) {
+        return None;
+    }
+    let mut same = params
+        .iter()
+        .enumerate()
+        .filter(|(_, param)| is_spelling(param, bare, stem));
+    let (index, _) = same.next()?;
+    same.next().is_none().then_some(index)
 }
 
-/// Returns whether a key is a spelling of the parameter; `scene_name` names a scene just as `scene` does.
-fn matches_key(param: &ParameterShape, key: &str) -> bool {
-    let is_named =
-        matches!(param.kind, ValueKind::Name { .. }) && parsed_value::ends_with_word(key, "name");
-    let stem = key
-        .get(..key.len().saturating_sub("name".len()))
-        .filter(|_| is_named);
-    let key = heuristics::without_remark(key);
-    let has_letters = key.chars().any(char::is_alphanumeric);
+/// Returns whether a key without its remark is a spelling of the parameter; `scene_name` names a scene just as `scene` does.
+fn is_spelling(param: &ParameterShape, bare: &str, stem: Option<&str>) -> bool {
+    let stem = stem.filter(|_| matches!(param.kind, ValueKind::Name { .. }));
     let mut names = std::iter::once(&param.name).chain(&param.aliases);
-    has_letters
-        && names.any(|name| {
-            heuristics::same_key(name, key)
-                || stem.is_some_and(|stem| heuristics::same_key(name, stem))
-        })
+    names.any(|name| {
+        heuristics::same_key(name, bare)
+            || stem.is_some_and(|stem| heuristics::same_key(name, stem))
+    })
 }

@@ -60,7 +60,6 @@ fn refusal(received: &ReceivedArguments) -> ArgumentRefusal {
     let issue = whole_text(ReaderRule::Invalid, "not_an_object", reason).received(shown);
     ArgumentRefusal {
         complaints: outcome::complaints(&[issue]),
-        corrected: None,
         good: Map::new(),
         repairs: Vec::new(),
         kind: ReaderRule::Invalid,

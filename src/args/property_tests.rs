@@ -6,8 +6,8 @@
 )]
 
 use super::{
-    ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ReceivedArguments, ToolEffect,
-    ValueKind, Verdict, envelope, explain_line, judged, read,
+    ArgumentShape, ForgivenessProfile, LineReading, ParameterShape, ReaderPolicy,
+    ReceivedArguments, ToolEffect, ValueKind, Verdict, envelope, explain_line, judged, read,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -314,11 +314,10 @@ proptest! {
 
     #[test]
     fn a_correction_is_always_accepted(text in fragments()) {
-        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
-        if let Err(refusal) = read(&shape(), &policy, ReceivedArguments::Text(text.clone())) {
-            let Some(corrected) = refusal.corrected else { return Ok(()) };
-            let again = read(&shape(), &policy, ReceivedArguments::Value(Value::Object(corrected.clone())));
-            prop_assert!(again.is_ok(), "{text:?}: {corrected:?}");
+        if let LineReading::Refused { corrected: Some(corrected), .. } = explain_line(&shape(), &text) {
+            let again = explain_line(&shape(), &Value::Object(corrected.clone()).to_string());
+            let is_accepted = matches!(again, LineReading::Understood { .. });
+            prop_assert!(is_accepted, "{text:?}: {corrected:?}");
         }
     }
 

@@ -110,7 +110,6 @@ fn ambiguous(repairs: Vec<ArgumentRepair>) -> Box<ArgumentRefusal> {
     let issue = arguments::whole_text(rule, "ambiguous", reason);
     Box::new(ArgumentRefusal {
         complaints: outcome::complaints(&[issue]),
-        corrected: None,
         good: Map::new(),
         repairs,
         kind: rule,

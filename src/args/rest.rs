@@ -394,14 +394,15 @@ impl<'a> SourceScan<'a> {
             && rest.starts_with(callee)
             && self.is_boundary(callee.len())
         {
-            return Some(callee.len());
+            return Some(callee.len() + count_length(rest.get(callee.len()..)?));
         }
         let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
         let end = rest.find(|c| !is_inside(c)).unwrap_or(rest.len());
         let run = rest.get(..end).unwrap_or_default();
-        // `functions.stroke:0` counts the calls of a message.
-        let uncounted = run.trim_end_matches(|c: char| c.is_ascii_digit());
-        let uncounted = uncounted.strip_suffix(':').unwrap_or(run);
+        let uncounted = run
+            .rfind(':')
+            .filter(|at| count_length(run.get(*at..).unwrap_or_default()) > 0);
+        let uncounted = run.get(..uncounted.unwrap_or(end)).unwrap_or(run);
         let trimmed = uncounted.trim_end_matches(['.', ':', '-', '/']);
         let is_own = !trimmed.is_empty()
             && name::foreign_namespace(trimmed, self.tools).is_none()
@@ -426,6 +427,16 @@ impl<'a> SourceScan<'a> {
             side: TokenSide::Closes,
             ..FormToken::of(2 + name.len())
         })
+    }
+}
+
+/// Returns the length of the count of a message's calls, as in `functions.stroke:0`, that a text begins with.
+fn count_length(text: &str) -> usize {
+    let digits = text.strip_prefix(':').unwrap_or_default();
+    let behind = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+    match behind.len() < digits.len() && !behind.starts_with(char::is_alphanumeric) {
+        true => text.len() - behind.len(),
+        false => 0,
     }
 }
 

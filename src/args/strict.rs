@@ -27,6 +27,10 @@ const LONG_DIGITS: usize = 16;
 /// Returns whether JSON holds, outside its texts, a decimal such as `4.9999999999999999999`, which becomes whole as a
 /// double.
 fn holds_lost_fraction(text: &str) -> bool {
+    // Most texts have too few digits for one.
+    if text.bytes().filter(u8::is_ascii_digit).count() < LONG_DIGITS {
+        return false;
+    }
     let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-');
     let mut rest = text;
     while let Some(at) = rest.find(|c: char| c == '"' || c.is_ascii_digit()) {

@@ -1,7 +1,12 @@
 //! Strips what models, their templates and programs put around a call: special tokens, reasoning, labels,
 //! assignments, a printing call, sentences. What of it counts as form is judged in `rest`.
 
-use super::{candidates::TextFlaw, form_repair::FormRepair, thought};
+use super::{
+    candidates::TextFlaw,
+    form_repair::FormRepair,
+    form_token::{BOTH_ENDS, CLOSERS, OPENERS, SPECIAL_MARKS},
+    thought,
+};
 use std::borrow::Cow;
 
 /// Most layers that are taken off one text.
@@ -119,39 +124,14 @@ fn addressed(text: &str) -> Option<WrapperLayer<'_>> {
     })
 }
 
-/// Marks around special tokens.
-const MARKS: [(&str, &str); 2] = [("<|", "|>"), ("<｜", "｜>")];
-
 /// Strips `<|python_tag|>`, `[TOOL_CALLS]`, `</s>` and similar markers at either end.
 fn marker(text: &str) -> Option<WrapperLayer<'_>> {
-    const BEFORE: [&str; 9] = [
-        "[TOOL_CALLS]",
-        "[TOOL_CALL]",
-        "[TOOL_REQUEST]",
-        "<start_function_call>",
-        "<start_of_turn>model",
-        "<tool_call|>",
-        "<|tool_call>",
-        "<functioncall>",
-        "<s>",
-    ];
-    const AFTER: [&str; 10] = [
-        // The end of a turn, which asks for nothing.
-        "<|stop|>",
-        "[/TOOL_CALLS]",
-        "[END_TOOL_REQUEST]",
-        "[/TOOL_REQUEST]",
-        "<end_function_call>",
-        "<end_of_turn>",
-        "<eos>",
-        "<tool_call|>",
-        "<|tool_call>",
-        "</s>",
-    ];
+    let mut before = OPENERS.iter().chain(&BOTH_ENDS);
+    let mut after = CLOSERS.iter().chain(&BOTH_ENDS);
     let functools = text.strip_prefix("functools");
-    let before = BEFORE.iter().find_map(|mark| text.strip_prefix(mark));
     let known = before
-        .or_else(|| AFTER.iter().find_map(|mark| text.strip_suffix(mark)))
+        .find_map(|mark| text.strip_prefix(mark))
+        .or_else(|| after.find_map(|mark| text.strip_suffix(mark)))
         .or_else(|| functools.filter(|rest| rest.starts_with('[')));
     if let Some(rest) = known {
         return Some(WrapperLayer::new(rest, FormRepair::Tag));
@@ -163,7 +143,10 @@ fn marker(text: &str) -> Option<WrapperLayer<'_>> {
     };
     // A token alone is a stand-in, and nothing left after stripping is a cut.
     let is_token = |(token, rest): &(&str, &str)| is_token(token) && !rest.trim().is_empty();
-    let mut all = MARKS.map(before).into_iter().chain(MARKS.map(after));
+    let mut all = SPECIAL_MARKS
+        .map(before)
+        .into_iter()
+        .chain(SPECIAL_MARKS.map(after));
     let (_, rest) = all.find_map(|found| found.filter(is_token))?;
     Some(WrapperLayer::new(rest, FormRepair::Tag))
 }

@@ -99,7 +99,15 @@ fn local_name(name: &str) -> &str {
 }
 
 pub(super) fn is_carrier(name: &str) -> bool {
-    const CARRIERS: [&str; 5] = ["parameter", "param", "arg", "argument", "property"];
+    const CARRIERS: [&str; 7] = [
+        "parameter",
+        "param",
+        "arg",
+        "argument",
+        "property",
+        "arg_key",
+        "arg_value",
+    ];
     CARRIERS
         .iter()
         .any(|carrier| name.eq_ignore_ascii_case(carrier))

@@ -309,7 +309,7 @@ fn is_named_call(names: &[String], key: &str, value: &ParsedValue) -> bool {
 
 /// Returns whether a pair beside an envelope only identifies the call: an id, a kind, a number.
 fn is_call_mark(key: &str, node: &ParsedValue) -> bool {
-    let is_one_of = |keys: &[&str]| keys.iter().any(|one| heuristics::same_key(one, key));
+    let is_one_of = |keys: &[&str]| heuristics::is_one_of(key, keys);
     let says = |words: &[&str]| node.as_text().is_some_and(|text| words.contains(&text));
     (is_one_of(&["id", "index"]) && is_id(node))
         || (is_one_of(&["type"]) && says(&["function", "function_call", "tool_call", "tool_use"]))

@@ -213,8 +213,8 @@ impl<'p> ValueCoercer<'p> {
 
     fn name(&mut self, known: &[String], site: ValueSite<'_>) -> CoercionResult {
         let received = match site.node {
-            ParsedValue::Text(text) | ParsedValue::Word(text) => text.clone(),
-            ParsedValue::Number(number) => number.to_string(),
+            ParsedValue::Text(text) | ParsedValue::Word(text) => Cow::Borrowed(text.as_str()),
+            ParsedValue::Number(number) => Cow::Owned(number.to_string()),
             _ => return Err(site.refuse("not_a_name", "this is not a name")),
         };
         match name::resolve_value(&received, known) {

@@ -1,6 +1,7 @@
-//! Finds the calls that small models write into plain text, as a client would.
+//! Splits the plain text of a small model into calls, as a client would: the reader reads the arguments of one call of a known
+//! tool, and refuses several.
 //!
-//! It extracts only the call's name and the text of its arguments; the reader interprets that text.
+//! It extracts only each call's name and the text of its arguments; the reader interprets that text.
 
 use serde_json::Value;
 

@@ -305,7 +305,6 @@ pub(super) fn plan_complaint(
             valid: Vec::new(),
             why: reason,
         }],
-        corrected: None,
         good: given,
         repairs: Vec::new(),
         kind: args::ReaderRule::Contradiction,

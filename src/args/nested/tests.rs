@@ -31,11 +31,7 @@ fn required_arguments_are_required_after_a_lost_payload_too() {
         ] {
             let refusal = read(&shape, &policy, ReceivedArguments::Text(text.into())).unwrap_err();
             let codes: Vec<_> = refusal.complaints.iter().map(|one| one.code).collect();
-            assert_eq!(
-                (codes.as_slice(), refusal.corrected),
-                (&["missing"][..], None),
-                "{text}"
-            );
+            assert_eq!(codes, ["missing"], "{text}");
         }
     }
     let stops = ReaderPolicy::new(ToolEffect::Stops, ForgivenessProfile::Guarded);
