@@ -25,7 +25,7 @@ const PROSE: &str = "the quick brown fox jumps over a lazy dog and writes of it 
 const RUNS: u32 = 100;
 const MEASUREMENTS: u32 = 600;
 /// Longest time for a worst text of 1 MiB.
-const WORST_MAX: Duration = Duration::from_millis(150);
+const WORST_MAX: Duration = Duration::from_millis(50);
 /// Measurements of a worst text.
 const WORST_MEASUREMENTS: u32 = 5;
 /// The variable that makes this program read one worst text and print its own peak memory.

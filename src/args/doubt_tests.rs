@@ -125,6 +125,7 @@ fn every_row_of_the_table_holds_in_both_profiles() {
         ),
         // Invalid values.
         (r#"{"scene": "tiger"}"#, "refused", "refused"),
+        (r#"{"scene": "letters..."}"#, "refused", "refused"),
         (
             r#"{"scene": "koi", "debug": "maybe"}"#,
             "refused",

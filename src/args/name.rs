@@ -183,9 +183,10 @@ pub(super) fn resolve_value(received: &str, known: &[String]) -> NameResolution 
             nearest: nearest(received, known.iter().map(String::as_str)),
         };
     }
-    let unmarked = || inner.trim_end().trim_end_matches(['.', ',', '!']);
+    // One mark ends a sentence; more of them, as in `koi...`, trail off.
+    let unmarked = || inner.trim_end().strip_suffix(['.', ',', '!']);
     by_form(&fold(inner), known)
-        .or_else(|| by_form(&fold(unmarked()), known))
+        .or_else(|| by_form(&fold(unmarked()?), known))
         .unwrap_or_else(|| NameResolution::Unknown {
             nearest: nearest(received, known.iter().map(String::as_str)),
         })
