@@ -97,21 +97,21 @@ impl NumberSite<'_> {
                 let reason = "a leading zero may make this octal or decimal";
                 Err(self.refuse("ambiguous_number", reason))
             }
-            numeral if quantity.suffix.is_empty() => self.number(numeral, false),
+            numeral if quantity.suffix.is_empty() => self.number(&numeral, false),
             _ => self.convert(&quantity),
         }
     }
 
     fn number(
         &self,
-        numeral: ParsedNumeral,
+        numeral: &ParsedNumeral,
         has_unit: bool,
     ) -> Result<ParsedNumber, ArgumentIssue> {
-        let number = numeral::number(&numeral);
+        let number = numeral::number(numeral);
         let number =
             number.ok_or_else(|| self.refuse("too_large", "this number does not fit 64 bits"))?;
         let whole = match numeral {
-            ParsedNumeral::Whole(whole) => Some(whole),
+            ParsedNumeral::Whole(whole) => Some(*whole),
             ParsedNumeral::Decimal(decimal) => decimal.whole(),
             ParsedNumeral::NotFinite | ParsedNumeral::Ambiguous => None,
         };
@@ -155,7 +155,7 @@ impl NumberSite<'_> {
             };
             self.refuse("wrong_unit", &reason)
         })?;
-        self.number(numeral, true)
+        self.number(&numeral, true)
     }
 
     /// Returns the exact whole number: its digits decide, not the nearest double.
@@ -198,7 +198,9 @@ impl ParsedNumber {
     fn of_json(number: &Number) -> Self {
         let double = || number.as_f64().filter(|value| value.fract() == 0.0);
         Self {
-            whole: number.as_i128().or_else(|| Some(double()? as i128)),
+            whole: number
+                .as_i128()
+                .or_else(|| format!("{:.0}", double()?).parse().ok()),
             number: number.clone(),
             has_unit: false,
         }
