@@ -286,6 +286,12 @@ fn every_row_of_the_table_holds_in_both_profiles() {
             "moves",
             "moves",
         ),
+        (
+            r#"{"scene": "canvas", "text": "HELLO", "svg": "", "size_mm": 0, "plan": null, "dry_run": false}"#,
+            "moves",
+            "moves",
+        ),
+        (r#"{"text": null, "svg": "<svg/>"}"#, "moves", "moves"),
         (r#"{"plan": "3f9a0c11"}"#, "moves", "moves"),
         (r#"{"text": "stop"}"#, "moves", "moves"),
     ] {

@@ -99,7 +99,9 @@ impl CallReader<'_> {
         };
         let is_harmless = |repair: &&ArgumentRepair| match repair.field.as_str() {
             "arguments" => LOSSLESS_FORMS.contains(&repair.code),
-            field if verbatim.iter().any(|param| param.name == field) => repair.code == "key_form",
+            field if verbatim.iter().any(|param| param.name == field) => {
+                ["key_form", "empty"].contains(&repair.code)
+            }
             field if is_known(field) => {
                 repair.class != RepairClass::L2
                     || ["not_understood", "dry_run"].contains(&repair.code)
