@@ -204,11 +204,14 @@ fn assigns(text: &str, is_key: impl Fn(&str) -> bool) -> bool {
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let is_between = |c: char| c.is_whitespace() || quote::is_quote(c);
     let mut marks = text.match_indices(['=', ':', '：', '>']);
+    let mut last = "";
     marks.any(|(at, _)| {
         let before = text.get(..at).unwrap_or_default();
         let before = before.trim_end_matches(is_between);
-        let word = before.rsplit(|c| !is_inside(c)).next();
-        word.is_some_and(|word| !word.is_empty() && is_key(word))
+        let word = before.rsplit(|c| !is_inside(c)).next().unwrap_or_default();
+        // The same word again is no other key.
+        let is_new = std::mem::replace(&mut last, word) != word;
+        is_new && is_key(word)
     })
 }
 
