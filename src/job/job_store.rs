@@ -312,6 +312,12 @@ impl JobStore {
         self.newest(|past| past.is_of(arm) && past.moved)
     }
 
+    /// Returns the last drawing of an arm that left ink.
+    #[must_use]
+    pub fn last_drawn(&self, arm: ArmKey<'_>) -> Option<PastJob> {
+        self.newest(|past| past.is_of(arm) && past.tool == "stroke" && past.has_inked())
+    }
+
     /// Returns the last job that moved an arm because somebody asked for it: not one that parked it.
     #[must_use]
     pub fn last_asked_motion(&self, arm: ArmKey<'_>) -> Option<PastJob> {

@@ -32,6 +32,8 @@ enum SheetPhase {
     #[default]
     NoJob,
     Unplanned,
+    /// Its plan waits for a person.
+    Waiting,
     Planned,
     Over,
 }
@@ -41,6 +43,7 @@ impl SheetKey {
         let phase = match job {
             None => SheetPhase::NoJob,
             Some(job) if job.is_over => SheetPhase::Over,
+            Some(job) if job.awaits_approval => SheetPhase::Waiting,
             Some(job) if matches!(job.state, "moving" | "held") => SheetPhase::Planned,
             Some(_) => SheetPhase::Unplanned,
         };
@@ -122,14 +125,24 @@ struct InkFollower {
 impl LiveSheet {
     /// Reads a sheet. Reads a journal and, if the arm has not moved yet, a scene, so call it on a blocking thread.
     pub(super) fn read(node: &Node, seat: &AttachedArm, key: SheetKey) -> Self {
-        let scene = seat.last_scene().or_else(|| first_scene(node, seat));
+        let pending = node.pending().into_iter();
+        let pending = pending.filter(|_| key.phase == SheetPhase::Waiting);
+        let pending = pending.into_iter().find(|pending| pending.job == key.job);
+        let scene = pending.as_ref().map(|pending| Arc::clone(&pending.scene));
+        let scene = scene.or_else(|| seat.last_scene());
+        let scene = scene.or_else(|| first_scene(node, seat));
         let past = match key.phase {
-            SheetPhase::NoJob | SheetPhase::Unplanned => None,
+            SheetPhase::NoJob | SheetPhase::Unplanned | SheetPhase::Waiting => None,
             SheetPhase::Planned | SheetPhase::Over => job::past(&node.state, &key.job).ok(),
         };
         let past = past.filter(|past| past.tool == "stroke");
+        let earlier = match &past {
+            Some(past) => earlier_ink(node, past),
+            None => ink_on_sheet(node, seat),
+        };
         let past = past.unwrap_or_default();
-        let earlier = earlier_ink(node, &past);
+        let planned = pending.as_ref().map(|pending| &*pending.strokes);
+        let planned = planned.unwrap_or(&past.strokes);
         let pen = |pen: &scene::ScenePen| SheetPen {
             name: pen.name.clone(),
             colour: pen.colour_text(),
@@ -144,7 +157,7 @@ impl LiveSheet {
             corners_mm: corners_mm(&scene),
             pens: scene.pens.iter().map(pen).collect(),
             design: lines(&scene.strokes),
-            plan: lines(&past.strokes),
+            plan: lines(planned),
             earlier: lines(&earlier),
             keep_outs: keep_outs(&scene),
         });
@@ -194,6 +207,22 @@ impl InkFollower {
 
 /// Largest number of jobs that one drawing took.
 const JOBS_MAX: usize = 50;
+
+/// Returns what the last drawing has left on the sheet that lies before an arm.
+fn ink_on_sheet(node: &Node, seat: &AttachedArm) -> Vec<SheetStroke> {
+    let last = node.job_store.last_drawn(seat.key());
+    let sheet = seat.sheet_scene();
+    let is_on_it = |past: &PastJob| {
+        let sheet = sheet.as_ref();
+        sheet.is_some_and(|scene| scene.revision.hex() == past.revision)
+    };
+    let Some(last) = last.filter(is_on_it) else {
+        return Vec::new();
+    };
+    let mut strokes = first_part(&last.strokes, last.drawn.mm);
+    strokes.extend(earlier_ink(node, &last));
+    strokes
+}
 
 /// Returns what the jobs have drawn that a job goes on with, the newest first.
 fn earlier_ink(node: &Node, past: &PastJob) -> Vec<SheetStroke> {

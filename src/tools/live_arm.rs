@@ -27,6 +27,8 @@ pub struct LiveJob {
     pub done_s: f64,
     /// Arm time of all motions that are planned so far.
     pub total_s: f64,
+    /// True while its plan waits for a person's approval.
+    pub awaits_approval: bool,
     /// True if it has ended.
     pub is_over: bool,
     /// Progress or outcome, in words.
@@ -44,6 +46,7 @@ impl AttachedArm {
         Some(LiveJob {
             done_s: card.done_s(),
             total_s: card.total_s(),
+            awaits_approval: card.awaits_approval,
             is_over: outcome.is_some(),
             words: outcome.unwrap_or_else(|| card.progress_text()),
             id: card.id,

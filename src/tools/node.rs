@@ -278,6 +278,15 @@ impl AttachedArm {
         self.last_scene.locked().clone()
     }
 
+    /// Returns the scene whose sheet lies before the arm, as far as this process knows.
+    #[must_use]
+    pub fn sheet_scene(&self) -> Option<Arc<Scene>> {
+        match self.workcell {
+            Some(_) => self.placed_scene(),
+            None => self.last_scene(),
+        }
+    }
+
     /// Returns whether the arm was last measured at the rest pose of the scene that it last moved in.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {

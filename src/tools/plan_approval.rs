@@ -15,7 +15,7 @@ use base::wording::duration;
 use call::{Refusal, refusal};
 use config::BeforeDrawing;
 use plan::Plan;
-use scene::Scene;
+use scene::{Scene, SheetStroke};
 
 /// Time after which a plan without approval is refused.
 const APPROVAL_WITHIN: Duration = Duration::from_secs(600);
@@ -62,7 +62,7 @@ pub(super) enum NoDecision {
 }
 
 /// A plan that waits for a person.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct PendingPlan {
     /// The job.
     pub job: String,
@@ -70,6 +70,10 @@ pub struct PendingPlan {
     pub plan: String,
     /// Summary of the planned motion for people, with the picture's path.
     pub words: String,
+    /// The scene that it would move in.
+    pub scene: Arc<Scene>,
+    /// The strokes that it would draw.
+    pub strokes: Arc<[SheetStroke]>,
 }
 
 impl Node {
@@ -147,6 +151,8 @@ impl JobContext {
             words: self.describe_plan(scene, plan),
             plan: plan.hash.clone(),
             job: job.clone(),
+            scene: Arc::clone(scene),
+            strokes: plan.strokes.clone().into(),
         };
         let request = ApprovalRequest { pending, sender };
         self.node.approvals.locked().push(request);

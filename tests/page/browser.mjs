@@ -225,6 +225,9 @@ const steps = {
       const button = page.getByRole("button", { name: new RegExp(`^${press} job`) });
       await button.waitFor({ timeout: 60_000 });
       await page.locator("#pending img").first().waitFor();
+      // The paper shows that plan, too.
+      await page.getByText("default: planned, waits for your yes").waitFor();
+      assert.equal(await page.locator("path.plan").count(), 11, "the paper shows another plan");
       await accessible(page, "approval");
       if (press === "Approve") await page.screenshot({ path: join(folder, "approval.png") });
       await button.click();

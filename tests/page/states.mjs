@@ -105,6 +105,9 @@ export function stateSteps({ browser, url, open, openAt, logIn, drawWords, acces
       await everywhere(page, "stopped");
       await press(page);
       await everywhere(page, "at_rest");
+      // What was drawn stays on the paper.
+      await page.getByText(/: \d+ mm of ink$/).waitFor();
+      assert.ok(await page.locator("path.ink[d]").count() > 0);
       const isGone = (id) => page.waitForFunction((one) => document.getElementById(one).textContent === "", id);
       await isGone("stop-answer");
       await page.locator("#estop").click();

@@ -25,7 +25,7 @@ function changes(arm, before) {
   const name = before === undefined || arm.several ? `${arm.name}: ` : "";
   const { condition, job, stop, stops_done } = arm;
   const words = condition.cause ? `${condition.sentence}: ${condition.cause}` : condition.sentence;
-  if (!before) return [`${name}${words}`];
+  if (!before) return [words];
   const lines = [];
   if (job?.is_over && (before.job !== job.id || !before.isOver)) lines.push(`${name}${job.id}, ${job.words.split("\n")[0]}`);
   if (stop && stops_done !== before.stops_done) lines.push(name + stopWords(stop));

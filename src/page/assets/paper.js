@@ -113,7 +113,7 @@ class Paper {
     this.earlier_mm = sheet.earlier.reduce((sum, line) => sum + length(line.xy_mm), 0);
     const isPlanned = sheet.plan.length > 0;
     // Under an offered drawing, only what is on the paper is shown.
-    const design = this.offered || isPlanned ? [] : sheet.design;
+    const design = this.offered || isPlanned || sheet.earlier.length > 0 ? [] : sheet.design;
     const plan = this.offered ? [] : sheet.plan;
     const keepOuts = sheet.keep_outs.map(({ name, xy_mm }) => {
       const title = shape("title");
@@ -138,8 +138,11 @@ class Paper {
     const { scene, size_mm: [width, height], design } = this.shown;
     const all_mm = this.earlier_mm + this.total_mm;
     const percent = all_mm > 0 ? Math.round(100 * Math.min(1, (this.earlier_mm + arm.ink_mm) / all_mm)) : 0;
-    const drawn = this.lines.length > 0 ? `${percent} % drawn` : design.length > 0 ? `${design.length} strokes in the design, nothing planned` : "empty";
-    const shown = this.offered ? `${this.offered.title}: not drawn yet` : `${scene}: ${drawn}`;
+    const drawn = this.lines.length > 0 ? `${percent} % drawn`
+      : this.earlier_mm > 0 ? `${Math.round(this.earlier_mm)} mm of ink`
+        : design.length > 0 ? `${design.length} strokes in the design, nothing planned` : "empty";
+    const waits = arm.job?.awaits_approval ? "planned, waits for your yes" : drawn;
+    const shown = this.offered ? `${this.offered.title}: not drawn yet` : `${scene}: ${waits}`;
     say(this.caption, shown);
     set(this.svg, "aria-label", `The sheet of ${width} by ${height} mm from above. ${shown}.${this.placed?.isMovable ? ` ${KEYS}` : ""}`);
   }

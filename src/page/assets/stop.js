@@ -32,8 +32,8 @@
 
   // Returns how soon each arm heard it and stood; the whole answer stands behind it.
   function figures(words) {
-    const found = words.match(/(first stop frame after|standing still after|NOT)[^,;]*/g);
-    return found ? `${found.join(", ").replace(/^first/, "First")}.` : `${words}.`;
+    const found = words.match(/(first stop frame after|standing still after|was not moving|NOT)[^,;]*/g);
+    return found ? `${found.join(", ").replace(/^first/, "First").replace(/^was/, "The arm was")}.` : `${words}.`;
   }
 
   async function stop(path, name) {
