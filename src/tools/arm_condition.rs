@@ -72,7 +72,7 @@ impl NextStep {
         }
     }
 
-    fn sending(self, verb: Value) -> Self {
+    fn sending(self, verb: &Value) -> Self {
         let action = Some(json!({ "verb": verb }));
         Self { action, ..self }
     }
@@ -188,7 +188,7 @@ impl ConditionFacts {
             let clear = NextStep::new("Clear the emergency stop", "clear");
             return ArmCondition::new(ConditionKind::EmergencyStop, "Emergency stop")
                 .because(self.stopped_by.clone())
-                .then(clear.sending(json!({"verb": "clear"})));
+                .then(clear.sending(&json!({"verb": "clear"})));
         }
         if self.state == MotionState::Detached {
             let doctor = NextStep::new("See what is wrong", "doctor").opening("arm");
@@ -246,7 +246,7 @@ impl ConditionFacts {
                 format!("Waits for {awaited}"),
             )
             .because(format!("{id} draws {}", job.scene))
-            .then(pen.sending(verb));
+            .then(pen.sending(&verb));
         }
         if job.awaits_approval {
             let look = NextStep::new("Look at the plan", format!("approve {id}"));
@@ -265,7 +265,7 @@ impl ConditionFacts {
     }
 
     fn held(&self, job: Option<&JobCard>) -> ArmCondition {
-        let next = NextStep::new("Continue", "continue").sending(json!({"verb": "resume"}));
+        let next = NextStep::new("Continue", "continue").sending(&json!({"verb": "resume"}));
         ArmCondition::new(ConditionKind::Held, "Held, pen up")
             .because(job.map(action))
             .then(next)
@@ -293,11 +293,11 @@ impl ConditionFacts {
         let (arm, option) = (&self.arm, &self.arm_option);
         let Some((scene, overlay)) = &self.to_enable else {
             return NextStep::new(label, format!("reset{option}"))
-                .sending(json!({"verb": "reset", "scene": null, "arm": arm}));
+                .sending(&json!({"verb": "reset", "scene": null, "arm": arm}));
         };
         let command = permit::enabling_command(scene, overlay.as_deref()) + option;
         let verb = json!({"verb": "enable", "scene": scene, "meta": overlay, "for_s": ENABLED_S, "arm": arm});
-        NextStep::new(format!("Enable {scene}, to bring it to rest"), command).sending(verb)
+        NextStep::new(format!("Enable {scene}, to bring it to rest"), command).sending(&verb)
     }
 }
 
@@ -310,7 +310,7 @@ fn stop_words(cause: &StopCause) -> String {
 }
 
 fn hold() -> NextStep {
-    NextStep::new("Hold", "hold").sending(json!({"verb": "hold", "now": false}))
+    NextStep::new("Hold", "hold").sending(&json!({"verb": "hold", "now": false}))
 }
 
 /// Returns what a job does, in words.

@@ -23,7 +23,8 @@ export function answersLive(state) {
   const now = performance.now();
   for (const [node, answer] of told) {
     if (answer.stamp === stamp) continue;
-    if (now - answer.at < SETTLES_MS) answer.stamp = stamp;
+    // Its own effect is one change; another one ends it.
+    if (!answer.hasSettled && now - answer.at < SETTLES_MS) Object.assign(answer, { stamp, hasSettled: true });
     else tell(node, "");
   }
 }
