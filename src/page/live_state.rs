@@ -30,7 +30,6 @@ pub(super) struct LiveArm {
     title: String,
     is_simulated: bool,
     state: MotionState,
-    words: String,
     /// What it is doing, why, and the next step.
     condition: ArmCondition,
     /// Scenes that may be drawn and until when, as text.
@@ -133,7 +132,6 @@ fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
         title: seat.title(),
         is_simulated: seat.workcell.is_some(),
         state: snapshot.state,
-        words: seat.activity_text(),
         condition: node.condition(seat),
         enabled: node.enabled_text(seat),
         may_move: node.may_move(seat),

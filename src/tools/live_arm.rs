@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::AttachedArm;
 use super::motion_job::refresh_card;
-use super::sense::activity_text;
 
 /// The current or last job of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -57,11 +56,5 @@ impl AttachedArm {
             of: card.of,
             eta_s: card.left_s.unwrap_or_default(),
         })
-    }
-
-    /// Describes what the arm does, as the rest of a sentence that begins with its name.
-    #[must_use]
-    pub fn activity_text(&self) -> String {
-        activity_text(&self.motion.snapshot())
     }
 }
