@@ -17,7 +17,7 @@ use crate::error::{DriverError, ServoFault, ServoName};
 use crate::position_filter::{JUMPS_MAX, PositionFilter, ReadingVerdict};
 use crate::servo_map::{JointCommand, ServoMap, ticks_per_radian};
 use crate::{AttachReport, BusCounts, BusError, SentGoals, ServoIdentity, TorqueOffReport};
-use arm::{ArmFile, ArmModel};
+use arm::ArmModel;
 use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant, Finite, JointVector, ServoState};
 use gate::TorqueLimit;
@@ -60,7 +60,7 @@ const BEGIN_WAIT: Duration = Duration::from_millis(10);
 
 /// A driver for the servos of one arm.
 pub(crate) struct ServoDriver<D: Dialect> {
-    arm: ArmFile,
+    arm: ArmModel,
     map: ServoMap,
     ids: Vec<u8>,
     bus: ServoBus,
@@ -113,7 +113,7 @@ impl<D: Dialect> ServoDriver<D> {
         let map = ServoMap::new(arm);
         let count = map.entries.len();
         Self {
-            arm: arm.file.clone(),
+            arm: arm.clone(),
             ids: map.ids(),
             bus: ServoBus::new(
                 Box::new(D::Framing::default()),
@@ -637,7 +637,7 @@ impl<D: Dialect> ServoDriver<D> {
             })
         });
         let supplies: Vec<ServoSupply> = supplies.collect();
-        let stated_v = self.arm.supply_v.map(Finite::get);
+        let stated_v = self.arm.file.supply_v.map(Finite::get);
         let odd = odd_supplies(&supplies, stated_v, &SHARE_UNDER_LOAD);
         odd.iter().any(|odd| odd.ids.contains(&self.ids[index]))
     }

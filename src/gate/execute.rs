@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use super::check::{StartMismatch, check_at_start};
 use super::clearance::tip_m;
+use super::disturbance::{self, Disturbance, DisturbanceObserver, ObservedPlace};
 use super::following_error::{self, FollowingErrorMonitor};
 use super::limp_joint::LIMP_TIME;
-use super::sag_lead::{LedPlace, ReadingOf, SagLead, TipPush};
+use super::sag_lead::{LedPlace, PREVIEW_TICKS, ReadingOf, SagLead, TipPush};
 use super::stop_proof::{ProvenLift, SMOOTH_PEAK, ticks_to_brake, touches};
-use super::{CheckedTrajectory, Setpoint};
+use super::{CheckedTrajectory, Setpoint, TorqueLimit};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use kin::ToolTip;
 use nalgebra::Vector3;
@@ -67,6 +68,8 @@ pub struct Execution {
     sinking_ticks: u32,
     arriving_ticks: u32,
     monitor: FollowingErrorMonitor,
+    /// `None` for a motion that feels for the sheet and presses on it, and for an arm without masses or servo figures.
+    disturbance: Option<DisturbanceObserver>,
     /// `true` while the motion is paused by its caller.
     is_paused: bool,
     is_stopped: bool,
@@ -176,6 +179,9 @@ pub enum ExecutionError {
         /// Range of its goal since the reading last changed, rounded to whole degrees.
         goal_deg: u32,
     },
+    /// Something pushes the arm, or its tip presses on something.
+    #[error("{0}")]
+    Pushed(Disturbance),
     /// A joint has no torque, whatever its servo says.
     #[error("{joint} has no torque, or its reading is stuck: its servo has reported no load for {ms} ms although it stands {behind_deg:.1}° from its goal. Next: check its power and cable, then `reset`", ms = LIMP_TIME.as_millis())]
     Limp {
@@ -225,6 +231,10 @@ impl CheckedTrajectory {
         Ok(Execution {
             sinking_ticks: if has_to_settle { SINKING_TICKS } else { 0 },
             arriving_ticks: if sag.is_led() { ARRIVING_TICKS } else { 0 },
+            disturbance: match self.torque_limit() {
+                TorqueLimit::Work if sag.is_led() => DisturbanceObserver::new(&self.scene.arm),
+                TorqueLimit::Work | TorqueLimit::Touch => None,
+            },
             sag,
             monitor: FollowingErrorMonitor::new(&self.scene.arm, self.torque_limit()),
             checked: self,
@@ -271,6 +281,7 @@ impl Execution {
             self.monitor.check_moved(&self.goal_rad, measured, period);
             let sent_rad = self.sag.sent_rad(&self.goal_rad);
             self.monitor.check_limp(&sent_rad, measured);
+            self.check_disturbance(measured);
         }
         let waits = self
             .monitor
@@ -296,6 +307,24 @@ impl Execution {
             GoalUpdate::Keep => self.keep(ExecutionStep::Hold),
             GoalUpdate::Finished => self.keep(ExecutionStep::Finished),
         })
+    }
+
+    /// Ends the motion where something pushes the arm.
+    fn check_disturbance(&mut self, measured: &ArmMeasurement) {
+        let (pen, strength_n_m) = (self.span().pen, self.sag.load_n_m());
+        let scene = &self.checked.scene;
+        let Some((observer, strength_n_m)) = self.disturbance.as_mut().zip(strength_n_m) else {
+            return;
+        };
+        let place = ObservedPlace {
+            scene,
+            pen,
+            goal_rad: &self.goal_rad,
+            strength_n_m,
+        };
+        if let Some(found) = observer.update(&place, measured) {
+            self.monitor.record_disturbance(found);
+        }
     }
 
     fn keep(&mut self, step: ExecutionStep) -> ExecutionStep {
@@ -549,6 +578,19 @@ impl Execution {
         Some(self.scene().surface.project(&tip_m).height_mm)
     }
 
+    /// Returns the force with which the loads say that the tip presses on the sheet, with an unknown constant.
+    #[must_use]
+    pub fn normal_force_n(&self, measured: &ArmMeasurement) -> Option<f64> {
+        let strength_n_m = self.sag.load_n_m()?;
+        let place = ObservedPlace {
+            scene: self.scene(),
+            pen: self.span().pen,
+            goal_rad: &self.goal_rad,
+            strength_n_m,
+        };
+        disturbance::normal_force_n(&place, measured)
+    }
+
     /// Notes a reading, corrects by it what is known of how the joints yield, and brings an arm that draws closer to its path.
     fn note_reading(&mut self, measured: &ArmMeasurement, now: ClockInstant) {
         let arm_rad = &measured.position_rad;
@@ -598,12 +640,12 @@ impl Execution {
         }
     }
 
-    /// Returns where the arm shall be in the next tick, as far as is known.
+    /// Returns where the arm shall be [`PREVIEW_TICKS`] later, as far as is known.
     fn upcoming_rad(&self) -> JointVector {
         match self.phase {
-            ExecutionPhase::Path => self.goal_at(self.position + self.rate),
+            ExecutionPhase::Path => self.goal_at(self.position + PREVIEW_TICKS * self.rate),
             ExecutionPhase::Lift(motion) => {
-                motion.at((motion.tick + self.rate).clamp(0.0, motion.ticks))
+                motion.at((motion.tick + PREVIEW_TICKS * self.rate).clamp(0.0, motion.ticks))
             }
             ExecutionPhase::LetGo(_) | ExecutionPhase::Stand => self.goal_rad,
         }

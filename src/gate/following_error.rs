@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::TorqueLimit;
 use super::check::exceeds;
+use super::disturbance::Disturbance;
 use super::execute::ExecutionError;
 use super::limp_joint::LimpJoint;
 use super::unmoved_joint::{UNMOVED_RAD, UnmovedJoint};
@@ -225,6 +226,12 @@ impl FollowingErrorMonitor {
                 joint: self.name(joint),
                 behind_deg: distance_rad(sent_rad, &measured.position_rad, joint).to_degrees(),
             });
+        }
+    }
+
+    pub(super) fn record_disturbance(&mut self, disturbance: Disturbance) {
+        if !self.is_reported {
+            self.record_error(ExecutionError::Pushed(disturbance));
         }
     }
 

@@ -52,6 +52,8 @@ pub(super) struct JointEffort {
     pub(super) torque_n_m: f64,
     pub(super) speed_rad_s: f64,
     pub(super) acceleration_rad_s2: f64,
+    /// Inertia of what the joint carries.
+    pub(super) carried_kg_m2: f64,
 }
 
 /// What is known of one joint.
@@ -101,6 +103,16 @@ impl JointYield {
         }
     }
 
+    /// Returns the yield as known now and by the figures, each times the weight of what was seen of it.
+    pub(super) fn seen_yields(&self) -> [f64; 2] {
+        match self.figures.yield_rad_per_n_m {
+            of_figures if of_figures > 0.0 => {
+                [self.rad_per_n_m() / of_figures, 1.0].map(|yields| yields * self.moments.m11)
+            }
+            _ => [0.0; 2],
+        }
+    }
+
     /// Returns the angle by which the joint yields to a newton metre by the figures alone.
     pub(super) fn figures_rad_per_n_m(&self) -> f64 {
         self.figures.yield_rad_per_n_m
@@ -120,7 +132,8 @@ impl JointYield {
             true => lag_s / self.figures.damping_n_m_s,
             false => 0.0,
         };
-        let inertia_rad = self.rad_per_n_m().min(by_lag) * self.figures.inertia_kg_m2;
+        let inertia_kg_m2 = self.figures.inertia_kg_m2 + effort.carried_kg_m2;
+        let inertia_rad = self.rad_per_n_m().min(by_lag) * inertia_kg_m2;
         lag_s * effort.speed_rad_s
             + friction_rad * direction(effort.speed_rad_s)
             + inertia_rad * effort.acceleration_rad_s2
@@ -129,7 +142,8 @@ impl JointYield {
     /// Corrects what is known by a reading: its goal was so far ahead of a joint.
     pub(super) fn learn(&mut self, effort: &JointEffort, ahead_rad: f64, weight: f64) {
         let most_rad_per_n_m = self.most_rad_per_n_m();
-        let inertia_n_m = self.figures.inertia_kg_m2 * effort.acceleration_rad_s2;
+        let inertia_kg_m2 = self.figures.inertia_kg_m2 + effort.carried_kg_m2;
+        let inertia_n_m = inertia_kg_m2 * effort.acceleration_rad_s2;
         let torque_n_m = effort.torque_n_m + inertia_n_m;
         let speed = effort.speed_rad_s;
         let seen = Vector3::new(torque_n_m, speed, direction(speed));

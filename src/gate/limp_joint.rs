@@ -11,6 +11,9 @@ const LIMP_LOAD: f64 = 0.004;
 /// Distance from its goal, in counts, at which every servo pushes: the least gain gives it three times as much.
 const LIMP_COUNTS: f64 = 6.0;
 
+/// A joint that will be at its goal within this time by its own motion is on its way.
+const COMING_S: f64 = 0.05;
+
 /// Time for which a joint must be limp: longer than a load takes to change its sign.
 pub(super) const LIMP_TIME: Duration = Duration::from_millis(120);
 
@@ -41,10 +44,15 @@ impl LimpJoint {
 
     /// Evaluates a reading against the goal that was sent. Returns whether the joint has been limp for too long.
     pub(super) fn update(&mut self, sent_rad: &JointVector, measured: &ArmMeasurement) -> bool {
-        let angles = sent_rad
-            .get(self.joint)
-            .zip(measured.position_rad.get(self.joint));
-        let is_far = angles.is_some_and(|(sent, read)| (sent - read).abs() > self.far_rad);
+        let joint = self.joint;
+        let angles = sent_rad.get(joint).zip(measured.position_rad.get(joint));
+        let speed_rad_s = measured.velocity_rad_s.get(joint).copied().unwrap_or(0.0);
+        let is_far = angles.is_some_and(|(sent, read)| {
+            let off_rad = sent - read;
+            // Weight alone may bring it there, as fast as its servo lets it.
+            let comes_by_rad = (speed_rad_s * off_rad.signum()).max(0.0) * COMING_S;
+            off_rad.abs() > self.far_rad + comes_by_rad
+        });
         let is_idle = |id: &u8| {
             let state = measured.servos.iter().find(|state| state.id == *id);
             let load = state.and_then(|state| state.load_ratio);

@@ -80,10 +80,12 @@ mod check;
 mod clearance;
 mod collision_body;
 mod collision_world;
+mod disturbance;
 mod escape;
 mod execute;
 mod following_error;
 mod joint_rates;
+mod joint_torque;
 mod joint_yield;
 mod lead_room;
 mod leading_goals;
@@ -103,6 +105,7 @@ use plan::{SpanKind, Trajectory, TrajectorySpan};
 use scene::{Revision, Scene};
 
 pub use check::{READING_AGE_MAX, StartMismatch, check, preview};
+pub use disturbance::Disturbance;
 pub use execute::{Execution, ExecutionError, ExecutionProgress, ExecutionStep, HoldAt};
 pub use sag_lead::SagLead;
 

@@ -24,8 +24,8 @@ const PUSH_N_PER_MM: f64 = 0.4;
 const PUSH_N_MAX: f64 = 0.8;
 
 /// Most that a tip may push beyond that while the joints are brought to their path, and how fast they are, for each second.
-const MORE_PUSH_N: f64 = 0.5;
-const PRESS_PER_S: f64 = 2.0;
+const MORE_PUSH_N: f64 = 0.3;
+const PRESS_PER_S: f64 = 1.0;
 
 /// Largest deviation that one reading corrects.
 const PRESSED_RAD: f64 = 0.02;
@@ -39,6 +39,20 @@ const DRAWING_WEIGHT: f64 = 0.3;
 /// Part of a lead that is given up, and taken back in a tick, where the arm has no room for it.
 const SHARE_DOWN: f64 = 0.25;
 const SHARE_UP: f64 = 0.02;
+
+/// How much of a lead's change is left in the next tick: half of it, so that goals never jump. Motion is looked at as many
+/// ticks ahead as that takes.
+const LEAD_POLE: f64 = 0.5;
+pub(super) const PREVIEW_TICKS: f64 = 3.0;
+
+/// Acceleration of goals that lead, as a multiple of their joint's: the servo's own cap keeps the joint within it.
+const LED_ACCELERATION: f64 = 2.0;
+
+/// The variants of one servo are stronger or weaker than its figures by no more than this factor.
+const STRONGER: f64 = 1.6;
+
+/// Ticks after which the inertia of what the joints carry is computed anew.
+const INERTIA_TICKS: u32 = 10;
 
 /// Ticks that are kept: speeds are those over all of them.
 const PAST: usize = 9;
@@ -105,6 +119,13 @@ pub struct SagLead {
     /// What brings the joints to their path while the tip draws, in addition.
     pressed_rad: JointVector,
     push_n_m: JointVector,
+    /// The lead that was sent last, and its change and that of the path in that tick.
+    lead_rad: JointVector,
+    lead_step_rad: JointVector,
+    path_step_rad: JointVector,
+    path_rad: Option<JointVector>,
+    /// Inertia of what the joints carry, where they were some ticks ago.
+    carried_kg_m2: JointVector,
     /// Part of the lead that the arm has room for.
     share: f64,
     /// The last ticks on the path, the newer first.
@@ -139,6 +160,11 @@ impl SagLead {
             ticks: 0,
             pressed_rad: zeros,
             push_n_m: zeros,
+            lead_rad: zeros,
+            lead_step_rad: zeros,
+            path_step_rad: zeros,
+            path_rad: None,
+            carried_kg_m2: zeros,
             share: 1.0,
             past: [None; PAST],
         }
@@ -161,6 +187,19 @@ impl SagLead {
         most.any(|most| most > 0.0)
     }
 
+    /// Returns the torque of one servo with full load, as its figures and the yield that the encoders show say together;
+    /// `None` where its figures or its gain are not known.
+    pub(super) fn load_n_m(&self) -> Option<f64> {
+        let (mut seen, mut of_figures) = (0.0, 0.0);
+        for joint in &self.joints {
+            let [known, figures] = joint.seen_yields();
+            (seen, of_figures) = (seen + known, of_figures + figures);
+        }
+        let stiffer = (seen > 0.0).then(|| of_figures / seen);
+        let stiffer = stiffer.unwrap_or(STRONGER).clamp(1.0 / STRONGER, STRONGER);
+        (of_figures > 0.0 && self.strength_n_m > 0.0).then_some(self.strength_n_m * stiffer)
+    }
+
     /// Returns whether the servos hold where they were found, and sink from there as their figures say.
     pub(super) fn has_to_settle(&self) -> bool {
         self.sent_rad.is_none() && self.is_led()
@@ -177,6 +216,15 @@ impl SagLead {
             });
         self.speed_rad_s = JointVector::zeros(arm.dof());
         (self.ticks, self.share, self.past) = (0, 1.0, [None; PAST]);
+        self.lead_rad = sent_rad.zip(first_rad, |sent, first| sent - first);
+        self.rest(arm.dof());
+        self.path_rad = Some(*first_rad);
+    }
+
+    /// Notes that the goals stand.
+    fn rest(&mut self, dof: usize) {
+        let zeros = JointVector::zeros(dof);
+        (self.lead_step_rad, self.path_step_rad) = (zeros, zeros);
     }
 
     /// Returns a reading with the joints of an arm that was just energised raised by what gravity explains.
@@ -212,16 +260,55 @@ impl SagLead {
             .map_or_else(|| JointVector::zeros(arm.dof()), TipPush::load_n_m);
         let lead_rad = self
             .against_gravity_rad(arm, path_rad, &self.push_n_m)
-            .zip(&self.ahead_of_motion_rad(place), |lead, more| lead + more)
+            .zip(&self.ahead_of_motion_rad(arm, place), |lead, more| {
+                lead + more
+            })
             .zip(&self.carried_rad, |needed, carried| needed + carried * left);
+        let lead_rad = self.smoothed(arm, path_rad, &lead_rad);
         let sent_rad = self.within_room(scene, path_rad, &lead_rad);
+        self.lead_step_rad = sent_rad
+            .zip(path_rad, |sent, path| sent - path)
+            .zip(&self.lead_rad, |now, before| now - before);
+        self.lead_rad = sent_rad.zip(path_rad, |sent, path| sent - path);
         self.sent_before_rad = self.sent_rad.replace(sent_rad);
         sent_rad
+    }
+
+    /// Returns the lead that comes closest to the needed one without the goals going faster, or speeding up more, than the
+    /// joints may.
+    fn smoothed(
+        &mut self,
+        arm: &ArmModel,
+        path_rad: &JointVector,
+        needed_rad: &JointVector,
+    ) -> JointVector {
+        let period_s = PERIOD.as_secs_f64();
+        let before_rad = self.path_rad.replace(*path_rad).unwrap_or(*path_rad);
+        let path_step_rad = path_rad.zip(&before_rad, |now, before| now - before);
+        let path_change_rad = path_step_rad.zip(&self.path_step_rad, |now, before| now - before);
+        self.path_step_rad = path_step_rad;
+        let fastest_rad = arm
+            .limits
+            .velocity_rad_s
+            .map(|_, fastest| fastest * period_s);
+        let times = if self.is_led() { LED_ACCELERATION } else { 1.0 };
+        let hardest_rad = (arm.limits.acceleration_rad_s2)
+            .map(|_, hardest| times * hardest * period_s * period_s);
+        let change_rad = needed_rad
+            .zip(&self.lead_rad, |needed, led| needed - led)
+            .zip(&self.lead_step_rad, |left, step| {
+                (1.0 - LEAD_POLE).powi(2) * left - (1.0 - LEAD_POLE.powi(2)) * step
+            });
+        let change_rad = within(&change_rad, &path_change_rad, &hardest_rad);
+        let step_rad = (self.lead_step_rad).zip(&change_rad, |step, change| step + change);
+        let step_rad = within(&step_rad, &path_step_rad, &fastest_rad);
+        self.lead_rad.zip(&step_rad, |led, step| led + step)
     }
 
     /// Notes a tick without new goals.
     pub(super) fn keep(&mut self) {
         self.sent_before_rad = self.sent_rad;
+        self.rest(self.lead_rad.len());
         self.speed_rad_s = self.speed_rad_s.map(|_, _| 0.0);
     }
 
@@ -242,10 +329,14 @@ impl SagLead {
     }
 
     /// Returns the lead that the path's motion needs.
-    fn ahead_of_motion_rad(&mut self, place: LedPlace<'_>) -> JointVector {
+    fn ahead_of_motion_rad(&mut self, arm: &ArmModel, place: LedPlace<'_>) -> JointVector {
+        if self.ticks.is_multiple_of(INERTIA_TICKS) {
+            self.carried_kg_m2 = arm.load.inertia_kg_m2(&arm.chain, place.path_rad);
+        }
         let period_s = PERIOD.as_secs_f64();
+        let ahead_s = PREVIEW_TICKS * period_s;
         let speed_rad_s =
-            (place.next_rad).zip(place.path_rad, |next, here| (next - here) / period_s);
+            (place.next_rad).zip(place.path_rad, |next, here| (next - here) / ahead_s);
         let acceleration_rad_s2 =
             speed_rad_s.zip(&self.speed_rad_s, |now, before| (now - before) / period_s);
         self.speed_rad_s = speed_rad_s;
@@ -254,6 +345,7 @@ impl SagLead {
                 torque_n_m: 0.0,
                 speed_rad_s,
                 acceleration_rad_s2: acceleration_rad_s2.get(joint).copied().unwrap_or(0.0),
+                carried_kg_m2: self.carried_kg_m2.get(joint).copied().unwrap_or(0.0),
             };
             let known = self.joints.get(joint);
             let ahead_rad = known.map_or(0.0, |known| known.ahead_of_motion_rad(&effort));
@@ -272,12 +364,28 @@ impl SagLead {
         loop {
             let share = self.share;
             let part_rad = lead_rad.map(|_, lead| lead * share);
-            let led_rad = within_limits(&scene.arm, path_rad, &part_rad);
+            let led_rad = self.within_limits(&scene.arm, path_rad, &part_rad);
             if share <= 0.0 || has_room(scene, path_rad, &led_rad) {
                 return led_rad;
             }
             self.share = (share - SHARE_DOWN).max(0.0);
         }
+    }
+
+    /// Returns goals with their lead, within the joints' limits: beyond them no farther than the path and the goals before.
+    fn within_limits(
+        &self,
+        arm: &ArmModel,
+        path_rad: &JointVector,
+        lead_rad: &JointVector,
+    ) -> JointVector {
+        let (lower, upper) = (&arm.limits.lower_rad, &arm.limits.upper_rad);
+        let sent_rad = self.sent_rad(path_rad);
+        let lowest = lower.zip(&path_rad.zip(&sent_rad, f64::max), f64::min);
+        let highest = upper.zip(&path_rad.zip(&sent_rad, f64::min), f64::max);
+        (path_rad.zip(lead_rad, |path, lead| path + lead))
+            .zip(&lowest, f64::max)
+            .zip(&highest, f64::min)
     }
 
     /// Notes a reading of an arm that follows its path, and corrects what is known by it.
@@ -368,14 +476,16 @@ impl SagLead {
             .sent_rad
             .zip(&middle.read_rad, |sent, at| sent - at)
             .zip(&self.pressed_rad, |ahead, pressed| ahead - pushed(pressed));
-        let efforts = torque_n_m.iter().zip(speed.iter().zip(acceleration.iter()));
+        let motion = acceleration.iter().zip(self.carried_kg_m2.iter());
+        let efforts = torque_n_m.iter().zip(speed.iter().zip(motion));
         for (joint, (effort, ahead_rad)) in
             self.joints.iter_mut().zip(efforts.zip(ahead_rad.iter()))
         {
             let effort = JointEffort {
                 torque_n_m: *effort.0,
                 speed_rad_s: *effort.1.0,
-                acceleration_rad_s2: *effort.1.1,
+                acceleration_rad_s2: *effort.1.1.0,
+                carried_kg_m2: *effort.1.1.1,
             };
             joint.learn(&effort, *ahead_rad, weight);
         }
@@ -456,13 +566,13 @@ impl SagLead {
     }
 }
 
-/// Returns goals with their lead, within the joints' limits or no farther beyond them than the path.
-fn within_limits(arm: &ArmModel, path_rad: &JointVector, lead_rad: &JointVector) -> JointVector {
-    let (lower, upper) = (&arm.limits.lower_rad, &arm.limits.upper_rad);
-    path_rad
-        .zip(lead_rad, |path, lead| path + lead)
-        .zip(&lower.zip(path_rad, f64::min), f64::max)
-        .zip(&upper.zip(path_rad, f64::max), f64::min)
+/// Returns what a lead may add to the path so that both together stay within what is allowed either way; nothing where the
+/// path alone is beyond it.
+fn within(added_rad: &JointVector, path_rad: &JointVector, most_rad: &JointVector) -> JointVector {
+    let room = |sign: f64| most_rad.zip(path_rad, move |most, path| (most - sign * path).max(0.0));
+    added_rad
+        .zip(&room(1.0), f64::min)
+        .zip(&room(-1.0), |added, most| added.max(-most))
 }
 
 #[cfg(test)]
@@ -516,11 +626,11 @@ mod tests {
         let sag_rad = load(&scene, &pose(-0.2)) / (32.0 * 0.165 * 3.35);
         let mut lead = SagLead::new(arm, |_| Some(32), None);
         assert!(led(&mut lead, &scene, 1).abs() < 1e-9);
-        assert!((led(&mut lead, &scene, 60) + sag_rad).abs() < 1e-9);
+        assert!((led(&mut lead, &scene, 120) + sag_rad).abs() < 1e-9);
         let mut half = SagLead::new(arm, |_| Some(16), Some(12.1));
-        assert!((led(&mut half, &scene, 60) + 2.0 * sag_rad).abs() < 1e-9);
+        assert!((led(&mut half, &scene, 120) + 2.0 * sag_rad).abs() < 1e-9);
         let mut weak = SagLead::new(arm, |_| Some(32), Some(3.7));
-        assert!((led(&mut weak, &scene, 60) + 2.0 * sag_rad).abs() < 1e-9);
+        assert!((led(&mut weak, &scene, 120) + 2.0 * sag_rad).abs() < 1e-9);
     }
 
     #[test]
@@ -543,7 +653,7 @@ mod tests {
         lead.begin(arm, &at_rad);
         for tick in 0..2_000_u32 {
             let path = |tick: u32| pose(-0.2 + 0.1 * (f64::from(tick) * 0.02).sin());
-            let (path_rad, next_rad) = (path(tick), path(tick + 1));
+            let (path_rad, next_rad) = (path(tick), path(tick + 3));
             let place = LedPlace {
                 path_rad: &path_rad,
                 next_rad: &next_rad,

@@ -5,6 +5,7 @@
     reason = "a failing test may panic"
 )]
 
+mod disturbance;
 mod ends;
 
 use proptest::prelude::*;
@@ -26,6 +27,11 @@ pub(super) fn reading(q: JointVector, at: ClockInstant) -> ArmMeasurement {
 
 /// Begins a drawing with only its stops proven: a full check costs more.
 pub(super) fn begin(scene: &Arc<Scene>, trajectory: &Trajectory) -> Execution {
+    begin_led(scene, trajectory, SagLead::none(&scene.arm))
+}
+
+/// The same with goals that lead.
+pub(super) fn begin_led(scene: &Arc<Scene>, trajectory: &Trajectory, sag: SagLead) -> Execution {
     let stops = super::stop_proof::StopProof::prove(
         collision_world::CollisionWorld::new(scene),
         trajectory,
@@ -38,8 +44,9 @@ pub(super) fn begin(scene: &Arc<Scene>, trajectory: &Trajectory) -> Execution {
         stops,
     };
     let first = *trajectory.samples.first().unwrap();
+    let measured = reading(first, ClockInstant::ZERO);
     checked
-        .begin(&reading(first, ClockInstant::ZERO), ClockInstant::ZERO)
+        .begin_led(&measured, sag, ClockInstant::ZERO)
         .unwrap()
 }
 

@@ -117,12 +117,16 @@ impl ActiveMotion {
             goal_rad: self.execution.goal_rad(),
             goal_mm: self.execution.tip_height_mm(self.execution.goal_rad()),
             tip_mm: self.execution.tip_height_mm(&measured.position_rad),
+            force_n: self.execution.normal_force_n(measured),
             measured,
         });
-        let (kind, position_rad) = match verdict {
+        let (kind, position_rad, give_n_per_mm) = match verdict {
             ContactVerdict::Nothing => return Ok(()),
-            ContactVerdict::Contact { free_rad } => (VisitKind::Contact, free_rad),
-            ContactVerdict::EarlyContact => (VisitKind::EarlyContact, measured.position_rad),
+            ContactVerdict::Contact {
+                free_rad,
+                give_n_per_mm,
+            } => (VisitKind::Contact, free_rad, give_n_per_mm),
+            ContactVerdict::EarlyContact => (VisitKind::EarlyContact, measured.position_rad, None),
         };
         let Some(item) = progress.item else {
             self.execution.stop();
@@ -133,6 +137,7 @@ impl ActiveMotion {
                 item,
                 kind,
                 position_rad,
+                give_n_per_mm,
                 goal_rad: self.unexplained_goal_rad(),
             });
         }
@@ -145,6 +150,7 @@ impl ActiveMotion {
                 item,
                 kind: VisitKind::Dwell,
                 position_rad,
+                give_n_per_mm: None,
                 goal_rad,
             });
         }

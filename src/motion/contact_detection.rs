@@ -1,13 +1,14 @@
 //! Detects contact by the servos. A baseline is learned in free air; a deviation from it is a touch.
 //!
-//! Two signals show a touch: a joint lags behind its goal, and its servo pushes harder. Which comes
-//! first depends on servo and pen, so both are watched. If neither is detected, the gate's depth
-//! limit for probes ends the motion.
+//! Of an arm whose servos' figures are known, the loads tell the force with which the tip presses, and the rise of that
+//! force is a touch (`touch_force.rs`). Of others two signals are watched: a joint lags behind its goal, and its servo
+//! pushes harder. If nothing is detected, the gate's depth limit for probes ends the motion.
 //!
 //! A baseline is valid only if the tip moved freely meanwhile: it came down as its goal did, and no
 //! servo pushed harder at the end than at the beginning. Otherwise the tip pressed from the start,
 //! and the height of the sheet is not known.
 
+use super::touch_force::{ForceReading, TouchForce};
 use arm::ArmModel;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 
@@ -55,6 +56,8 @@ pub(super) struct ProbeReading<'a> {
     /// Goal height and measured height of the tip over the sheet; `None` if unknown.
     pub(super) goal_mm: Option<f64>,
     pub(super) tip_mm: Option<f64>,
+    /// Force along the sheet's normal by the loads of the servos; `None` where their figures are not known.
+    pub(super) force_n: Option<f64>,
     pub(super) measured: &'a ArmMeasurement,
 }
 
@@ -62,9 +65,11 @@ pub(super) struct ProbeReading<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ContactVerdict {
     Nothing,
-    /// The tip touched; `free_rad` is the last reading without contact.
+    /// The tip touched; `free_rad` is the last place without contact.
     Contact {
         free_rad: JointVector,
+        /// Force for each millimetre by which the pen gave way, where the loads tell it.
+        give_n_per_mm: Option<f64>,
     },
     /// The tip touches, and has not moved freely before.
     EarlyContact,
@@ -74,6 +79,7 @@ pub(super) enum ContactVerdict {
 #[derive(Debug, Default)]
 pub(super) struct ContactDetector {
     channels: Vec<ContactChannel>,
+    force: TouchForce,
     goal_mm: BaselineDrift,
     tip_mm: BaselineDrift,
     readings: usize,
@@ -139,6 +145,14 @@ impl ContactDetector {
         }
         let learned = self.learned;
         self.learned += 1;
+        if let (Some(force_n), Some(tip_mm)) = (reading.force_n, reading.tip_mm) {
+            self.learn_heights(reading, learned);
+            return self.feel(ForceReading {
+                force_n,
+                tip_mm,
+                position_rad: reading.measured.position_rad,
+            });
+        }
         let score = self.score(reading, learned);
         if score < 0.5 {
             self.free = Some((learned, reading.measured.position_rad));
@@ -148,9 +162,45 @@ impl ContactDetector {
         let is_held = learned + 1 == LEARN && self.is_held();
         match self.free {
             _ if !is_touching && !is_held => ContactVerdict::Nothing,
-            Some((at, free_rad)) if at >= LEARN + GUARD => ContactVerdict::Contact { free_rad },
+            Some((at, free_rad)) if at >= LEARN + GUARD => ContactVerdict::Contact {
+                free_rad,
+                give_n_per_mm: None,
+            },
             _ => ContactVerdict::EarlyContact,
         }
+    }
+
+    /// Returns the verdict on the force of a tip that came to its speed.
+    fn feel(&mut self, reading: ForceReading) -> ContactVerdict {
+        let felt = self.force.update(reading, LEARN);
+        let is_pressing = self.learned == LEARN
+            && (!self.is_free() || self.force.rise_n(LEARN) > self.force.rise_limit_n(LEARN));
+        match felt {
+            _ if is_pressing => ContactVerdict::EarlyContact,
+            Some(touch) if touch.began >= LEARN - GUARD => ContactVerdict::Contact {
+                free_rad: touch.position_rad,
+                give_n_per_mm: Some(touch.give_n_per_mm),
+            },
+            Some(_) => ContactVerdict::EarlyContact,
+            None => ContactVerdict::Nothing,
+        }
+    }
+
+    /// Learns the descent of goal and tip while the baseline is incomplete.
+    fn learn_heights(&mut self, reading: &ProbeReading<'_>, learned: usize) {
+        if learned < LEARN {
+            // An unknown height counts as no descent.
+            let or_nan = |height_mm: Option<f64>| height_mm.unwrap_or(f64::NAN);
+            self.goal_mm.learn(or_nan(reading.goal_mm), learned);
+            self.tip_mm.learn(or_nan(reading.tip_mm), learned);
+        }
+    }
+
+    /// Returns whether the tip came down with its goal while the baseline was learned.
+    fn is_free(&self) -> bool {
+        let (goal_mm, tip_mm) = (self.goal_mm.mean(), self.tip_mm.mean());
+        // A NaN counts as no free movement.
+        goal_mm < -DOWN_MM && tip_mm < FOLLOW_FRACTION * goal_mm
     }
 
     /// Returns whether the tip has yet to come to its speed. Where friction holds a sagging arm, the
@@ -180,22 +230,14 @@ impl ContactDetector {
                 channel.drift.learn(value, learned);
             }
         }
-        if learned < LEARN {
-            // An unknown height counts as no descent.
-            let or_nan = |height_mm: Option<f64>| height_mm.unwrap_or(f64::NAN);
-            self.goal_mm.learn(or_nan(reading.goal_mm), learned);
-            self.tip_mm.learn(or_nan(reading.tip_mm), learned);
-        }
+        self.learn_heights(reading, learned);
         score
     }
 
     /// Returns whether the tip was held while the baseline was learned.
     fn is_held(&self) -> bool {
-        let (goal_mm, tip_mm) = (self.goal_mm.mean(), self.tip_mm.mean());
-        // A NaN counts as no free movement.
-        let is_free = goal_mm < -DOWN_MM && tip_mm < FOLLOW_FRACTION * goal_mm;
         let mut loads = self.channels.iter();
-        !is_free
+        !self.is_free()
             || loads.any(|channel| {
                 matches!(channel.signal, ContactSignal::Load(_))
                     && channel.drift.mean().abs() > HELD_LOAD
@@ -306,6 +348,7 @@ mod tests {
             goal_rad: &goal_rad,
             goal_mm: Some(goal_mm),
             tip_mm: Some(goal_mm + above_mm),
+            force_n: None,
             measured: now,
         })
     }
@@ -388,6 +431,7 @@ mod tests {
                     goal_rad: &goal_rad,
                     goal_mm,
                     tip_mm,
+                    force_n: None,
                     measured: &reading(dof, tick, 0.0, 0.0),
                 })
             });
@@ -431,6 +475,10 @@ mod tests {
             .find(|detect| *detect != ContactVerdict::Nothing);
         // The position is that of the last free reading, not of the detection.
         let free_rad = JointVector::zeros(dof);
-        assert_eq!(touched, Some(ContactVerdict::Contact { free_rad }));
+        let contact = ContactVerdict::Contact {
+            free_rad,
+            give_n_per_mm: None,
+        };
+        assert_eq!(touched, Some(contact));
     }
 }

@@ -27,6 +27,7 @@ mod tests;
 mod thread;
 mod tick;
 mod tick_queue;
+mod touch_force;
 
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -238,6 +239,8 @@ pub struct VisitReading {
     pub kind: VisitKind,
     /// The measured joint angles.
     pub position_rad: JointVector,
+    /// Force for each millimetre by which the pen of a contact gave way, where the arm's loads tell it.
+    pub give_n_per_mm: Option<f64>,
     /// The goals that were sent, without the lead that the servos' figures explain.
     pub goal_rad: JointVector,
 }

@@ -11,7 +11,7 @@ mod probes;
 mod unmoved;
 
 use super::*;
-use arm::ArmModel;
+use arm::{ArmFile, ArmModel, SimulatedServo};
 use base::units::Finite;
 use link::memory::MemoryLink;
 use permit::{MotionPermit, StopLatch};
@@ -21,6 +21,20 @@ use sim::{ArmSimulator, SimulatedFault};
 
 /// Fast enough for short tests, slow enough to see what lasts a tenth of a second.
 const RATE: u32 = 20;
+
+/// Returns an STS3215 of the 7.4 V kit, by Rhoban's BAM.
+fn seven_volts() -> SimulatedServo {
+    SimulatedServo {
+        stall_n_m: Finite::literal(3.35),
+        error_gain: Finite::literal(0.166),
+        armature_kg_m2: Finite::literal(0.0284),
+        back_emf_n_m_s: Finite::literal(0.5486),
+        viscous_n_m_s: Finite::literal(0.0591),
+        friction_n_m: Finite::literal(0.0524),
+        friction_per_load: Finite::default(),
+        stribeck: None,
+    }
+}
 
 struct Bench {
     scene: Arc<Scene>,
@@ -34,14 +48,25 @@ impl Bench {
     }
 
     fn with(clock: NodeClock) -> Self {
-        Self::with_lag(clock, None)
+        Self::of(clock, |_| {})
     }
 
     /// Returns a bench whose joints follow their goals with this lag, in place of that of its arm.
-    fn with_lag(clock: NodeClock, lag_s: Option<f64>) -> Self {
+    fn with_lag(clock: NodeClock, lag_s: f64) -> Self {
+        Self::of(clock, |file| {
+            file.simulation.lag_s = Finite::literal(lag_s);
+        })
+    }
+
+    /// Returns a bench whose servos are simulated ones that were measured.
+    fn measured(clock: NodeClock) -> Self {
+        Self::of(clock, |file| file.simulation.servo = Some(seven_volts()))
+    }
+
+    fn of(clock: NodeClock, change: impl FnOnce(&mut ArmFile)) -> Self {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let mut file = scene.arm.file.clone();
-        file.simulation.lag_s = lag_s.map_or(file.simulation.lag_s, Finite::literal);
+        change(&mut file);
         let sim = ArmSimulator::new(&ArmModel::new(file).unwrap(), &scene.rest_rad);
         let device = sim.clone();
         let open: PortOpener = Box::new(move |clock| {

@@ -45,7 +45,7 @@ pub use error::{PlanError, PlanRefusal, RefusalCause};
 pub use hand_changed_pens::{AttendedPart, attended_parts, part_trajectories};
 pub use jog::{JogIncrement, jog};
 pub use plan_report::{PlanReport, StrokeReport};
-pub use probe::probe;
+pub use probe::{probe, probe_from};
 pub use reach_map::{PlacementSuggestion, ReachMap, ReachSpot, reach};
 pub use tool_ik::joints_over;
 pub use trajectory::{SpanKind, Trajectory, TrajectorySpan};

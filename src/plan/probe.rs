@@ -21,12 +21,10 @@ const SPEED_SHARE: f64 = 0.98;
 /// half of their torque.
 const TORQUE_SHARE: f64 = 0.5;
 
-/// Plans a probe: goes above a point of the sheet and from there slowly down, [`PROBE_DEPTH_MM`]
-/// deeper than where the sheet is expected. The executor turns back where the tip touches; at the
-/// end of the plan it gives up.
+/// Plans a probe from [`PROBE_FROM_MM`] above a point of the sheet.
 ///
 /// # Errors
-/// [`PlanError::Refused`] where the point cannot be probed, or cancelled.
+/// As [`probe_from`].
 pub fn probe(
     scene: &Scene,
     start: &JointVector,
@@ -34,9 +32,25 @@ pub fn probe(
     pen: usize,
     observer: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
+    probe_from(scene, start, (at_mm, PROBE_FROM_MM), pen, observer)
+}
+
+/// Plans a probe: goes above a point of the sheet and from a height slowly down, [`PROBE_DEPTH_MM`]
+/// deeper than where the sheet is expected. The executor turns back where the tip touches; at the
+/// end of the plan it gives up.
+///
+/// # Errors
+/// [`PlanError::Refused`] where the point cannot be probed, or cancelled.
+pub fn probe_from(
+    scene: &Scene,
+    start: &JointVector,
+    (at_mm, from_mm): ([f64; 2], f64),
+    pen: usize,
+    observer: &dyn PlanObserver,
+) -> Result<Plan, PlanError> {
     let scene = &with_half_torque(scene);
     let mut builder = TrajectoryBuilder::new(scene, start, observer)?;
-    if let Err(mut error) = plan_probe(&mut builder, at_mm, pen) {
+    if let Err(mut error) = plan_probe(&mut builder, (at_mm, from_mm), pen) {
         error.at_mm = Some(at_mm);
         builder.refuse(None, "the point to be probed", error);
     }
@@ -53,7 +67,7 @@ fn with_half_torque(scene: &Scene) -> Scene {
 
 fn plan_probe(
     builder: &mut TrajectoryBuilder<'_>,
-    at_mm: [f64; 2],
+    (at_mm, from_mm): ([f64; 2], f64),
     pen: usize,
 ) -> Result<(), PathError> {
     go_above(builder, 0, pen, HoverTarget::Sheet(at_mm))?;
@@ -61,15 +75,15 @@ fn plan_probe(
     let leg = |from_mm, to_mm| [vec![CartesianSegment::rise(at_mm, from_mm, to_mm)]];
     let travel_limits = builder.travel_limits();
     let lift_mm = builder.scene.heights.lift_mm;
-    if (lift_mm - PROBE_FROM_MM).abs() > 1e-6 {
-        let lower = leg(lift_mm, PROBE_FROM_MM);
+    if (lift_mm - from_mm).abs() > 1e-6 {
+        let lower = leg(lift_mm, from_mm);
         builder.follow(label(SpanKind::Lower), &lower, travel_limits)?;
     }
     let probe_limits = TipLimits {
         speed_m_s: SPEED_SHARE * PROBE_MM_S.min(builder.scene.limits.draw_mm_s) / 1e3,
         ..travel_limits
     };
-    let probe = leg(PROBE_FROM_MM, -PROBE_DEPTH_MM);
+    let probe = leg(from_mm, -PROBE_DEPTH_MM);
     builder.follow(label(SpanKind::Probe), &probe, probe_limits)?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! The sheet is solid. A pen slides into its holder against a spring as far as the holder has room,
 //! without deflecting the arm. Further travel deflects the joints: each servo
 //! holds like a spring, stiff enough to use all of its torque at its full error, until its torque
-//! limit is reached and it yields. Measured servos (`servo_motor`) feel the same springs as a torque on their axles.
+//! limit is reached and it yields. Measured servos (`servo_motor`) feel springs in newtons as a torque on their axles.
 
 use base::units::JointVector;
 
@@ -18,8 +18,13 @@ const SPRING_TRAVEL_MM: f64 = 2.0;
 /// millimetre once the pen slides no further.
 const SOLID_PER_MM: f64 = 1.0;
 
-/// Fraction of a servo's torque, over a lever of [`LEVER_MM`], that a millimetre a second into the solid calls for.
-const SOLID_DAMPING_S_PER_MM: f64 = 0.007;
+/// What arms with measured servos feel, in newtons for each millimetre: a pen that slides in a printed holder, then pen,
+/// paper and table.
+const SPRING_N_PER_MM: f64 = 0.4;
+const SOLID_N_PER_MM: f64 = 13.0;
+
+/// Force for each millimetre a second into the solid.
+const SOLID_DAMPING_N_S_PER_MM: f64 = 0.09;
 
 /// The lever to which these fractions refer.
 const LEVER_MM: f64 = 250.0;
@@ -54,20 +59,19 @@ pub(crate) struct ContactReaction {
 }
 
 impl TipContact {
-    /// Returns the torque with which the sheet turns each joint, where these servos are as strong and move at these speeds.
-    pub(crate) fn torque_n_m(&self, stall_n_m: f64, speed_rad_s: &JointVector) -> JointVector {
+    /// Returns the torque with which the sheet turns each joint of an arm that moves at these speeds.
+    pub(crate) fn torque_n_m(&self, speed_rad_s: &JointVector) -> JointVector {
         let depth_mm = -self.height_mm;
         let solid_mm = (depth_mm - SPRING_TRAVEL_MM).max(0.0);
         let lifts_mm_s = self.lever_mm.zip(speed_rad_s, |lever, speed| lever * speed);
         let damping = if solid_mm > 0.0 {
-            -SOLID_DAMPING_S_PER_MM * lifts_mm_s.iter().sum::<f64>()
+            -SOLID_DAMPING_N_S_PER_MM * lifts_mm_s.iter().sum::<f64>()
         } else {
             0.0
         };
-        let spring = SPRING_PER_MM * depth_mm.clamp(0.0, SPRING_TRAVEL_MM);
-        let force = (spring + SOLID_PER_MM * solid_mm + damping).max(0.0);
-        self.lever_mm
-            .map(|_, lever_mm| force * stall_n_m * lever_mm / LEVER_MM)
+        let spring_n = SPRING_N_PER_MM * depth_mm.clamp(0.0, SPRING_TRAVEL_MM);
+        let force_n = (spring_n + SOLID_N_PER_MM * solid_mm + damping).max(0.0);
+        self.lever_mm.map(|_, lever_mm| force_n * lever_mm / 1e3)
     }
 
     /// Returns the sheet's effect on joints with this holding strength.

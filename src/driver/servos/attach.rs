@@ -25,7 +25,7 @@ impl<D: Dialect> ServoDriver<D> {
             servos.push(self.identify(link, index).await?);
         }
         self.check_firmware(&servos)?;
-        identity::check(&self.arm, &servos)?;
+        identity::check(&self.arm.file, &servos)?;
         self.bus.learn_latency(latency);
         let strangers = self.check_strangers(link, &self.ids.clone()).await?;
         let delays = servos.iter().map(|servo| servo.return_delay);
@@ -95,7 +95,7 @@ impl<D: Dialect> ServoDriver<D> {
         own: &[u8],
     ) -> Result<Option<String>, DriverError> {
         let mut strangers = Vec::new();
-        for id in arm::ids_beside(self.arm.family, &self.ids) {
+        for id in arm::ids_beside(self.arm.file.family, &self.ids) {
             if self.ping_once(link, id).await? {
                 strangers.push(id);
             }
@@ -103,9 +103,10 @@ impl<D: Dialect> ServoDriver<D> {
         if strangers.is_empty() {
             return Ok(None);
         }
-        let name = &self.arm.name;
+        let name = &self.arm.file.name;
         let there = [own, &strangers].concat();
-        if let Some(other) = arm::arm_of_ids(self.arm.family, &there).filter(|arm| arm != name) {
+        if let Some(other) = arm::arm_of_ids(self.arm.file.family, &there).filter(|arm| arm != name)
+        {
             return Err(DriverError::OtherArm {
                 other,
                 arm: name.clone(),
@@ -203,7 +204,7 @@ impl<D: Dialect> ServoDriver<D> {
         }
         Err(DriverError::UnsteadyReadings {
             servo: self.map.name(0),
-            arm: self.arm.name.clone(),
+            arm: self.arm.file.name.clone(),
         })
     }
 
@@ -249,7 +250,7 @@ impl<D: Dialect> ServoDriver<D> {
     fn is_vouched_for(&self, odd: &ServoIdentity, usual: &ServoIdentity) -> bool {
         let is_named = |(major, minor): (u8, u8)| {
             let version = format!("{major}.{minor}");
-            self.arm.firmware.contains(&version)
+            self.arm.file.firmware.contains(&version)
         };
         let is_alike = odd.model == usual.model && odd.firmware.0 == usual.firmware.0;
         is_alike && is_named(odd.firmware) && is_named(usual.firmware)

@@ -6,6 +6,9 @@ use servo::dialect::RegisterSetting;
 /// Largest difference between a goal that was read back and the servo's position.
 const GOAL_TOLERANCE_TICKS: i32 = 2;
 
+/// A gain P may be set so many times below the delivered one.
+const SOFTER: u8 = 4;
+
 /// Number of attempts to find a limp arm where it was just read.
 const ATTEMPTS_MAX: u32 = 3;
 
@@ -103,9 +106,12 @@ impl<D: Dialect> ServoDriver<D> {
             self.found_ticks = readings.iter().map(|reading| reading.ticks).collect();
             self.write_present_goals(link, &readings).await?;
             let later = self.read_present(link, Vec::new(), NO_DEADLINE).await?;
+            let sinks = self.sinks_ticks(&readings);
             let has_moved = |index: &&usize| {
                 let (goal, now) = (readings[**index].ticks, later[**index].ticks);
-                (now - goal).abs() > GOAL_TOLERANCE_TICKS
+                let sinks = sinks[**index];
+                let explained = f64::from(now - goal).clamp(sinks.min(0.0), sinks.max(0.0));
+                (f64::from(now - goal) - explained).abs() > f64::from(GOAL_TOLERANCE_TICKS)
             };
             match limp.iter().find(has_moved) {
                 None => return Ok(()),
@@ -117,6 +123,21 @@ impl<D: Dialect> ServoDriver<D> {
                 Some(_) => {}
             }
         }
+    }
+
+    /// Returns by how many ticks each servo may sink under the arm's weight: a goal energises a servo that had no torque.
+    fn sinks_ticks(&self, readings: &[ServoReading]) -> Vec<f64> {
+        let (arm, at_rad) = (&self.arm, self.measure(readings).position_rad);
+        let gain_p = arm.file.servo.as_ref().map(|servo| servo.gain_p / SOFTER);
+        let yields = arm.servo_yield_rad_per_n_m(|_| gain_p, None);
+        let loads_n_m = arm.load.torque_n_m(&arm.chain, &at_rad);
+        let sinks = |entry: &ServoEntry| {
+            let (joint, servo) = entry.joint?;
+            let sinks_rad = loads_n_m.get(joint)? * yields.get(joint)?;
+            Some(f64::from(servo.sign) * ticks_per_radian(servo) * sinks_rad)
+        };
+        let entries = self.map.entries.iter();
+        entries.map(|entry| sinks(entry).unwrap_or(0.0)).collect()
     }
 
     fn present_goals(&self) -> Vec<ServoGoal> {

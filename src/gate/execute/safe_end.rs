@@ -14,7 +14,7 @@ impl Execution {
         let is_off_path = matches!(
             (error, &self.phase),
             (
-                ExecutionError::Stalled { .. },
+                ExecutionError::Stalled { .. } | ExecutionError::Pushed(_),
                 ExecutionPhase::Lift(_) | ExecutionPhase::Stand
             )
         );
@@ -27,6 +27,7 @@ impl Execution {
             (
                 ExecutionError::Stalled { .. }
                     | ExecutionError::Unmoved { .. }
+                    | ExecutionError::Pushed(_)
                     | ExecutionError::Limp { .. },
                 ExecutionPhase::Path
             )

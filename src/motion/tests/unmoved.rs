@@ -107,7 +107,7 @@ async fn a_drawing_tells_how_far_its_joints_were_from_their_goals() {
 /// The way back to the path after a hold is none of the drawing.
 #[tokio::test]
 async fn holds_are_no_deviation_of_a_drawing() {
-    let bench = Bench::with_lag(NodeClock::simulated_at(RATE), Some(0.05));
+    let bench = Bench::with_lag(NodeClock::simulated_at(RATE), 0.05);
     let mut outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
     for hold in 1..=6 {
         let is_drawing = |now: &Snapshot| {

@@ -45,7 +45,7 @@ impl TorqueMotion {
     /// Takes over the torque with which a sheet acts on the joints.
     pub(super) fn touch(&mut self, contact: Option<&TipContact>, speed_rad_s: &JointVector) {
         let torque_n_m = match contact {
-            Some(contact) => contact.torque_n_m(self.motor.stall_n_m(), speed_rad_s),
+            Some(contact) => contact.torque_n_m(speed_rad_s),
             None => self.contact_n_m.map(|_, _| 0.0),
         };
         self.has_settled &= self.contact_n_m == torque_n_m;

@@ -19,6 +19,14 @@ use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
 /// Touches at each point.
 const TOUCHES: usize = 3;
 
+/// Height above the first touch of a point from which each further one begins: free air that the detection needs, and
+/// another phase of everything that goes with the path and not with the sheet.
+const AGAIN_FROM_MM: f64 = 3.5;
+const AGAIN_STEP_MM: f64 = 3.0;
+
+/// A touch that is farther from the first one than this does not confirm it.
+const CONFIRMED_MM: f64 = 1.0;
+
 /// A point to be touched.
 struct ProbeTarget {
     name: &'static str,
@@ -54,27 +62,26 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         probed: true,
         ..reading::session(&ctx.node, &ctx.arm, &scene)?
     };
+    let mut gives: Vec<f64> = Vec::new();
     for (index, place) in places.iter().enumerate() {
         ctx.job
             .update(|card| (card.done_before, card.done) = (index, index));
-        for _ in 0..TOUCHES {
-            let joints_rad = match probe(&ctx, &scene, place).await? {
-                ProbeOutcome::Contact(joints_rad) => joints_rad,
-                missed => {
-                    let reason = missed_reason(&scene, place, &missed);
-                    return Ok(not_measured(&ctx, &scene, reason, &session, &places));
-                }
-            };
-            session.touches.push(TouchContact {
-                role: place.role,
-                joints_rad: joints_rad.to_vec(),
-                asked_mm: None,
-                number: index,
-                place: 0,
-                at_ms: base::clock::calendar_ms(),
-                zeros: calib::zeros_of(&ctx.arm.motion.arm().file),
-            });
-        }
+        let touched = touch_place(&ctx, &scene, place).await?;
+        let touches = match touched {
+            Ok(touches) => touches,
+            Err(reason) => return Ok(not_measured(&ctx, &scene, reason, &session, &places)),
+        };
+        gives.extend(touches.iter().filter_map(|(_, give)| *give));
+        let contact = |(joints_rad, _): (JointVector, Option<f64>)| TouchContact {
+            role: place.role,
+            joints_rad: joints_rad.to_vec(),
+            asked_mm: None,
+            number: index,
+            place: 0,
+            at_ms: base::clock::calendar_ms(),
+            zeros: calib::zeros_of(&ctx.arm.motion.arm().file),
+        };
+        session.touches.extend(touches.into_iter().map(contact));
     }
     ctx.job.update(|card| card.done = card.of);
     let assessed = keep(&ctx, &session, &scene).await?;
@@ -84,14 +91,44 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         ..AlignmentResult::without_points(&scene, assessed.finding.clone(), next)
     };
     let message = format!(
-        "{} touched, {TOUCHES} times each: the sheet lies {} and {:.2}° from where the scene puts it; proposed, and nothing is saved until an operator accepts it",
+        "{} touched, {TOUCHES} times each{}: the sheet lies {} and {:.2}° from where the scene puts it; proposed, and nothing is saved until an operator accepts it",
         count(places.len(), "point"),
+        give_text(gives),
         millimetres(assessed.change.mm, 2),
         assessed.change.deg
     );
     let reply = Reply::done(message).with("change", change_json(assessed.change));
     let reply = with_practice_hint(&ctx, &scene, &session, reply);
     Ok(report(&ctx, &scene, &result, reply, &result.describe()))
+}
+
+/// Joint angles at the touches of a place, each with the force for a millimetre by which its pen gave way; otherwise the code
+/// and the reason of a probe that measured nothing.
+type PlaceTouches = Result<Vec<(JointVector, Option<f64>)>, (&'static str, String)>;
+
+/// Touches a place several times, each time from another height.
+async fn touch_place(
+    ctx: &JobContext,
+    scene: &Arc<Scene>,
+    place: &ProbeTarget,
+) -> Result<PlaceTouches, JobError> {
+    let (mut touches, mut first_mm) = (Vec::new(), None);
+    for touch in 0..TOUCHES {
+        let from_mm = first_mm.map_or(PROBE_FROM_MM, |first_mm| {
+            first_mm + AGAIN_FROM_MM + AGAIN_STEP_MM * touch as f64
+        });
+        let (joints_rad, give) = match probe(ctx, scene, place, from_mm).await? {
+            ProbeOutcome::Contact(joints_rad, give) => (joints_rad, give),
+            missed => return Ok(Err(missed_reason(scene, place, &missed))),
+        };
+        let height_mm = height_mm(scene, &joints_rad);
+        let first_mm = *first_mm.get_or_insert(height_mm);
+        if (height_mm - first_mm).abs() > CONFIRMED_MM {
+            return Ok(Err(unconfirmed_reason(place, first_mm, height_mm)));
+        }
+        touches.push((joints_rad, give));
+    }
+    Ok(Ok(touches))
 }
 
 /// Returns whether sag is proposed and not decided on.
@@ -129,8 +166,9 @@ fn places(scene: &Scene) -> Vec<ProbeTarget> {
 
 /// Outcome of a probe.
 enum ProbeOutcome {
-    /// The tip touched after it had moved freely; the joint angles at that moment.
-    Contact(JointVector),
+    /// The tip touched after it had moved freely; the joint angles at that moment, and the force for each millimetre by
+    /// which its pen gave way.
+    Contact(JointVector, Option<f64>),
     /// The tip touched before it had moved freely; the joint angles when that was certain.
     EarlyContact(JointVector),
     /// The tip touched nothing down to the end of the probe.
@@ -141,18 +179,49 @@ async fn probe(
     ctx: &JobContext,
     scene: &Arc<Scene>,
     place: &ProbeTarget,
+    from_mm: f64,
 ) -> Result<ProbeOutcome, JobError> {
     let at_mm = place.at_mm;
     let (_, done) = ctx
         .run_preparatory(scene, move |scene, start, watch| {
-            plan::probe(scene, start, at_mm, 0, watch)
+            plan::probe_from(scene, start, (at_mm, from_mm), 0, watch)
         })
         .await?;
     Ok(match done.visits.first() {
-        Some(hit) if hit.kind == VisitKind::Contact => ProbeOutcome::Contact(hit.position_rad),
+        Some(hit) if hit.kind == VisitKind::Contact => {
+            ProbeOutcome::Contact(hit.position_rad, hit.give_n_per_mm)
+        }
         Some(hit) => ProbeOutcome::EarlyContact(hit.position_rad),
         None => ProbeOutcome::Nothing,
     })
+}
+
+/// Returns the height of the tip over where the scene puts the sheet.
+fn height_mm(scene: &Scene, joints_rad: &JointVector) -> f64 {
+    let tip = tip_m(scene, 0, joints_rad);
+    tip.map_or(0.0, |tip| scene.surface.project(&tip).height_mm)
+}
+
+/// Says how far the pen gives way, by the median of its touches; empty where the loads do not tell it.
+fn give_text(mut gives: Vec<f64>) -> String {
+    gives.sort_by(f64::total_cmp);
+    let median = gives.get(gives.len() / 2);
+    median.map_or_else(String::new, |give| {
+        format!(", with a pen that gives way by 1 mm for {give:.1} N")
+    })
+}
+
+/// Returns the code and the reason of two touches of one point that contradict each other.
+fn unconfirmed_reason(
+    place: &ProbeTarget,
+    first_mm: f64,
+    height_mm: f64,
+) -> (&'static str, String) {
+    let name = place.name;
+    let reason = format!(
+        "at `{name}` two approaches felt something {first_mm:.1} and {height_mm:.1} mm over where the scene puts the sheet ({CONFIRMED_MM} mm apart is allowed): it was no sheet, or the sheet moves"
+    );
+    ("not_confirmed", reason)
 }
 
 /// Keeps a session as the proposal, on a blocking thread because the disk may be slow.

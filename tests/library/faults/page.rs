@@ -39,6 +39,15 @@ const PRACTICE: &[(u32, &str)] = &[
     (23, "loss 1"),
 ];
 
+/// What arms feel of whose servos and masses the figures are known.
+const FELT: &str = "
+## What an arm feels by itself
+
+An arm whose file has `[[masses]]` and `[servo]`, and whose servos' gain P was read, compares the load that its servos report with what its weight, its motion and the damping of its gears explain. More than 0.45 N m, or than 3.25 N at the tip where that is more, plus 0.5 N m for each rad/s, for 30 ms, ends a motion. The arm brakes, goes back to where it is, and lifts. Damping and what a joint carries besides are learned in the air. A motion that feels for the sheet is not watched so.
+
+A servo that reports less than 0.4 % load for 120 ms, 6 counts or more from a goal that it does not come to by itself, has no torque. Other arms have the older rules: 60 % load and 3° behind, the leash, and a reading that stands still.
+";
+
 /// The page, fault by fault.
 pub(crate) fn page(rows: &[(Row, Vec<Done>)]) -> String {
     let mut text = HEAD.to_owned();
@@ -71,6 +80,7 @@ pub(crate) fn page(rows: &[(Row, Vec<Done>)]) -> String {
     }
     text.truncate(text.trim_end().len());
     text.push('\n');
+    text.push_str(FELT);
     text
 }
 

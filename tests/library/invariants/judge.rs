@@ -11,6 +11,8 @@ use super::{PERIOD_S, joint_of};
 /// Judges frames of goals, one a cycle.
 pub(crate) struct Judge {
     scene: Arc<Scene>,
+    /// How many times as much as its joint a goal may speed up.
+    times: f64,
     /// The last goal and the one before it, by servo.
     before: BTreeMap<u8, [i32; 2]>,
     /// Goals that were judged.
@@ -29,9 +31,18 @@ impl Judge {
     pub(crate) fn new(scene: &Arc<Scene>) -> Self {
         Self {
             scene: Arc::clone(scene),
+            times: 1.0,
             before: BTreeMap::new(),
             frames: 0,
             reached: Reached::default(),
+        }
+    }
+
+    /// Judges goals that lead servos which yield.
+    pub(crate) fn leading(scene: &Arc<Scene>) -> Self {
+        Self {
+            times: 2.0,
+            ..Self::new(scene)
         }
     }
 
@@ -65,7 +76,8 @@ impl Judge {
                 "servo {id}: {step} ticks in a cycle, {step_max:.2} allowed"
             );
             let change = f64::from(ticks - 2 * last + then).abs();
-            let change_max = limits.acceleration_rad_s2[joint] * PERIOD_S * PERIOD_S * scale + 2.0;
+            let hardest = self.times * limits.acceleration_rad_s2[joint];
+            let change_max = hardest * PERIOD_S * PERIOD_S * scale + 2.0;
             assert!(
                 change <= change_max,
                 "servo {id}: {change} ticks a cycle each cycle, {change_max:.2} allowed: {then}, {last}, {ticks}"

@@ -3,7 +3,8 @@
 use nalgebra::Point3;
 use steadyhand::motion::MotionOutcome;
 
-use super::{PERIOD_S, beside_a_hand, joints};
+use super::judge::Judge;
+use super::{PERIOD_S, beside_a_hand, draw_until, joints};
 use crate::far_end::{Family, Rig};
 
 /// Speed limit of a tip.
@@ -124,4 +125,12 @@ async fn invariant_6_the_tip_is_never_faster_than_it_may_be() {
         let most = fastest(Rig::with(family, sharp), NEEDLE_MM_S, TIP_MM_S).await;
         assert!(most > 0.8, "{family:?}: {most} of an idle needle's 25 mm/s");
     }
+}
+
+#[tokio::test]
+async fn goals_that_lead_measured_servos_never_jump() {
+    let (rig, goals) = draw_until(Rig::measured(), None).await;
+    let mut judge = Judge::leading(&rig.scene);
+    goals.iter().for_each(|goals| judge.hear(&goals.ticks));
+    assert!(judge.frames > 100);
 }
