@@ -1,0 +1,51 @@
+//! Reasons why a picture does not become lines.
+
+use super::PIXELS_MAX;
+
+/// Reason why a picture is not drawn.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImageError {
+    /// Neither of the formats that are read.
+    #[error("this is no PNG and no JPEG. Next: save the picture as one of them")]
+    Format,
+    /// A file whose contents are damaged or cut off.
+    #[error("the {format} is damaged: {reason}. Next: save the picture again")]
+    Damaged {
+        /// `PNG` or `JPEG`.
+        format: &'static str,
+        /// The decoder's reason.
+        reason: String,
+    },
+    /// More pixels than are decoded.
+    #[error(
+        "the picture is {width} by {height} pixels; at most {PIXELS_MAX} pixels are read. Next: make it smaller"
+    )]
+    TooLarge {
+        /// Pixels in a row.
+        width: u64,
+        /// Rows.
+        height: u64,
+    },
+    /// Fewer pixels than a picture has.
+    #[error("the picture is {width} by {height} pixels; at least 2 by 2 are needed")]
+    TooSmall {
+        /// Pixels in a row.
+        width: usize,
+        /// Rows.
+        height: usize,
+    },
+    /// Not as many pixels as its width and height say.
+    #[error("the picture has {found} pixels and should have {expected}")]
+    Count {
+        /// Pixels that there are.
+        found: usize,
+        /// Width times height.
+        expected: usize,
+    },
+    /// A picture without anything that its style draws.
+    #[error("the picture is blank: this style finds nothing to draw in it")]
+    Blank,
+    /// A picture that the outline tracer refuses.
+    #[error("the outlines cannot be traced: {0}")]
+    Outline(String),
+}
