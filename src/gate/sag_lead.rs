@@ -24,8 +24,8 @@ const PUSH_N_PER_MM: f64 = 0.4;
 const PUSH_N_MAX: f64 = 0.8;
 
 /// Most that a tip may push beyond that while the joints are brought to their path, and how fast they are, for each second.
-const MORE_PUSH_N: f64 = 0.5;
-const PRESS_PER_S: f64 = 2.0;
+const MORE_PUSH_N: f64 = 0.3;
+const PRESS_PER_S: f64 = 1.0;
 
 /// Largest deviation that one reading corrects.
 const PRESSED_RAD: f64 = 0.02;
