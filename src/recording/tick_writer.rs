@@ -126,8 +126,13 @@ impl TickWriter {
             &self.joint_states(time, &sent_rad, None),
         )?;
         let lead_rad = self.motion.plan.trajectory.lead_rad(tick.progress.sample);
-        if let Some(lead_rad) = &lead_rad {
-            let leads = self.joint_states(time, lead_rad, None);
+        // What the plan leads by and what the gate leads by: a replay is judged by where the arm is without both.
+        let all_leads_rad = match &lead_rad {
+            Some(planned_rad) => planned_rad.zip(&tick.lead_rad, |planned, gate| planned + gate),
+            None => tick.lead_rad,
+        };
+        if lead_rad.is_some() || all_leads_rad.iter().any(|lead| *lead != 0.0) {
+            let leads = self.joint_states(time, &all_leads_rad, None);
             file.write(Topic::JOINT_LEADS, at_ns, &leads)?;
         }
         let without_lead = |q_rad: &JointVector| match &lead_rad {
