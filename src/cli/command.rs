@@ -36,7 +36,7 @@ pub(super) enum CliCommand {
     /// Call a tool and show the result: on a node of this command's own, or on another node
     #[command(after_help = tools::help())]
     Call(call::CallArgs),
-    /// Draw a file (SVG, G-code, HP-GL, DXF, JSON) or a text; a real arm asks first
+    /// Draw a file (SVG, G-code, HP-GL, DXF, JSON, PNG, JPEG) or a text; a real arm asks first
     Draw(Box<draw::DrawArgs>),
     /// Follow a job of the node on this machine, or elsewhere, to its end
     Watch {
@@ -340,9 +340,9 @@ fn advised(mut error: clap::Error) -> clap::Error {
     let unknown = unknown.unwrap_or_default();
     let number = unknown.strip_prefix('-').unwrap_or_default();
     let advice = match draws && unknown.starts_with("--scale") {
-        true => Some("say how large it becomes: --size 60mm for its longer side, or --fit"),
+        true => Some("give its size: --size 60mm for its longer side, or --fit"),
         false if number.starts_with(|c: char| c.is_ascii_digit()) => {
-            Some("write a value that begins with - behind a =, such as --for=-5m")
+            Some("write a value that begins with - after a =, such as --for=-5m")
         }
         false => None,
     };
@@ -464,7 +464,7 @@ mod tests {
             let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
             let told = advised(error).to_string();
             assert!(
-                told.contains("behind a =, such as --for=-5m"),
+                told.contains("after a =, such as --for=-5m"),
                 "{line}: {told}"
             );
         }

@@ -9,7 +9,8 @@ use super::choice::{Choice, choice};
 use super::design_files::NamedDesign;
 use base::units::Finite;
 use scene::{
-    DesignPlacement, DesignReplacement, DesignSource, FillKind, Order, PAGE_SIDE_MM, TIDYING_MM,
+    DesignPlacement, DesignReplacement, DesignSource, FillKind, Order, PAGE_SIDE_MM, PictureStyle,
+    TIDYING_MM,
 };
 
 /// Source, place, size and look of a drawing that replaces a scene's own design.
@@ -56,6 +57,12 @@ pub(super) struct PlacementArgs {
     /// Leave pixel images out of an SVG, and report which; without this they are refused
     #[arg(long)]
     skip_images: bool,
+    /// Lines that a PNG or JPEG is drawn with [default: hatch]
+    #[arg(long, value_parser = choice(&STYLES))]
+    style: Option<PictureStyle>,
+    /// Share of the ink that --style can put down, 5 to 100: less is lighter and sooner drawn
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    ink: Option<Finite>,
     /// Leave points out of lines that stay within this of the design, such as 0.1mm
     #[arg(long, value_name = "LENGTH", value_parser = tidying_mm, allow_hyphen_values = true)]
     simplify: Option<Finite>,
@@ -89,6 +96,40 @@ const FILLS: [Choice<FillKind>; 4] = [
     ("contour", "", FillKind::Contour),
 ];
 
+/// Lines of a picture made of pixels.
+const STYLES: [Choice<PictureStyle>; 6] = [
+    (
+        "centreline",
+        "The middles of dark lines: drawings, handwriting",
+        PictureStyle::Centreline,
+    ),
+    (
+        "outline",
+        "The edges of dark areas: logos",
+        PictureStyle::Outline,
+    ),
+    (
+        "hatch",
+        "Parallel lines, the denser the darker",
+        PictureStyle::Hatch,
+    ),
+    (
+        "squiggle",
+        "Rows that swing the wider, the darker it is",
+        PictureStyle::Squiggle,
+    ),
+    (
+        "stipple",
+        "Dots, the denser the darker",
+        PictureStyle::Stipple,
+    ),
+    (
+        "spiral",
+        "One line from the middle outwards that swings",
+        PictureStyle::Spiral,
+    ),
+];
+
 impl PlacementArgs {
     /// Returns whether any of these options was given.
     pub(super) fn is_given(&self) -> bool {
@@ -102,7 +143,7 @@ impl PlacementArgs {
     pub(super) fn drawing(&self, files: Option<&NamedDesign>) -> anyhow::Result<DesignReplacement> {
         ensure!(
             self.text.is_some() || self.letter_height.is_none(),
-            "--letter-height is for --text; --size says how large a file is drawn"
+            "--letter-height is only for --text. Next: give a file's size with --size"
         );
         let source = match (files, &self.text) {
             (Some(design), None) => DesignSource::Files(design.read()?),
@@ -110,8 +151,8 @@ impl PlacementArgs {
                 text: text.clone(),
                 letter_height_mm: self.letter_height,
             },
-            (Some(_), Some(_)) => bail!("name a file or say --text, not both"),
-            (None, None) => bail!("name a file to draw, or say --text WORDS"),
+            (Some(_), Some(_)) => bail!("both a file and --text are given. Next: leave one out"),
+            (None, None) => bail!("no drawing is named. Next: name a file, or add --text WORDS"),
         };
         Ok(DesignReplacement {
             source,
@@ -126,6 +167,8 @@ impl PlacementArgs {
             one_pen: self.one_pen,
             pens: self.pens.clone(),
             skip_images: self.skip_images,
+            style: self.style,
+            ink_percent: self.ink,
             order: self.sort,
             simplify_mm: self.simplify,
             join_mm: self.merge,
@@ -136,6 +179,13 @@ impl PlacementArgs {
 /// Parses a length of a page such as `60mm`, `6 cm`, `6.5cm` or `2.5in`; a bare number is millimetres.
 pub(super) fn length_mm(text: &str) -> anyhow::Result<Finite> {
     length_within(text, &PAGE_SIDE_MM)
+}
+
+/// Parses a share in percent, such as `60` or `60%`.
+fn percent(text: &str) -> anyhow::Result<Finite> {
+    refuse_option(text)?;
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    Ok(Finite::new(parse_number(number)?)?)
 }
 
 /// Parses a distance within which lines are tidied, such as `0.1mm`.
@@ -165,7 +215,7 @@ pub(super) fn refuse_option(text: &str) -> anyhow::Result<()> {
 
 /// Takes a text, which may begin with a `-`. A shell passes `\n` on as two characters.
 fn words(text: &str) -> anyhow::Result<String> {
-    let hint = "write a blank before a text that begins with --";
+    let hint = "write a space before a text that begins with --";
     refuse_option(text).map_err(|error| anyhow!("{error}; {hint}"))?;
     Ok(text.replace("\\n", "\n"))
 }
@@ -178,7 +228,7 @@ fn refuse_comma(number: &str, text: &str) -> anyhow::Result<()> {
     let with = |instead: &str| text.trim().replace(',', instead);
     let is_thousands = behind.len() == 3;
     bail!(
-        "{number} has a comma, which could be a decimal point or group thousands: write {}{}",
+        "the comma in {number} is ambiguous (decimal point or thousands): write {}{}",
         with("."),
         if is_thousands {
             format!(" or {}", with(""))
@@ -193,7 +243,7 @@ pub(super) fn point_mm(text: &str) -> anyhow::Result<[Finite; 2]> {
     refuse_option(text)?;
     let parts: Vec<&str> = text.split([',', ';']).collect();
     let &[x, y] = parts.as_slice() else {
-        bail!("write two lengths with a comma between, such as 20mm,30mm");
+        bail!("write two lengths with a comma between them, such as 20mm,30mm");
     };
     let ((x, x_factor), (y, y_factor)) = (number_and_unit(x)?, number_and_unit(y)?);
     let shared = y_factor.or(x_factor).unwrap_or(1.0);
@@ -228,7 +278,7 @@ fn rotation_deg(text: &str) -> anyhow::Result<Finite> {
     let number = units.iter().find_map(|unit| lower.strip_suffix(unit));
     let number = number.unwrap_or(&lower).trim_end().replace(',', ".");
     let degrees: Option<f64> = number.parse().ok();
-    let degrees = degrees.with_context(|| format!("{text:?} is not a turn: {hint}"))?;
+    let degrees = degrees.with_context(|| format!("{text:?} is not an angle: {hint}"))?;
     Finite::new(degrees).map_err(|_| anyhow!("{text:?} is not finite: {hint}"))
 }
 
@@ -251,7 +301,7 @@ fn number_and_unit(text: &str) -> anyhow::Result<(String, Option<f64>)> {
         "pt" => 25.4 / 72.0,
         other => {
             bail!(
-                "{other:?} is not a unit of length; write one number, such as 60mm, 6cm or 2.5in: the longer side"
+                "{other:?} is not a unit of length; write one number for the longer side, such as 60mm, 6cm or 2.5in"
             );
         }
     };
@@ -344,7 +394,7 @@ mod tests {
             ("nan", "not a unit"),
             ("1,000mm", "write 1.000mm or 1000mm"),
             ("6,5 cm", "write 6.5 cm"),
-            ("1,2,3", "has a comma"),
+            ("1,2,3", "decimal point or thousands"),
             ("--fit", "a value is missing before `--fit`"),
         ] {
             let error = length_mm(text).unwrap_err().to_string();

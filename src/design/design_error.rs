@@ -9,14 +9,14 @@ const QUOTED_MAX: usize = 40;
 pub enum DesignError {
     /// The file's name has no known extension.
     #[error(
-        "`{name}` has no known extension: .svg, .gcode (.gco, .gc, .nc, .ngc, .cnc, .tap), .hpgl (.hpg, .plt), .dxf and .json are read"
+        "`{name}` has no known extension; valid: .svg, .gcode (.gco, .gc, .nc, .ngc, .cnc, .tap), .hpgl (.hpg, .plt), .dxf, .json"
     )]
     Kind {
         /// The name as given.
         name: String,
     },
     /// More bytes than allowed.
-    #[error("the file has {bytes} bytes, at most {bytes_max} are read: simplify the drawing")]
+    #[error("the file has {bytes} bytes (at most {bytes_max}): simplify the drawing")]
     TooLarge {
         /// Its size.
         bytes: usize,
@@ -33,8 +33,11 @@ pub enum DesignError {
         /// The cap.
         max: usize,
     },
+    /// A picture made of pixels that is not drawn.
+    #[error(transparent)]
+    Picture(#[from] image::ImageError),
     /// A file of a format without readable lines.
-    #[error("the file is {what}, which is not read: {way}")]
+    #[error("the file is {what} and cannot be read: {way}")]
     ForeignFormat {
         /// The format.
         what: &'static str,
@@ -42,7 +45,7 @@ pub enum DesignError {
         way: &'static str,
     },
     /// Text in an encoding that is not read.
-    #[error("the file is in the encoding {label}, which is not read: {setting}")]
+    #[error("the file has the encoding {label} and cannot be read: {setting}")]
     Encoding {
         /// The encoding as declared.
         label: String,
@@ -71,7 +74,7 @@ pub enum DesignError {
     },
     /// A point that is not finite or absurdly far away.
     #[error(
-        "{at}: a point lies at {}, {} mm; coordinates may reach ±{max_mm} mm",
+        "{at}: a point is at {}, {} mm; coordinates may reach ±{max_mm} mm",
         number(*x), number(*y)
     )]
     FarAway {
@@ -86,7 +89,7 @@ pub enum DesignError {
     },
     /// A character that the single-line letters do not have.
     #[error(
-        "character {position} is {found}, which the single-line letters do not have: use Latin letters, digits and common signs"
+        "character {position} is {found}, and the single-line letters do not have it: use Latin letters, digits and common signs"
     )]
     Letter {
         /// Counted from 1 in the text.

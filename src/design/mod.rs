@@ -16,6 +16,7 @@ mod hpgl;
 mod join_polylines;
 mod json_design;
 pub mod letters;
+mod pixel_picture;
 mod svg;
 mod text_encoding;
 
@@ -25,8 +26,10 @@ pub use design_error::DesignError;
 pub use fill_area::AreaFill;
 pub use flatten::CHORD_ERROR_MM;
 pub use gcode::set_of;
+pub use image::{LineOptions, LineStyle};
 pub use join_polylines::simplified;
 pub use letters::design as letters;
+pub use pixel_picture::PixelPicture;
 
 use base::plane;
 use collect_strokes::StrokeCollector;
@@ -293,7 +296,7 @@ mod tests {
         let error = load("a.svg", b"<svg/>", &caps).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the file has 6 bytes, at most 3 are read: simplify the drawing"
+            "the file has 6 bytes (at most 3): simplify the drawing"
         );
     }
 

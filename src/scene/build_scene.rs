@@ -582,7 +582,7 @@ fn small_letters_note(capital_mm: f64, width_mm: f64) -> Option<String> {
     let least_mm = CAPITAL_WIDTHS * width_mm;
     (capital_mm < least_mm).then(|| {
         format!(
-            "its capitals are {} high; a line of {} shows letters from {} on",
+            "its capitals are {} high; a line {} wide needs at least {}",
             millimetres(capital_mm, 1),
             millimetres(width_mm, 1),
             millimetres(least_mm, 1)

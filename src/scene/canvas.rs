@@ -49,7 +49,7 @@ pub struct Canvas {
 pub enum CanvasBoundError {
     /// Too many strokes.
     #[error(
-        "the design has {strokes} strokes, and this canvas takes {strokes_max}: draw less, or in several calls"
+        "the design has {strokes} strokes (at most {strokes_max} on this canvas): draw less, or split it into several calls"
     )]
     Strokes {
         /// Number of its strokes.
@@ -59,7 +59,7 @@ pub enum CanvasBoundError {
     },
     /// Too much line.
     #[error(
-        "the design has {length_mm:.0} mm of line, and this canvas takes {} mm: draw it smaller, or in several calls",
+        "the design has {length_mm:.0} mm of line (at most {} mm on this canvas): draw it smaller, or split it into several calls",
         short(*length_mm_max)
     )]
     Length {
@@ -70,7 +70,7 @@ pub enum CanvasBoundError {
     },
     /// Too much time.
     #[error(
-        "the plan takes {time_s:.0} s of arm time, and this canvas allows {} s: draw it smaller, or in several calls",
+        "the plan takes {time_s:.0} s of arm time (at most {} s on this canvas): draw it smaller, or split it into several calls",
         short(*time_s_max)
     )]
     Time {

@@ -34,7 +34,7 @@ pub struct DrawingTrim {
 pub enum DrawingTrimError {
     /// It is not a whole number of steps, or would lower the pen.
     #[error(
-        "raise_mm is {0}; 0 and more are possible, in steps of 0.1: a trim only raises the pen, and the scene sets how deep it goes (press_mm)"
+        "raise_mm is {0}; 0 or more in steps of 0.1 is possible: a trim only raises the pen, and the scene sets its depth (press_mm)"
     )]
     Raise(f64),
     /// The pen would no longer touch the sheet.
@@ -49,7 +49,7 @@ pub enum DrawingTrimError {
     },
     /// Faster than the scene allows, or too slow.
     #[error(
-        "speed_percent is {0}; 10 to 100 are possible: the scene sets how fast a pen draws (draw_mm_s)"
+        "speed_percent is {0}; 10 to 100 are possible: the scene sets the full speed (draw_mm_s)"
     )]
     Speed(f64),
 }

@@ -64,7 +64,7 @@ pub struct SceneFile {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DesignFile {
-    /// An SVG, G-code, HP-GL, DXF or JSON file, in the folder of the scene file or its `designs` folder.
+    /// An SVG, G-code, HP-GL, DXF, JSON, PNG or JPEG file, in the folder of the scene file or its `designs` folder.
     pub file: Option<String>,
     /// Text, drawn in single-line letters.
     pub text: Option<String>,
@@ -100,6 +100,29 @@ pub struct DesignFile {
     pub fill_angle_deg: Option<Finite>,
     /// Leaves pixel images out of an SVG; without it they are refused.
     pub skip_images: bool,
+    /// Lines that a PNG or JPEG in `file` is drawn with; default hatch.
+    pub style: Option<PictureStyle>,
+    /// Share of the ink that the style of a picture can put down, 5 to 100; default 100, and less is lighter and sooner drawn.
+    pub ink_percent: Option<Finite>,
+}
+
+/// Lines that a picture made of pixels is drawn with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PictureStyle {
+    /// The middles of dark lines.
+    Centreline,
+    /// The edges of dark areas.
+    Outline,
+    /// Parallel lines, the denser the darker.
+    #[default]
+    Hatch,
+    /// Rows that swing the wider, the darker the picture is.
+    Squiggle,
+    /// Dots, the denser the darker.
+    Stipple,
+    /// One line from the middle outwards that swings.
+    Spiral,
 }
 
 /// Fill of coloured areas.

@@ -431,7 +431,7 @@ impl SceneLibrary {
         }
         if let Some(name) = name.filter(|name| *name != scene.name) {
             let why = format!(
-                "name is `{}`; it must be `{name}`, as the file is called",
+                "name is `{}`; it must be `{name}`, like the file",
                 scene.name
             );
             return Err(FileError::single(file, why).into());
@@ -496,7 +496,7 @@ impl SceneLibrary {
                     scene_and_overlay.filter(|(name, _)| self.head_of(name).canvas_mm.is_some());
                 let what = match overlay {
                     Some((_, overlay)) => format!(
-                        "overlay `{overlay}` has a design of its own, which takes the place of the caller's: leave the overlay out"
+                        "overlay `{overlay}` has its own design, which would replace the caller's: leave the overlay out"
                     ),
                     None => "is not a canvas: [design] has no `from_caller`".to_owned(),
                 };
@@ -634,6 +634,9 @@ impl SceneLibrary {
         hash_files(hash, &files);
         let parts = files.iter().map(|(name, bytes)| (&**name, &**bytes));
         let parts: Vec<(&str, &[u8])> = parts.collect();
+        if let Some(picture) = self.picture_design([scene, name], &parts, file, pens, sheet)? {
+            return Ok(picture);
+        }
         let options = ReadOptions {
             skip_images: file.skip_images,
             words: self.choice_words(),
@@ -663,7 +666,12 @@ impl SceneLibrary {
     }
 
     /// Puts a design in place of the scene's own on the box around its lines, and gives it a size.
-    fn sized(&self, file: &mut DesignFile, design: Design, sheet: DesignSheet) -> SizedDesign {
+    pub(super) fn sized(
+        &self,
+        file: &mut DesignFile,
+        design: Design,
+        sheet: DesignSheet,
+    ) -> SizedDesign {
         let placement = self.placement();
         let from = SizeSource::of(placement, file.size_mm, design.states_lengths);
         let whole_page = placement.is_none_or(|placement| placement.fits_page);
@@ -809,11 +817,11 @@ fn scene_error(file: &str, error: SceneFileError) -> SceneError {
 
 /// A design on the page that is placed, and where its size comes from.
 #[derive(Default)]
-struct SizedDesign {
-    design: Design,
+pub(super) struct SizedDesign {
+    pub(super) design: Design,
     /// The part of the file's page that is placed; `None` for all of it.
-    box_mm: Option<[[f64; 2]; 2]>,
-    from: SizeSource,
+    pub(super) box_mm: Option<[[f64; 2]; 2]>,
+    pub(super) from: SizeSource,
 }
 
 /// The sheet that a design is sized for.
@@ -825,11 +833,10 @@ pub(super) struct DesignSheet {
 }
 
 /// Note on a file without lengths.
-const NO_LENGTHS_NOTE: &str =
-    "the file states no lengths (pixels, or numbers without a unit), so it fits the sheet";
+const NO_LENGTHS_NOTE: &str = "the file has no lengths (only pixels, or numbers without a unit), so it is fitted to the sheet";
 
 /// Note on a design that is a single dot.
-const DOT_NOTE: &str = "the drawing is one dot, which has no size: it is not made larger";
+const DOT_NOTE: &str = "the drawing is one dot without a size, so it is not made larger";
 
 /// Returns a note that lists the files of the drawing if there are several.
 fn set_note(files: &[(String, Vec<u8>)]) -> Option<String> {
@@ -868,7 +875,7 @@ fn read_within(folder: &Path, path: &Path) -> Result<Vec<u8>, SceneError> {
     if is_outside {
         return Err(SceneError::Missing {
             file: path.display().to_string(),
-            why: "it is a link that leads out of the folder of scenes; put a copy there".to_owned(),
+            why: "it is a link to a place outside the scenes' folder; put a copy there".to_owned(),
         });
     }
     read_file(path)

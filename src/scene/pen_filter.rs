@@ -83,7 +83,7 @@ impl PenFilter {
         let strokes = count(self.paper_coloured, "stroke");
         (of > 0 && self.paper_coloured == of).then(|| {
             format!(
-                "design: nothing of it can be seen: {strokes} in white, and the scene has no white pen: give its lines another colour"
+                "design: nothing would be visible: {strokes} in white, and the scene has no white pen; give its lines another colour"
             )
         })
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SceneError;
 use super::area_fill;
-use super::file::{DesignFile, FillKind, Order};
+use super::file::{DesignFile, FillKind, Order, PictureStyle};
 use super::placement::DesignPlacement;
 use base::terminal::harmless;
 use base::units::Finite;
@@ -33,6 +33,12 @@ pub struct DesignReplacement {
     /// If true, pictures made of pixels are left out of an SVG, as with `skip_images` of a scene.
     #[serde(default)]
     pub skip_images: bool,
+    /// Lines that a picture made of pixels is drawn with; absent hatches it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub style: Option<PictureStyle>,
+    /// As `ink_percent` of a scene's design.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ink_percent: Option<Finite>,
     /// Order of its strokes; absent keeps the scene's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
@@ -93,6 +99,8 @@ impl DesignReplacement {
             one_pen: false,
             pens: Vec::new(),
             skip_images: false,
+            style: None,
+            ink_percent: None,
             order: None,
             simplify_mm: None,
             join_mm: None,
@@ -158,6 +166,7 @@ impl DesignReplacement {
     pub(super) fn apply_to(&self, design: &mut DesignFile) {
         (design.file, design.text, design.polylines) = (None, None, None);
         design.skip_images |= self.skip_images;
+        (design.style, design.ink_percent) = (self.style, self.ink_percent);
         design.order = self.order.unwrap_or(design.order);
         design.simplify_mm = self.simplify_mm;
         design.join_mm = self.join_mm.or(design.join_mm);

@@ -66,11 +66,11 @@ fn refusal(part: &RestingPart<'_>, distance_m: f64, keep_out: &KeepOut) -> Strin
     if part.moves {
         let least_mm = CLEARANCE_M * 1e3;
         return format!(
-            "keep-out `{name}`: at poses.rest_rad `{part_name}` stands {place} it, and must be at least {least_mm:.0} mm away: make the box smaller or move it (min_m, max_m), or choose another rest_rad"
+            "keep-out `{name}`: at poses.rest_rad `{part_name}` is {place} it, and must be at least {least_mm:.0} mm away: make the box smaller, move it (min_m, max_m), or choose another rest_rad"
         );
     }
     format!(
-        "keep-out `{name}`: the arm's `{part_name}`, which never moves, stands {place} it, and no part of the arm may be in a keep-out: make the box smaller or move it (min_m, max_m)"
+        "keep-out `{name}`: the arm's fixed `{part_name}` is {place} it, and no part of the arm may be in a keep-out: make the box smaller or move it (min_m, max_m)"
     )
 }
 
@@ -130,7 +130,7 @@ mod tests {
         let [base, rest] = &everything[..] else {
             unreachable!("{everything:?}")
         };
-        assert!(base.contains("keep-out `box`") && base.contains("`base`, which never moves"));
+        assert!(base.contains("keep-out `box`") && base.contains("fixed `base`"));
         assert!(rest.contains("at poses.rest_rad `") && rest.contains("mm inside it"));
         // A thin rail through the base, below where anything else is at rest.
         let rail = problems(&scene, [0.0, -0.4, 0.01], [0.002, 0.4, 0.012]);

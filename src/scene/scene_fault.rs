@@ -53,7 +53,7 @@ pub enum SceneFault {
     },
     /// A point of the sheet lies outside of the workspace.
     #[error(
-        "sheet: its point {at_mm:?} mm lies at ({:.3}, {:.3}, {:.3}) m, outside the workspace of x {:.3} to {:.3}, y {:.3} to {:.3}, z {:.3} to {:.3} m (the table is z = 0): correct sheet.origin_m, or write limits.workspace if the table is lower",
+        "sheet: its point {at_mm:?} mm is at ({:.3}, {:.3}, {:.3}) m, outside the workspace of x {:.3} to {:.3}, y {:.3} to {:.3}, z {:.3} to {:.3} m. The table is z = 0: correct sheet.origin_m, or write limits.workspace for a lower table",
         point_m[0], point_m[1], point_m[2], min_m[0], max_m[0], min_m[1], max_m[1], min_m[2], max_m[2]
     )]
     SheetOutside {
@@ -124,6 +124,9 @@ pub enum SceneFault {
         /// The distance.
         mm: f64,
     },
+    /// A style for a design that is no picture.
+    #[error("design.style and ink_percent are for a PNG or JPEG in design.file")]
+    NoPicture,
     /// Only an SVG has areas.
     #[error("design.fill needs an SVG in design.file; other designs have no areas")]
     NoAreas,
@@ -172,7 +175,7 @@ pub enum SceneFault {
     },
     /// The sheet's correction is too large at some place.
     #[error(
-        "sheet.correction moves a place of the sheet by {most_mm:.2} mm; {CORRECTION_MM_MAX} mm is the limit: calibrate the sheet's place first"
+        "sheet.correction moves a place of the sheet by {most_mm:.2} mm (at most {CORRECTION_MM_MAX} mm): calibrate the sheet's place first"
     )]
     Correction {
         /// Its largest offset.
@@ -180,7 +183,7 @@ pub enum SceneFault {
     },
     /// The scene's frame is not that of its arm's file.
     #[error(
-        "frame is \"foot\", and the file of arm `{arm}` names no frame, so its places are in another. Next: give that arm a file with frame = \"foot\", or scenes of its own without `frame`"
+        "frame is \"foot\", but the file of arm `{arm}` names no frame, so its places are in a different one. Next: give that arm a file with frame = \"foot\", or its own scenes without `frame`"
     )]
     OtherFrame {
         /// The arm.
@@ -191,7 +194,7 @@ pub enum SceneFault {
     SheetSize([f64; 2]),
     /// The sheet reaches too far around its cylinder.
     #[error(
-        "sheet: cylinder_radius_mm is {radius_mm}; a sheet {width_mm} mm wide reaches round at most half of the cylinder, so it must be at least {least_mm:.1}"
+        "sheet: cylinder_radius_mm is {radius_mm}; a sheet {width_mm} mm wide may cover at most half of the cylinder, so it must be at least {least_mm:.1}"
     )]
     CylinderRadius {
         /// The cylinder's radius.

@@ -79,10 +79,10 @@ fn what_no_caller_may_draw_on_is_not_a_canvas() {
 #[test]
 fn a_design_beyond_the_bounds_is_refused() {
     for (bound, expected) in [
-        ("strokes_max = 3", "strokes, and this canvas takes 3"),
+        ("strokes_max = 3", "strokes (at most 3 on this canvas)"),
         (
             "length_mm_max = 20.0",
-            "mm of line, and this canvas takes 20 mm",
+            "mm of line (at most 20 mm on this canvas)",
         ),
     ] {
         let (_folder, library) =
