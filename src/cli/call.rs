@@ -22,6 +22,7 @@ use node::config_changes::ConfigWatcher;
 use node::mcp_service::NodeMcpService;
 use node::open;
 use node::peers::read_token;
+use node::running_nodes;
 use node::serve::{self, ShutdownRequests};
 use tools::Node;
 
@@ -50,6 +51,27 @@ pub(super) struct CallArgs {
     watch: WatchArgs,
 }
 
+/// Says that nodes run here which were not asked: `draw` and `enable` find them, and this command has a node of its own.
+async fn note_running_nodes() {
+    let running = running_nodes::running_nodes().await.unwrap_or_default();
+    let description = running.iter().find_map(|node| node.description.as_ref());
+    let Some(node) = description else {
+        return;
+    };
+    let address = node
+        .process
+        .as_ref()
+        .and_then(|process| process.address.as_deref());
+    let next = match address {
+        Some(address) => format!("add --node {address}"),
+        None => "start it with `serve --http`, then add --node URL".to_owned(),
+    };
+    terminal_output::note(&format!(
+        "a node of this command's own answered; node `{}` was not asked. Next: {next}",
+        node.name
+    ));
+}
+
 /// Interval at which a call to the command's own node checks whether a pen is awaited.
 const PEN_POLL: std::time::Duration = std::time::Duration::from_millis(100);
 
@@ -59,7 +81,7 @@ const UNAUTHORIZED: u16 = 401;
 pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<ExitStatus> {
     if let Some(design) = &args.design {
         bail!(
-            "`call` sends a tool call as a client does, and a tool takes no file: `steadyhand draw {}` draws it",
+            "`call` sends a tool call, and no tool takes a file. Next: `steadyhand draw {}`",
             design.display()
         );
     }
@@ -102,6 +124,7 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
     gathered?;
     if !args.json && own.is_some() {
         terminal_output::lines(given_options::resume_line(&answer.text, options));
+        note_running_nodes().await;
     }
     Ok(match ended {
         ExitStatus::Done if answer.is_error => ExitStatus::Refused,
@@ -136,9 +159,11 @@ struct CallOutcome {
 fn interrupted_answer(ended: ExitStatus) -> ToolAnswer {
     ToolAnswer::failed(match ended {
         ExitStatus::Energised => {
-            "told to end: the arm was stopped and is still energised where it stands"
+            "told to end: the arm was stopped and stands where it is, with its torque on"
         }
-        ExitStatus::Broken => "told to end: the arm's standstill could not be verified: look at it",
+        ExitStatus::Broken => {
+            "told to end: the arm was stopped, but its standstill could not be verified. Next: look at the arm"
+        }
         ExitStatus::Done | ExitStatus::Refused | ExitStatus::Absent => {
             "told to end: the arm was stopped and is at rest"
         }
@@ -167,7 +192,7 @@ async fn connect(url: &str, token_file: Option<&Path>) -> anyhow::Result<McpClie
     // The protocol library keeps no HTTP status; a plain request to the same address returns it.
     if !has_token && let Ok((UNAUTHORIZED, _)) = http_client::json(url, None, None).await {
         bail!(
-            "{url} wants a token: make one there with `steadyhand token add NAME`, write it into a file, and call again with --token-file FILE"
+            "{url} needs a token. Next: run `steadyhand token add NAME` there, save the token in a file, and call with --token-file FILE"
         );
     }
     bail!("{}", without_rpc_prefix(&error.to_string()))

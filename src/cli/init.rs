@@ -47,13 +47,16 @@ pub(super) struct InitArgs {
     no_scan: bool,
 }
 
+/// Folder beside the node file in which scenes are kept.
+const SCENES: &str = "scenes";
+
 /// Choices made for the node file.
 struct InitChoices {
     name: String,
     model: String,
     port: String,
-    /// The absolute path of the folder of scenes, if one was given.
-    scenes: Option<PathBuf>,
+    /// The folder of scenes: the one that was given, or one beside the file, where calibrations are written.
+    scenes: PathBuf,
 }
 
 pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<ExitStatus> {
@@ -62,7 +65,7 @@ pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<Ex
     }
     ensure!(
         args.force || !args.out.exists(),
-        "{} is there already: name another with --out, or say --force",
+        "{} already exists. Next: name another with --out, or add --force",
         args.out.display()
     );
     let library = open::library(node, &NodeFile::default())?;
@@ -84,15 +87,21 @@ pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<Ex
             Some(name) => name,
             None => ask("what is this node called?", &machine_name())?,
         },
-        scenes: node.scenes.as_ref().map(std::path::absolute).transpose()?,
+        scenes: match &node.scenes {
+            Some(given) => std::path::absolute(given)?,
+            None => PathBuf::from(SCENES),
+        },
         port,
     };
     let text = node_file(&choice)?;
     // Whatever the options, the written file must be readable.
     NodeFile::read(&args.out.display().to_string(), &text)?;
+    let scenes = folder_of(&args.out).join(&choice.scenes);
+    std::fs::create_dir_all(&scenes)
+        .with_context(|| format!("cannot make the folder {}", scenes.display()))?;
     save(&args.out, &text)?;
     terminal_output::done(&format!(
-        "{} is written: node `{}` with a {} at {}; next: `steadyhand --config {0} check`",
+        "{} is written: node `{}` with a {} at {}. Next: `steadyhand --config {0} check`",
         args.out.display(),
         choice.name,
         choice.model,
@@ -125,7 +134,7 @@ fn choose_port() -> anyhow::Result<String> {
     if !std::io::stdin().is_terminal() {
         if !ports.is_empty() {
             bail!(
-                "say --port PORT, one of {}, or --port {SIMULATOR_PORT}",
+                "--port is missing; valid: {}, {SIMULATOR_PORT}",
                 ports.join(", ")
             );
         }
@@ -159,16 +168,16 @@ fn choose_arm(
         [one] => Ok(one.clone()),
         [] if std::io::stdin().is_terminal() => pick("which arm is it?", &library.arms()),
         [] if args.no_scan => bail!(
-            "nothing was asked on {port}: say --arm, one of {}",
+            "the servos on {port} were not asked. Next: name the arm with --arm; valid: {}",
             library.arms().join(", ")
         ),
         [] => bail!(
-            "no arm that is known has these servos: say --arm, one of {}, or look with `steadyhand doctor {port}`",
+            "no known arm has these servos. Next: name the arm with --arm (valid: {}), or run `steadyhand doctor {port}`",
             library.arms().join(", ")
         ),
         several if std::io::stdin().is_terminal() => pick("which arm is it?", several),
         several => bail!(
-            "these servos fit several arms: say --arm, one of {}",
+            "these servos fit several arms. Next: name one with --arm; valid: {}",
             several.join(", ")
         ),
     }
@@ -188,7 +197,7 @@ fn check_named(
             .any(|name| count_strangers(library, name, found) == Some(0));
     ensure!(
         !is_other,
-        "the servos at {port} are those of {}, not of {model}: say --arm {}, or connect the right arm; --no-scan writes the file all the same",
+        "the servos at {port} belong to {}, not to {model}. Next: add --arm {}, or connect the right arm. --no-scan writes the file anyway",
         fits.join(" or "),
         fits.first().map_or(model, String::as_str)
     );
@@ -238,18 +247,19 @@ fn machine_name() -> String {
 /// Returns the shipped file with the choices filled in.
 fn node_file(choice: &InitChoices) -> anyhow::Result<String> {
     let mut text = TEMPLATE.to_owned();
-    let scenes = choice.scenes.as_ref().map(|folder| {
-        let shipped = "# scenes = \"/etc/steadyhand/scenes\"";
-        (shipped, "scenes", folder.display().to_string())
-    });
-    let always = [
+    let lines = [
+        (
+            "# scenes = \"/etc/steadyhand/scenes\"",
+            "scenes",
+            choice.scenes.display().to_string(),
+        ),
         ("name = \"bench\"", "name", choice.name.clone()),
         ("model = \"so101\"", "model", choice.model.clone()),
         ("port = \"simulator\"", "port", choice.port.clone()),
     ];
-    for (shipped, key, value) in always.into_iter().chain(scenes) {
+    for (shipped, key, value) in lines {
         let has_line = text.contains(shipped);
-        ensure!(has_line, "the file that ships has no line {shipped}");
+        ensure!(has_line, "the built-in file has no line {shipped}");
         let quoted = serde_json::Value::from(value.as_str());
         text = text.replacen(shipped, &format!("{key} = {quoted}"), 1);
     }

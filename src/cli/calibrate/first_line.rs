@@ -7,7 +7,7 @@ mod hand_places;
 mod motions;
 mod served_node;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
 
 use super::arguments::{ConsentArgs, HereArgs};
@@ -83,11 +83,16 @@ struct Guide<'a> {
 pub(crate) async fn run(options: &NodeOptions, args: &FirstLineArgs) -> anyhow::Result<ExitStatus> {
     if options.config.is_none() {
         bail!(
-            "the guide works on the node of a file: write one with `steadyhand init`, then `steadyhand --config node.toml first-line`"
+            "the guide needs a node file. Next: `steadyhand init`, then `steadyhand --config node.toml first-line`"
         );
     }
     let file = open::file(options)?;
     let library = open::library(options, &file)?;
+    // What the hand finds is written into a scene's or an arm's file: not only the last step may find that it cannot be.
+    ensure!(
+        library.folder().is_some(),
+        "the guide writes into the scene's file, and the shipped scenes are part of the program. Next: add `scenes = \"scenes\"` to the node file, and make that folder beside it"
+    );
     let mut guide = Guide {
         options,
         scene: scenes::named_or_default(&library, &file, args.scene.as_deref())?,
@@ -130,7 +135,7 @@ impl Guide<'_> {
             }
         }
         terminal_output::done(&format!(
-            "the first line is drawn. Next: `steadyhand {}draw FILE` draws your own",
+            "the first line is drawn. Next: draw your own file with `steadyhand {}draw FILE`",
             given_options::text(self.options)
         ))
     }
@@ -141,7 +146,7 @@ impl Guide<'_> {
             format!(" --arm {}", quoted_for_shell(arm))
         });
         terminal_output::line(&format!(
-            "left; what was done is kept: `steadyhand {}first-line --scene {}{arm}` goes on here",
+            "left; the finished steps are kept. Next: continue with `steadyhand {}first-line --scene {}{arm}`",
             given_options::text(self.options),
             quoted_for_shell(&self.scene)
         ));
@@ -162,16 +167,16 @@ impl Guide<'_> {
         let (log, code) = served.end().await?;
         terminal_output::line(&match (code, energised) {
             (Some(AT_REST), Some(false)) => {
-                "the arm's torque is off: it lies where your hands leave it".to_owned()
+                "the arm is limp: it lies where your hands leave it".to_owned()
             }
             (Some(AT_REST), Some(true)) => {
-                "the arm is at rest and holds with its torque on".to_owned()
+                "the arm is at rest, with its torque on".to_owned()
             }
             (Some(HOLDING), _) => {
-                "the arm holds where it stands, with its torque on, until its supply is switched off or a node is started".to_owned()
+                "the arm stands where it is, with its torque on. It stays so until you switch its supply off or start a node".to_owned()
             }
             _ => format!(
-                "how the arm stands is not known: look at it, and cut its power if it moves; {} says what its node saw",
+                "the state of the arm is unknown. Look at it, and cut its power if it moves. Its node's log is {}",
                 log.display()
             ),
         });
@@ -196,7 +201,7 @@ impl Guide<'_> {
         terminal_output::line(&words.heading());
         if step.is_by_hand() && self.is_simulated {
             return not_needed(
-                "  not needed in practice: the node simulates the arm, no hand can move it, and it is taken for what its file says",
+                "  not needed in practice: no hand can move a simulated arm, and its file describes it exactly",
             );
         }
         if step.is_kept() {
@@ -228,8 +233,7 @@ impl Guide<'_> {
     async fn confirm_start(&mut self, step: GuideStep) -> StepEnd {
         match step.is_optional() {
             true => {
-                let prompt =
-                    "press Enter to begin, or write s to leave this step out, or q to leave";
+                let prompt = "press Enter to begin, write s to skip this step, or q to leave";
                 self.wait_for_enter(prompt, Some("s")).await
             }
             false => {
@@ -246,7 +250,7 @@ impl Guide<'_> {
                 "" => return StepEnd::Done,
                 "q" => return StepEnd::Left,
                 answer if Some(answer) == skip_word => return StepEnd::NotNeeded,
-                other => terminal_output::note(&format!("{other:?} is none of these")),
+                other => terminal_output::note(&format!("{other:?} is not one of these")),
             }
         }
     }
@@ -279,12 +283,12 @@ impl Guide<'_> {
         let names = names.join(", ");
         let entry = match (drawing.as_slice(), &self.arm) {
             ([], _) => bail!(
-                "scene {} is drawn by an arm {model}, and {config} names none: choose another --scene, or add the arm",
+                "scene {} needs an arm {model}, and {config} has none. Next: choose another --scene, or add the arm",
                 self.scene
             ),
             ([one], None) => one,
             (several, None) => bail!(
-                "{} arms of {config} draw scene {}: name one with --arm: {names}; nothing moved",
+                "{} arms of {config} can draw scene {}. Nothing moved. Next: name one with --arm: {names}",
                 several.len(),
                 self.scene
             ),
@@ -313,14 +317,14 @@ impl Guide<'_> {
         }
         let running_nodes = running_nodes::nodes_of(self.options.config.as_deref(), None).await?;
         if !running_nodes.is_empty() {
-            return not_needed("  not needed: the node has the port open, and reads the arm");
+            return not_needed("  not needed: the node has the port open and reads the arm");
         }
         if doctor::run(self.options, &DoctorArgs::of_arm(self.arm.clone())).await?
             == ExitStatus::Done
         {
             return Ok(StepEnd::Done);
         }
-        let prompt = "mend that, and press Enter to look again, or write q to leave";
+        let prompt = "correct that and press Enter to look again, or write q to leave";
         Ok(self.again_or_leave(prompt).await)
     }
 
@@ -344,7 +348,7 @@ impl Guide<'_> {
         let first = node.arms.first().map(|arm| arm.port.as_str());
         match (&self.options.port, first) {
             (Some(requested), Some(actual)) if requested != actual => bail!(
-                "the node that runs has its arm at {actual}, and --port says {requested}: end that node, or leave --port out; nothing moved"
+                "the running node has its arm at {actual}, and --port says {requested}. Nothing moved. Next: end that node, or leave --port out"
             ),
             _ => Ok(()),
         }
@@ -355,7 +359,7 @@ impl Guide<'_> {
         let (served, at) = ServedNode::start(self.options).await?;
         (self.served, self.at) = (Some(served), at);
         let description = operator_client::description(&self.at).await?.words();
-        terminal_output::line(&format!("started, and ends with this guide: {description}"));
+        terminal_output::line(&format!("started; it ends with this guide: {description}"));
         Ok(())
     }
 
@@ -385,12 +389,12 @@ impl Guide<'_> {
             }
             match self.served.take() {
                 Some(served) => {
-                    terminal_output::line("the node is started again, with the new zeros");
+                    terminal_output::line("the node restarts with the new zeros");
                     served.end().await?;
                     self.start_node().await?;
                 }
                 None => {
-                    let prompt = "start the node again in its terminal: it reads the arm's file when it starts. Then press Enter, or write q to leave";
+                    let prompt = "restart the node in its terminal, so that it reads the arm's new file. Then press Enter, or write q to leave";
                     if self.wait_for_enter(prompt, None).await == StepEnd::Left {
                         return Ok(StepEnd::Left);
                     }
@@ -404,7 +408,7 @@ impl Guide<'_> {
     async fn joints(&mut self) -> anyhow::Result<StepEnd> {
         let (_, scene) = self.folders().await?;
         if scene.arm.file.family == ServoFamily::Firmware {
-            return not_needed("  not needed: this arm's controller counts for itself");
+            return not_needed("  not needed: this arm's controller knows its own positions");
         }
         let args = JointsArgs {
             arm: self
@@ -433,7 +437,7 @@ impl Guide<'_> {
         let (_, scene) = self.folders().await?;
         if scene.calibrator_m.is_none() {
             return not_needed(&format!(
-                "  left out: it needs a point whose place is known. Fix a pin's tip in the arm's reach, measure from the middle of the base, write `calibrator_m = [x, y, z]` in metres into scene {}, and start the guide again. Until then the zeros are as good as the eye's",
+                "  skipped: no point has a measured place, so the zeros are as good as the eye's. Next: fix a pin's tip in the arm's reach, measure it from the middle of the base, write `calibrator_m = [x, y, z]` in metres into scene {}, and start the guide again",
                 self.scene
             ));
         }
@@ -488,10 +492,10 @@ impl Guide<'_> {
         let is_touched = !folders.proposal()?.is_by_itself();
         terminal_output::note(match is_touched {
             true => {
-                "write the number of a touch to take its place again, press Enter to throw all of them away, or write q to leave and keep them"
+                "write the number of a touch to repeat its place, press Enter to discard all touches, or write q to leave and keep them"
             }
             false => {
-                "press Enter to throw it away and do this step again, or write q to leave and keep it"
+                "press Enter to discard it and repeat this step, or write q to leave and keep it"
             }
         });
         match self.person.next_input().await {
