@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::AttachedArm;
 use super::RemoteCallWatch;
-use super::reply::Reply;
+use super::reply::{Reply, without_next};
 use super::stop_cause::StopCause;
 use base::lock::MutexExt;
 use base::wording::duration;
@@ -59,7 +59,7 @@ impl AttachedArm {
         reply
             .reworded(message)
             .with("client_left", call.to_json())
-            .hint("give the client a longer timeout, or let the node answer sooner (`answer_within_s` of its file): the motion then goes on as a job")
+            .hint("give the client a longer timeout, or let the node answer sooner (`answer_within_s` of its file): the motion then continues as a job")
     }
 
     /// Adds to a refusal because of a stop which client it was for, or that the arm's torque is off.
@@ -76,9 +76,9 @@ impl AttachedArm {
         let Some(call) = self.abandoned_call().filter(|_| needs_reset) else {
             return reply;
         };
-        let by_call = PermitError::Stopped(ActorRank::Planner).to_string();
-        let by_client = format!("{}; call `reset` first", call.describe_for_others());
-        let message = reply.text.replace(&by_call, &by_client);
+        let denied = PermitError::Stopped(ActorRank::Planner).to_string();
+        let by_call = without_next(&denied);
+        let message = reply.text.replace(by_call, &call.describe_for_others());
         reply
             .reworded(message)
             .with_value("client_left", call.to_json())
@@ -89,7 +89,7 @@ impl AbandonedCall {
     fn client_text(&self) -> String {
         let client_name = self.client.as_ref().map(|name| format!(" ({name})"));
         format!(
-            "a client that waited for it{} gave up after {}",
+            "the client{} stopped waiting after {}",
             client_name.unwrap_or_default(),
             duration(self.waited)
         )
@@ -99,10 +99,10 @@ impl AbandonedCall {
     pub(super) fn describe_for_others(&self) -> String {
         let client = match &self.client {
             Some(name) => format!("the client {name}"),
-            None => "a client that gave no name".to_owned(),
+            None => "a client without a name".to_owned(),
         };
         format!(
-            "it was stopped because {client} stopped waiting for {} after {}",
+            "the arm was stopped because {client} stopped waiting for {} after {}",
             self.job,
             duration(self.waited)
         )

@@ -35,14 +35,14 @@ impl Node {
             return Err(refused(
                 "role",
                 format!(
-                    "{} moves the arm and the token `{}` is a {}'s, which may only look: call sense or list_nodes, or ask the operator for a planner's token",
+                    "{} moves the arm, and the token `{}` is a {}'s, which may only look (sense, list_nodes). Next: ask the operator for a planner's token",
                     tool.name, principal.name, principal.role
                 ),
             ));
         }
         self.count_call(principal).map_err(|wait_s| {
             refused(RATE, format!(
-                "the token `{}` allows {} calls a minute; call again in {} (stop is never limited)",
+                "the token `{}` allows {} calls a minute; stop is never limited. Next: call again in {}",
                 principal.name, principal.calls_per_minute, seconds(wait_s)
             ))
             .with("retry_in_s", (wait_s * 10.0).ceil() / 10.0)
@@ -89,10 +89,10 @@ fn check_may_write(tool: &ToolDefinition, request: &ToolRequest) -> Result<(), B
     }
     let who = match &request.principal {
         Some(principal) => format!("the token `{}` is a {}'s", principal.name, principal.role),
-        None => "this caller has no token that says who it is".to_owned(),
+        None => "this caller has no token".to_owned(),
     };
     Err(Reply::failed(format!(
-        "{} writes into this node's record, which is for operators alone, and {who}: call it with an operator's token, or let the operator run `steadyhand exam cases add`; nothing was written",
+        "{} writes into this node's record and needs an operator's token, and {who}; nothing was written. Next: an operator runs `steadyhand exam cases add`",
         tool.name
     ))
     .with("code", "role")
@@ -162,7 +162,7 @@ impl ToolContext<'_> {
         taken.map(|()| is_new.then_some(arm)).map_err(|taken| {
             refused(
                 "leased",
-                format!("{taken}; look with sense, or ask the operator"),
+                format!("{taken}. Next: look with sense, or ask the operator"),
             )
             .with("holder", taken.by)
             .boxed()

@@ -53,7 +53,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         return match offset_mm {
             Some(_) => Err(refused(
                 "no_dry_run",
-                "`measured` moves nothing and proposes at once: it has no dry run",
+                "`measured` has no dry run: it moves nothing and proposes at once",
             )),
             None => preview(ctx, arm, &scene, is_touch || is_ink).await,
         };
@@ -83,7 +83,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
 fn conflicting_modes() -> Box<Reply> {
     refused(
         "arguments_refused",
-        "`touch` feels the sheet, `ink` draws a pattern and reads it, and `measured` says what a person read: send one of them",
+        "`touch` feels the sheet, `ink` draws a pattern and reads it, and `measured` is what a person read. Next: send only one of them",
     )
 }
 
@@ -112,7 +112,7 @@ async fn preview(
         millimetres(scene.heights.hover_mm, 1),
     );
     let rest = match follows_sensor {
-        true => "; that is the approach, and the rest follows the sensor",
+        true => "; this is the approach, and the sensor decides the rest",
         false => ", then draw its registration cross",
     };
     let last = visits
@@ -255,7 +255,7 @@ async fn propose(
 }
 
 /// Hint for a simulated arm whose sheet has no place of its own.
-const SHEET_FOLLOWS_SCENE: &str = "this arm is simulated and its sheet lies wherever the scene says, so it moves with what is accepted, and the same error is found again: to practise, `truth = \"FOLDER\"` of the arm in the node file gives the sheet a place of its own (docs/practice.md)";
+const SHEET_FOLLOWS_SCENE: &str = "this simulated sheet lies where the scene says, so it moves with every proposal that is accepted, and the error stays. To practise, give the sheet a place of its own: `truth = \"FOLDER\"` of the arm in the node file (docs/practice.md)";
 
 /// Adds, to the proposal of a sheet's place, that accepting it moves a simulated sheet as well, where it does.
 fn with_practice_hint(

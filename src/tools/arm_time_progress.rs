@@ -68,13 +68,13 @@ impl JobCard {
         if let Some(awaited) = waits_for {
             let continue_text = continue_text(id, self.pauses);
             return Some(format!(
-                "{id} waits for {awaited}: {continue_text}; no tool call does"
+                "{id} waits for {awaited}: {continue_text}. No tool call can do that"
             ));
         }
         let reason = match self.awaits_approval {
-            true => format!("waits for a person, who allows it with `steadyhand approve {id}`"),
+            true => format!("waits for a person: `steadyhand approve {id}` allows it"),
             false => {
-                "is held, the pen up; an operator goes on with `steadyhand continue`".to_owned()
+                "is held, pen up: an operator continues it with `steadyhand continue`".to_owned()
             }
         };
         (self.state == "held").then(|| format!("{id} {reason}"))
@@ -136,6 +136,6 @@ mod tests {
         (card.done, card.of) = (3, 12);
         assert_eq!(card.progress_text(), "koi: planning, 3 of 12");
         (card.state, card.awaits_approval) = ("held", true);
-        assert!(card.progress_text().ends_with("`steadyhand approve job-3`"));
+        assert!(card.progress_text().contains("`steadyhand approve job-3`"));
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn check(node: &Node, arm: &AttachedArm, scene: &Scene) -> Result<(),
 
 fn missing_text(arm: &AttachedArm, missing: &[String]) -> String {
     format!(
-        "ask the operator: arm {} draws once it is calibrated, and this is missing: {}; or, where all of that was measured otherwise, `calibrated = \"elsewhere\"` of the arm in the node file",
+        "arm {} is not calibrated. If all of it was measured elsewhere, set `calibrated = \"elsewhere\"` of the arm in the node file. Next: an operator calibrates {}",
         arm.name,
         missing.join(", then ")
     )
@@ -50,7 +50,7 @@ pub(super) fn uncalibrated_basis(
     let entry = entry(node, arm)?;
     let is_missing = !calib::missing(&history, scene, &origin(node, arm)).is_empty();
     is_missing.then_some(match entry.is_simulated() {
-        true => "not calibrated: the arm is simulated, and is taken for what the files say",
+        true => "not calibrated: the arm is simulated and matches its files",
         false => "calibrated elsewhere, as the node file says",
     })
 }
@@ -73,7 +73,7 @@ pub fn check_same_zeros(arm: &AttachedArm, scene: &Scene) -> Result<(), Refusal>
         return Ok(());
     }
     Err(refusal!(
-        "the file of arm {} has other zeros, limits or geometry than the node attached it with; start the node again: until then nothing is enabled, moved or touched by that file",
+        "the file of arm {} has changed: its zeros, limits or geometry differ from the running node's. Until the node restarts, that file enables, moves and touches nothing. Next: start the node again",
         scene.arm.file.name
     ))
 }
@@ -89,7 +89,7 @@ pub fn check_zeros_after_wait(node: &Node, arm: &AttachedArm) -> Result<(), Refu
         return Ok(());
     }
     Err(refusal!(
-        "the file of arm {} has other zeros, limits or geometry by now than those that this job was planned with: stop it, and start the node again",
+        "the file of arm {} has changed: its zeros, limits or geometry differ from those that this job was planned with. Next: stop the job, then start the node again",
         attached.file.name
     ))
 }

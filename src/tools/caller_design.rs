@@ -11,7 +11,7 @@ use super::dispatch::{ToolContext, with_corrected_call};
 use super::drawing_offer::down_to_a_tenth;
 use super::motion_job::MotionJobRequest;
 use super::preview_text::CALL_BYTES_MAX;
-use super::reply::{Reply, refused};
+use super::reply::{Reply, refused, with_next, without_next};
 use base::wording::count;
 use catalogue::KnownNames;
 use config::BeforeDrawing;
@@ -139,7 +139,7 @@ impl ToolContext<'_> {
         if !takes.clone().any(|taken| *taken == kind) {
             let takes: Vec<&str> = takes.map(|taken| taken.word()).collect();
             let (takes, sent) = (takes.join(" and "), kind.word());
-            let reason = format!("canvas `{name}` takes {takes}, and not {sent}");
+            let reason = format!("canvas `{name}` takes {takes}, not {sent}");
             return Err(not_drawn("no_design", reason));
         }
         Ok(CallScene {
@@ -175,10 +175,11 @@ impl ToolContext<'_> {
             false => "",
         };
         let next = match call.to_string() {
-            text if text.len() <= CALL_BYTES_MAX => format!("Next: stroke {text}"),
-            _ => format!("Next: this call with `{key}` {value}{without_place} and `dry_run` true"),
+            text if text.len() <= CALL_BYTES_MAX => format!("stroke {text}"),
+            _ => format!("this call with `{key}` {value}{without_place} and `dry_run` true"),
         };
-        (refusal.with_more_words(&next))
+        let message = with_next(without_next(&refusal.text), &next);
+        (refusal.reworded(message))
             .with("next_call", json!({"tool": "stroke", "arguments": call}))
             .boxed()
     }
@@ -196,7 +197,7 @@ impl ToolContext<'_> {
         }
         Err(not_drawn(
             "needs_preview",
-            "this node draws only what was previewed: send this call with `dry_run` true, then with the `plan_hash` of its result as `plan`",
+            "this node draws only what was previewed. Next: send this call with `dry_run` true, then with the `plan_hash` of its result as `plan`",
         ))
     }
 }
@@ -237,7 +238,9 @@ pub(super) fn with_correction(refusal: Reply, mut call: Map<String, Value>) -> B
     let call_text = Value::Object(call.clone()).to_string();
     let mut refusal = with_corrected_call(refusal, "stroke", &Value::Object(call));
     if call_text.len() <= CALL_BYTES_MAX {
-        refusal = refusal.with_more_words(&format!("corrected call: stroke {call_text}"));
+        let next = format!("corrected call: stroke {call_text}");
+        let message = with_next(without_next(&refusal.text), &next);
+        refusal = refusal.reworded(message);
     }
     refusal.boxed()
 }

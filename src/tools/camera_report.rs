@@ -138,7 +138,7 @@ fn camera_card(scene: Option<&Scene>, capture: &CameraCapture) -> (Value, String
             SheetEvidence::InPlace => None,
             SheetEvidence::Nothing(reason) => Some(reason),
             SheetEvidence::Moved(offset) if has_left_plane(fiducials, &offset) => Some(
-                "the sheet seems to have left its plane: was the camera moved? then `steadyhand calibrate camera`"
+                "the sheet seems to have left its plane: if the camera was moved, `steadyhand calibrate camera`"
                     .to_owned(),
             ),
             SheetEvidence::Moved(_) => {

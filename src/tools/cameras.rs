@@ -24,15 +24,14 @@ const AGE_MAX: Duration = Duration::from_secs(3);
 
 /// Message for an arm without a camera.
 pub(super) const NO_CAMERA: &str =
-    "this node has no camera for this arm: `[[cameras]]` in its file names one";
+    "this node has no camera for this arm: add one as `[[cameras]]` to its node file";
 
 /// Message for a scene whose sheet no camera sees.
 const NO_SUCH_CAMERA: &str =
-    "this node has no camera for an arm of this scene: `[[cameras]]` in its file names one";
+    "this node has no camera for an arm of this scene: add one as `[[cameras]]` to its node file";
 
 /// Message for a camera whose pictures are shown but not measured.
-const NO_FOCAL: &str =
-    "has no focal_px in the node file: without it nothing is read off its pictures";
+const NO_FOCAL: &str = "has no focal_px in the node file, so nothing is measured in its pictures";
 
 /// A camera of a node.
 pub(super) struct NodeCamera {
@@ -148,7 +147,7 @@ impl Node {
         if arms.is_empty() {
             let model = &scene.arm.file.name;
             return Err(refusal!(
-                "scene `{scene_name}` is for the arm {model}, which this node does not have"
+                "scene `{scene_name}` is for the arm {model}, and this node has none"
             ));
         }
         // On a node of several arms the node file says whose sheet each camera sees.
@@ -179,7 +178,10 @@ fn choose<'a>(cameras: Vec<WatchedArm<'a>>, name: Option<&str>) -> Result<Watche
     };
     found.ok_or_else(|| match names.as_slice() {
         [] => Refusal::new(NO_SUCH_CAMERA),
-        _ => refusal!("say which camera with --camera: {}", names.join(", ")),
+        _ => refusal!(
+            "this needs the name of one camera. Next: name one with --camera: {}",
+            names.join(", ")
+        ),
     })
 }
 
@@ -232,7 +234,7 @@ impl NodeCamera {
             capture
         });
         read.await
-            .map_err(|_| refusal!("the picture could not be looked through"))
+            .map_err(|_| refusal!("the picture could not be searched for tags"))
     }
 
     async fn render(
@@ -243,10 +245,10 @@ impl NodeCamera {
         let name = self.entry.name.clone();
         let fail = move |reason: &dyn Display| refusal!("camera {name}: {reason}");
         let Some(simulated) = self.entry.simulated else {
-            return Err(fail(&"it is simulated and stands nowhere"));
+            return Err(fail(&"it is simulated and has no place"));
         };
         let scene =
-            scene.ok_or_else(|| fail(&"it is simulated, and no scene says what lies there"))?;
+            scene.ok_or_else(|| fail(&"it is simulated, and no scene says what it sees"))?;
         let (arm, lens) = (Arc::clone(arm), self.lens());
         let seed = self.pictures_taken.fetch_add(1, Ordering::Relaxed);
         let render = move || {
@@ -335,14 +337,14 @@ impl NodeCamera {
         let record = store.camera(name)?;
         let record = record.ok_or_else(|| {
             refusal!(
-                "camera {name} is not calibrated: `steadyhand calibrate camera --camera {name} --scene SCENE`, with the sheet where it was taught"
+                "camera {name} is not calibrated: put the sheet where it was taught and run `steadyhand calibrate camera --camera {name} --scene SCENE`"
             )
         })?;
         let history = store.history()?;
         match is_out_of_date(&history, &record) {
             Some(reason) => Err(Refusal::new(reason)),
             None => camera_pose(&record).ok_or_else(|| {
-                refusal!("where camera {name} stands cannot be read: calibrate it again")
+                refusal!("the place of camera {name} cannot be read: calibrate it again")
             }),
         }
     }
@@ -364,7 +366,7 @@ impl CameraCapture {
         }
         let sheet = match &self.sheet {
             None if scene.fiducials.is_none() => Err(refusal!(
-                "scene {} has no [fiducials]: a camera is calibrated by the tags of a sheet whose place is known",
+                "scene {} has no [fiducials], and a camera is calibrated by the tags of a sheet",
                 scene.name
             )),
             None => Err(refusal!("camera {name} {NO_FOCAL}")),
@@ -373,7 +375,7 @@ impl CameraCapture {
                 .map_err(|error| refusal!("camera {name}: {error}")),
         }?;
         let taught = scene.surface.flat_pose();
-        let taught = taught.ok_or_else(|| refusal!("a camera finds flat sheets alone"))?;
+        let taught = taught.ok_or_else(|| refusal!("a camera finds only flat sheets"))?;
         Ok(self.tag_observation(sheet, &(taught * sheet.location.sheet.inverse())))
     }
 
@@ -395,7 +397,7 @@ impl CameraCapture {
     pub(super) fn old_reason(&self) -> Option<String> {
         (self.age > AGE_MAX).then(|| {
             format!(
-                "camera {}: its picture is {:.1} s old, and one that is given again, byte for byte, is as old as it was first: start the camera again",
+                "camera {}: its picture is {:.1} s old (an identical picture keeps its age): start the camera again",
                 self.camera,
                 self.age.as_secs_f64()
             )
@@ -438,7 +440,7 @@ impl CameraCapture {
             return match moved.mm > moved_mm_max + 3.0 * sigma_mm {
                 true => SheetEvidence::Moved(*moved),
                 false => SheetEvidence::Nothing(format!(
-                    "camera {} sees too little of the sheet: its corners are known to {sigma_mm:.2} mm, half of the {moved_mm_max} mm that the scene allows are needed; uncover its tags",
+                    "camera {} sees too little of the sheet: its corners are known to {sigma_mm:.2} mm (at most half of the {moved_mm_max} mm that the scene allows), so uncover its tags",
                     self.camera
                 )),
             };

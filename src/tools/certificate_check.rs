@@ -2,7 +2,7 @@
 
 use super::Node;
 use super::dispatch::ToolRequest;
-use super::reply::{Reply, refused};
+use super::reply::{Reply, refused, with_next};
 use caller::CallerRole;
 use catalogue::{KnownNames, ToolDefinition, ToolEffect};
 use permit::ActorRank;
@@ -45,16 +45,19 @@ impl Node {
             },
             (None, None) => return Ok(()),
             (None, Some(level)) => {
-                let reason = "this process cannot look at certificates";
+                let reason = "this program cannot check certificates";
                 (level.word().to_owned(), reason.to_owned())
             }
         };
-        Err(refused("needs_qualification", format!(
-            "{} moves the arm, and this caller has not proven level {level}: {reason}; ask the operator, who examines a planner with \
-             `steadyhand exam run --planner URL --level {level}` and attaches its certificate to a token",
+        let denied = format!(
+            "{} moves the arm, and this caller has not proven level {level}: {reason}",
             tool.name
-        ))
-        .with("level", level)
-        .boxed())
+        );
+        let next = format!(
+            "the operator examines the planner with `steadyhand exam run --planner URL --level {level}` and attaches its certificate to a token"
+        );
+        Err(refused("needs_qualification", with_next(denied, &next))
+            .with("level", level)
+            .boxed())
     }
 }

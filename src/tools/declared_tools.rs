@@ -116,7 +116,7 @@ impl DeclaredTools {
             .collect();
         (!names.is_empty()).then(|| {
             format!(
-                "longer than {PREFIXED_CHARS_MAX} letters, which some clients refuse with the server's name before it: {}",
+                "longer than {PREFIXED_CHARS_MAX} letters, so some clients refuse them once they add the server's name: {}",
                 names.join(", ")
             )
         })
@@ -248,7 +248,7 @@ impl DeclarationChecker<'_> {
         let length = catalogue::description(&tool, self.names).chars().count();
         if length > DESCRIPTION_CHARS_MAX {
             let problem = format!(
-                "the whole description of tool `{}` has {length} characters; {DESCRIPTION_CHARS_MAX} are possible, so say it more briefly",
+                "the whole description of tool `{}` has {length} characters (at most {DESCRIPTION_CHARS_MAX}): shorten it",
                 entry.name
             );
             self.add_problem(format!("{path}.description"), problem);
@@ -262,7 +262,7 @@ impl DeclarationChecker<'_> {
         let existing = tools_of(&entry.name, TOOLS.iter().chain(&self.tools));
         if let Some(existing) = existing.first() {
             let problem = format!(
-                "`{}` is a name of the tool `{}`; declare yours under another",
+                "`{}` is already a name of the tool `{}`: choose another name",
                 entry.name, existing.name
             );
             self.add_problem(format!("{path}.name"), problem);
@@ -298,7 +298,7 @@ impl DeclarationChecker<'_> {
         let before_last = steps.iter().enumerate().take(steps.len().saturating_sub(1));
         for (index, step) in before_last.filter(|(_, step)| step.tool.effect == ToolEffect::Stops) {
             let problem = format!(
-                "tool `{}`: `{}` can only be the last step; what comes after a stop is decided anew",
+                "tool `{}`: `{}` can only be the last step, because motion after a stop needs a new call",
                 entry.name, step.tool.name
             );
             self.add_problem(format!("{path}.sequence[{index}].calls"), problem);
@@ -457,7 +457,7 @@ fn understood(shape: &ArgumentShape, name: &str, value: &Value) -> Result<Value,
         args::read(shape, &policy, received).map_err(|complaints| refusal!("{complaints}"))?;
     match reading.given.get(name) {
         Some(value) if reading.loss == RepairClass::L0 => Ok(value.clone()),
-        _ => Err(refusal!("{name}: {value} says nothing; leave it out")),
+        _ => Err(refusal!("{name}: {value} means nothing: leave it out")),
     }
 }
 

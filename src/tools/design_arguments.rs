@@ -55,7 +55,7 @@ impl DesignArguments<'_> {
             return Ok(());
         }
         let reason = format!(
-            "`resume` goes on with the drawing that was left, and {} would begin another: send one of them",
+            "`resume` continues the unfinished drawing, and {} begins another. Next: send only one of them",
             sent.join(" and ")
         );
         Err(not_drawn("resume_differs", reason))
@@ -68,7 +68,7 @@ impl DesignArguments<'_> {
             return Ok(());
         };
         let reason = format!(
-            "`{key}` is of a design that comes as `text` or `svg`, and this call has none: a scene is drawn in its own size and place"
+            "`{key}` needs a `text` or an `svg`, and this call has none: a scene is drawn in its own size and place"
         );
         Err(not_drawn("no_design", reason))
     }
@@ -81,7 +81,7 @@ impl DesignArguments<'_> {
             (None, [only]) => Ok(only.clone()),
             (Some(named), all) => {
                 let reason = format!(
-                    "scene `{named}` draws its own design, and `{}` is drawn on a canvas: {}",
+                    "scene `{named}` draws its own design, and `{}` needs a canvas: {}",
                     kind.word(),
                     all.join(", ")
                 );
@@ -94,7 +94,10 @@ impl DesignArguments<'_> {
                 Err(with_correction(*refusal, call))
             }
             (None, all) => {
-                let reason = format!("say on which canvas, as `scene`: {}", all.join(", "));
+                let reason = format!(
+                    "this call names no canvas. Next: `scene` with one of: {}",
+                    all.join(", ")
+                );
                 Err(not_drawn("no_canvas", reason))
             }
         }
@@ -113,7 +116,7 @@ impl DesignArguments<'_> {
                 (CallerDesignKind::Svg, design)
             }
             (Some(_), Some(_)) => {
-                let reason = "`text` and `svg` are two designs: send one of them";
+                let reason = "`text` and `svg` are two designs. Next: send only one of them";
                 return Err(not_drawn("arguments_refused", reason));
             }
         };
@@ -148,7 +151,7 @@ impl DesignArguments<'_> {
 /// Refuses a canvas in a call that brings no design.
 pub(super) fn no_design_on(scene: &str) -> Box<Reply> {
     let reason = format!(
-        "scene `{scene}` is a canvas and has no design of its own: send what is to be drawn as `text` or `svg`"
+        "scene `{scene}` is a canvas without a design of its own. Next: send your design as `text` or `svg`"
     );
     not_drawn("no_design", reason)
 }

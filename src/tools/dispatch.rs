@@ -11,7 +11,7 @@ use super::doubt::{self, DoubtfulCall, MotionOrder};
 use super::job_board::JobKey;
 use super::motion_job::{MotionJobRequest, accepted_job};
 use super::node::check_is_for;
-use super::reply::{self, Reply, refused};
+use super::reply::{self, Reply, refused, with_next};
 use super::route::CallRoute;
 use super::tool_shape::shape;
 use super::{
@@ -476,7 +476,7 @@ impl Node {
         Err(refused(
             "one_hop",
             format!(
-                "this is node `{own}`, to which node `{}` passed the call on; calls go one hop, so call node `{named}` from a node that knows it",
+                "node `{}` passed this call on to node `{own}`, and a call is passed on only once. Next: call node `{named}` from a node that knows it",
                 hop.from
             ),
         ))
@@ -557,13 +557,10 @@ impl ToolContext<'_> {
         let [other] = arms.as_slice() else {
             return Err(match arms.as_slice() {
                 [] => refused("scene", error),
-                _ => refused("scene", format!("{error}; {}", naming_one_of(&arms))),
+                _ => refused("scene", with_next(error, &naming_one_of(&arms))),
             });
         };
-        Err(refused(
-            "scene",
-            format!("{error}; {}", naming_one_of(&[other])),
-        ))
+        Err(refused("scene", with_next(error, &naming_one_of(&[other]))))
     }
 
     /// Describes the call as a motion job. Two calls are the same job if their tool, their scene's revision and the arguments that
@@ -578,12 +575,9 @@ impl ToolContext<'_> {
         scene: &Scene,
         again: bool,
     ) -> Result<MotionJobRequest, Box<Reply>> {
-        let order = self.order.ok_or_else(|| {
-            refused(
-                "preview_only",
-                "this call was not understood to the last word",
-            )
-        })?;
+        let order = self
+            .order
+            .ok_or_else(|| refused("preview_only", "part of this call was not understood"))?;
         let mut understood = self.reading.understood.clone();
         understood.retain(|name, _| !NAMING_ARGUMENTS.contains(&name.as_str()));
         let work = format!("{tool} {} {}", Value::Object(understood), scene.revision);
@@ -616,7 +610,7 @@ const NAMING_ARGUMENTS: [&str; 7] = ["arm", "node", "scene", "meta", "plan", "ag
 pub(super) fn no_default_scene() -> Box<Reply> {
     refused(
         "scene",
-        "no scene is this node's default: each is for another arm, or needs a `text` or an `svg`. Next: name a scene",
+        "this node has no default scene: each is for another arm, or needs a `text` or an `svg`. Next: name a scene",
     )
 }
 
@@ -747,7 +741,7 @@ pub(super) fn refused_arguments(
         message = format!("{message}; {own}");
     }
     if tool.effect != ToolEffect::Moves && tool.required().next().is_none() {
-        message = format!("{message}; send {}", tool.minimal(names));
+        message = with_next(message, &format!("send {}", tool.minimal(names)));
     }
     refused("arguments_refused", message)
         .with("complaints", &refusal.complaints)

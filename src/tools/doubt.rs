@@ -185,7 +185,7 @@ impl DoubtfulCall<'_> {
             _ => "NOT MOVED YET",
         };
         let why = match self.reading.leftover.len() {
-            0 => "the call before was not understood, and this one says nothing, so".to_owned(),
+            0 => "the call before was not understood, and this one is empty, so".to_owned(),
             1 => "one part of this call was not understood, so".to_owned(),
             2 => "two parts of this call were not understood, so".to_owned(),
             count => format!("{count} parts of this call were not understood, so"),
@@ -213,7 +213,7 @@ impl DoubtfulCall<'_> {
         let keys: Vec<&str> = keys.collect();
         let first = keys.first()?;
         Some(format!(
-            "Shown already; this client adds `{first}` to every call: an operator can allow it with {}",
+            "Shown already. This client adds `{first}` to every call: an operator can allow it with {}",
             ignore_line(&keys)
         ))
     }

@@ -65,10 +65,8 @@ impl HelperToolResult {
 /// Calls a helper.
 pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply {
     let Some(helpers) = &ctx.node.helpers else {
-        return Reply::failed(
-            "this program was built without the exam, so it has no helpers for it",
-        )
-        .with("code", "helper");
+        return Reply::failed("this program was built without the exam and its helpers")
+            .with("code", "helper");
     };
     let given = ctx.reading.understood.clone();
     let names = ctx.node.all_names();

@@ -10,6 +10,7 @@ use super::calibration_check::check_same_zeros;
 use super::node::AT_REST_RAD;
 use super::{AttachedArm, Node};
 use base::units::JointVector;
+use base::wording::with_statement;
 use call::{ArrivalStamp, Refusal, refusal};
 use config::{ArmEntry, NodeFile};
 use permit::{ArmInterlock, ObstructionCheck};
@@ -74,16 +75,16 @@ impl fmt::Display for ArmSeparation {
         match &self.kind {
             SeparationKind::ByWord(arm) => write!(
                 f,
-                "`{one}` and `{other}` are out of each other's reach by the word of the node file (`apart = true` of `{arm}`)"
+                "`{one}` and `{other}` cannot reach each other, as the node file says (`apart = true` of `{arm}`)"
             ),
             SeparationKind::ByDistance { gap_m, reach_m } => write!(
                 f,
-                "`{one}` and `{other}` are out of each other's reach: their bases stand {gap_m:.2} m apart, and they reach {:.2} m and {:.2} m",
+                "`{one}` and `{other}` cannot reach each other: their bases stand {gap_m:.2} m apart, and they reach {:.2} m and {:.2} m",
                 reach_m[0], reach_m[1]
             ),
             SeparationKind::OneAtATime(reason) => write!(
                 f,
-                "`{one}` or `{other}`, one of them at a time, may be enabled: {reason}"
+                "only one of `{one}` and `{other}` may be enabled at a time: {reason}"
             ),
         }
     }
@@ -110,6 +111,9 @@ pub fn separations(file: &NodeFile, library: &SceneLibrary) -> Vec<ArmSeparation
     separations.collect()
 }
 
+/// Statement about an order to enable that is refused.
+const NOTHING_ENABLED: &str = "nothing was enabled";
+
 /// Returns what keeps two arms with these reaches apart; `None` is an unknown reach.
 fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind {
     if let Some(arm) = arms.iter().find(|arm| arm.apart) {
@@ -117,11 +121,11 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind
     }
     let [Some(one_m), Some(other_m)] = arms.map(|arm| arm.base_m) else {
         return SeparationKind::OneAtATime(
-            "the node file says neither where the bases of both stand (`base_m`) nor that they are out of each other's reach (`apart = true`)".to_owned(),
+            "the node file says neither where both bases stand (`base_m`) nor that the arms cannot reach each other (`apart = true`)".to_owned(),
         );
     };
     let [Some(one_reach_m), Some(other_reach_m)] = reach_m else {
-        return SeparationKind::OneAtATime("how far they reach is not known".to_owned());
+        return SeparationKind::OneAtATime("their reach is unknown".to_owned());
     };
     let squares = one_m.iter().zip(other_m).map(|(a, b)| (a - b).powi(2));
     let gap_m = squares.sum::<f64>().sqrt();
@@ -134,7 +138,7 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind
         }
     } else {
         SeparationKind::OneAtATime(format!(
-            "their bases stand {gap_m:.2} m apart, and it takes {needed_m:.2} m to be out of reach ({one_reach_m:.2} m, {other_reach_m:.2} m and {SEPARATION_M:.2} m between)"
+            "their bases stand {gap_m:.2} m apart and need {needed_m:.2} m (reaches of {one_reach_m:.2} m and {other_reach_m:.2} m, and {SEPARATION_M:.2} m between)"
         ))
     }
 }
@@ -210,10 +214,10 @@ fn obstruction(
     Box::new(move || {
         let reason = match other.upgrade() {
             Some(other) => obstruction_reason(&other, &rests)?,
-            None => "it is not attached any more: start the node again".to_owned(),
+            None => "it is no longer attached. Next: start the node again".to_owned(),
         };
         Some(format!(
-            "`{arm_name}` is not enabled because of `{name}`: {reason} ({pair})"
+            "`{arm_name}` is not enabled because of `{name}` ({pair}): {reason}"
         ))
     })
 }
@@ -225,13 +229,13 @@ fn obstruction_reason(arm: &AttachedArm, rests: &[JointVector]) -> Option<String
     let snapshot = arm.motion.snapshot();
     if arm.permits().any_enabled(now) {
         return Some(format!(
-            "it is enabled for {}; bring it to rest with `steadyhand reset --arm {}`, then `steadyhand disable` takes that back",
+            "it is enabled for {}. Next: `steadyhand reset --arm {}`, then `steadyhand disable`",
             arm.permits().enabled_text(now),
             arm.name
         ));
     }
     if snapshot.state.is_under_way() {
-        return Some("its motion is still under way: `steadyhand stop` first".to_owned());
+        return Some("its motion is still under way. Next: `steadyhand stop`".to_owned());
     }
     let is_at_rest = arm.is_at_rest()
         || snapshot.measured.is_some_and(|measured| {
@@ -240,7 +244,7 @@ fn obstruction_reason(arm: &AttachedArm, rests: &[JointVector]) -> Option<String
         });
     (snapshot.energised && !is_at_rest).then(|| {
         format!(
-            "its torque is on and it does not stand at rest: enable it, and `steadyhand reset --arm {}` brings it there, then `steadyhand disable`; or `steadyhand torque-off` lets every arm drop",
+            "its torque is on and it is not at rest. Next: enable it, then `steadyhand reset --arm {}` and `steadyhand disable`; or `steadyhand torque-off`, which lets every arm drop",
             arm.name
         )
     })
@@ -263,12 +267,13 @@ impl Node {
         let excludes = |pair: &&ArmSeparation| pair.is_one_at_a_time() && pair.is_between(&arms);
         if let Some(pair) = self.separations.iter().find(excludes) {
             return Err(refusal!(
-                "scene {} is for several arms, and {pair}; name one of them with `--arm`; nothing was enabled",
+                "scene {} is for several arms, and {pair}; nothing was enabled. Next: name one of them with `--arm`",
                 scene.title()
             ));
         }
         for arm in &arms {
-            check_same_zeros(arm, scene).map_err(|e| refusal!("{e}; nothing was enabled"))?;
+            check_same_zeros(arm, scene)
+                .map_err(|error| Refusal::new(with_statement(error, NOTHING_ENABLED)))?;
         }
         let mut done: Vec<&str> = Vec::new();
         for arm in &arms {
@@ -276,8 +281,11 @@ impl Node {
             let seen = self.stops_before(arrived, arm).orders;
             let enabled = arm.permits().enable(scene, now, duration, seen);
             enabled.map_err(|denied| match done.as_slice() {
-                [] => refusal!("{denied}; nothing was enabled"),
-                done => refusal!("{denied}; enabled: {}", done.join(", ")),
+                [] => Refusal::new(with_statement(denied, NOTHING_ENABLED)),
+                done => {
+                    let enabled = format!("enabled: {}", done.join(", "));
+                    Refusal::new(with_statement(denied, &enabled))
+                }
             })?;
             done.push(&arm.name);
         }
@@ -291,7 +299,7 @@ impl Node {
         let mut arms: Vec<_> = self.arms.iter().filter(is_for).collect();
         if arms.is_empty() {
             return Err(refusal!(
-                "scene {} is for the arm {model}, which this node does not have",
+                "scene {} is for the arm {model}, and this node has none",
                 scene.title()
             ));
         }
@@ -300,7 +308,7 @@ impl Node {
         arms.retain(|arm| name.is_none_or(|name| arm.name == name));
         match (arms.is_empty(), name) {
             (true, Some(name)) => Err(refusal!(
-                "scene {} is for the arm {model}, and this node has no such arm `{name}`; valid: {names}; nothing was enabled",
+                "scene {} is for the arm {model}, and `{name}` is not one of this node; nothing was enabled. Next: name one of {names}",
                 scene.title()
             )),
             _ => Ok(arms),

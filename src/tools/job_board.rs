@@ -250,7 +250,7 @@ impl ArmJob {
         let arrived = self.origin.arrived.as_ref();
         match arrived.is_some_and(ArrivalStamp::is_given_up) {
             true => Err(refusal!(
-                "the client whose call began it has gone, so it did not begin and nothing moved for it; whoever still wants it calls again"
+                "the client disconnected before the motion started. Next: call again"
             )),
             false => Ok(()),
         }
@@ -285,7 +285,7 @@ impl Node {
             let job = arm.board.under_way();
             if job.is_some_and(|job| job.is_of(arrived)) {
                 arm.motion.abandon();
-                arm.note_cause(StopCause::new("whoever asked for its motion has gone"));
+                arm.note_cause(StopCause::new("the client of its motion disconnected"));
             }
         }
     }

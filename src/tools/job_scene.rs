@@ -25,7 +25,7 @@ pub fn of_job(library: &SceneLibrary, state: &Path, past: &PastJob) -> Result<Ar
     }
     let old_revision: String = past.revision.chars().take(12).collect();
     Err(refusal!(
-        "scene `{}` was revision {old_revision} then and is {} now: its file, design, overlay, arm or calibration was changed",
+        "scene `{}` has changed from revision {old_revision} to {}: its file, design, overlay, arm or calibration",
         scene.title(),
         scene.revision
     ))
@@ -37,7 +37,7 @@ fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, Refusa
     let drawing = drawing.map_err(|error| refusal!("its drawing {name} was not kept: {error}"))?;
     // The revision of a canvas does not cover the design.
     if drawing.hash_hex() != past.design_hash {
-        return Err(refusal!("its drawing {name} is not what was kept"));
+        return Err(refusal!("its drawing {name} is not the one that was kept"));
     }
     DesignReplacement::from_toml(&format!("design of {}", past.id), &drawing.design)
         .map_err(|error| refusal!("its drawing {name} cannot be read: {error}"))

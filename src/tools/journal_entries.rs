@@ -20,9 +20,9 @@ const MOTION: &str = "motion";
 /// Reason why a job does not begin: nothing moves that is not recorded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UnrecordedJobError {
-    #[error("the journal cannot be used ({0}); repair that first: nothing moves without a journal")]
+    #[error("nothing moves without a journal, so repair this first: {0}")]
     Journal(String),
-    #[error("{0}; repair that first: nothing moves without its record in the audit log")]
+    #[error("nothing moves without its record in the audit log, so repair this first: {0}")]
     Audit(#[from] UnrecordedError),
 }
 

@@ -569,7 +569,7 @@ async fn run_job(ctx: JobContext, work: JobWork) {
         Err(_) => {
             // Whatever failed, the arm must not go on unattended.
             arm.stop_for_node("a panic in its job");
-            let reason = "the node failed while the job ran; the arm was told to stop";
+            let reason = "the node failed while the job ran, and sent the arm a stop";
             ("faulted", Reply::failed(reason).with("moved", "unknown"))
         }
     };
@@ -601,7 +601,7 @@ async fn run_job(ctx: JobContext, work: JobWork) {
 }
 
 /// Hint for a drawing that broke off after its last line.
-pub const ALL_DRAWN: &str = "all of the drawing is on the sheet: after reset nothing is left to do, and drawing it again puts it there twice";
+pub const ALL_DRAWN: &str = "the whole drawing is on the sheet: after reset nothing is left to do, and drawing it again puts it there twice";
 
 /// Adds to the answer of a drawing that broke off how to draw the rest; an operator's also lists the commands.
 fn with_resume_hint(reply: Reply, node: &Node, arm: &AttachedArm, past: &PastJob) -> Reply {
@@ -633,10 +633,10 @@ fn resume_hint(past: &PastJob, resets: &[String], resume_call: &str) -> Option<S
     };
     past.has_remainder()
         .then(|| match resume::is_of_operator(past) {
-            false => format!(
-                "{after}, {resume_call} draws what is left; without it the drawing begins anew"
-            ),
-            true => format!("{after}, `steadyhand draw --resume` draws what is left"),
+            false => {
+                format!("{after}, {resume_call} draws the rest; without it the drawing starts over")
+            }
+            true => format!("{after}, `steadyhand draw --resume` draws the rest"),
         })
 }
 
@@ -723,12 +723,12 @@ fn still_moving(arm: &AttachedArm, card: &JobCard) -> Reply {
         .with("arm", arm.title())
         .with("state", card.state)
         .with("job", card)
-        .hint("sense reports the job; stop stops it; the same call again returns this job and draws nothing twice")
+        .hint("sense reports the job, stop ends it; the same call again returns this job and draws nothing twice")
 }
 
 fn busy_reply(node: &Node, card: &JobCard) -> Reply {
     let way_out = node.way_out_of_wait(&card.id);
-    let way_out = way_out.map_or_else(String::new, |text| format!("; {text}"));
+    let way_out = way_out.map_or_else(String::new, |text| format!(". {text}"));
     Reply::failed(format!(
         "the arm is busy with {}, {} {} by {} ({}); nothing moved for this call{way_out}",
         card.id,
@@ -739,7 +739,7 @@ fn busy_reply(node: &Node, card: &JobCard) -> Reply {
     ))
     .with("code", "busy")
     .with("job", card)
-    .hint("sense reports the job; stop stops it")
+    .hint("sense reports the job, stop ends it")
 }
 
 fn article(tool: &str) -> &'static str {
@@ -780,22 +780,22 @@ impl JobError {
             }
             Self::Journal(reason) => {
                 let reason = format!(
-                    "the journal could not be written ({reason}), so the arm was stopped on the way"
+                    "the arm was stopped on the way, because the journal could not be written: {reason}"
                 );
                 ("faulted", faulted_reply("journal", reason))
             }
             Self::EndNotJournalled(reason) => {
                 let reason = format!(
-                    "the motion was carried out to its end, but its end is not in the journal ({reason}), which counts the job as interrupted"
+                    "the motion reached its end, but the job counts as interrupted, because its end is not in the journal: {reason}"
                 );
                 let reply = Reply::failed(reason).with("code", END_NOT_JOURNALLED);
-                let hint = "make room on the disk of the state folder; look at the sheet before you resume or draw again, which may draw the end of it twice";
+                let hint = "make room on the disk of the state folder. Look at the sheet before you resume or draw again: the last lines may be drawn twice";
                 ("faulted", reply.hint(hint))
             }
             Self::NotKept(reason) => (
                 "reached",
                 Reply::failed(format!(
-                    "the arm has measured, but nothing is proposed: {reason}; then align again"
+                    "the arm has measured, but nothing is proposed until you align again: {reason}"
                 ))
                 .with("code", "calibration"),
             ),
@@ -806,7 +806,7 @@ impl JobError {
             Self::Overtaken => (
                 "stopped",
                 Reply::failed(
-                    "the arm is at rest, and another stop or fault came meanwhile: it still stands",
+                    "the arm is at rest, but another stop or fault came meanwhile and is still latched",
                 )
                 .with("code", "stopped")
                 .hint("sense shows what is latched; call reset again"),
@@ -817,7 +817,7 @@ impl JobError {
 
 fn faulted_reply(code: &str, reason: String) -> Reply {
     let reply = Reply::failed(reason).with("code", code);
-    reply.hint("sense shows where the arm is; remove the cause, then call reset")
+    reply.hint("sense shows where the arm is: remove the cause, then call reset")
 }
 
 fn denied_reply(denied: &PermitError) -> Reply {
@@ -844,12 +844,11 @@ fn stopped_reply(report: &StopReport, drawn: InkProgress, raised_mm: Option<f64>
     };
     let message = match report.standstill_ms {
         Some(ms) => format!(
-            "stopped before the end; standing still {} after the stop was asked for, {lift_text}",
+            "stopped before the end; the arm stood still {} after the stop, {lift_text}",
             seconds(ms / 1e3)
         ),
-        None => {
-            "a stop was asked for, and standstill could not be verified: look at the arm".to_owned()
-        }
+        None => "a stop was sent, but standstill could not be verified. Next: look at the arm"
+            .to_owned(),
     };
     Reply::failed(message)
         .with("code", "stopped")
@@ -983,7 +982,7 @@ mod tests {
         };
         assert_eq!(hint(&past, &["reset"]), None);
         (past.drawn.mm, past.drawn.strokes) = (12.0, 1);
-        assert!(says(&past, "after reset, ") && says(&past, "draws what is left"));
+        assert!(says(&past, "after reset, ") && says(&past, "draws the rest"));
         // A reset alone does not end what an emergency stop has latched, nor does it move what is not enabled.
         let all = hint(&past, &["clear", "enable --scene a --for 30m", "reset"]).unwrap();
         assert!(

@@ -537,7 +537,7 @@ pub(super) fn check_is_for(arm: &AttachedArm, scene: &Scene) -> Result<(), Refus
         return Ok(());
     }
     Err(refusal!(
-        "scene `{}` is for the arm {}; this arm is a {model}",
+        "scene `{}` is for the arm {}, and this arm is a {model}",
         scene.name,
         scene.arm.file.name
     ))

@@ -1,5 +1,6 @@
 //! A drawing that an operator asks for: shown first, then begun as an ordinary job, exactly as the operator agreed to it.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +13,14 @@ use super::job_board::{JobCard, JobKey};
 use super::motion_job::{MotionJobRequest, StartedJob};
 use super::node::check_is_for;
 use super::pen_change::CHANGE_WITHIN;
+use super::reply::{NOTHING_MOVED, with_next};
 use super::reset::pen_clause;
 use super::stroke::{self, DrawingScope};
 use super::{
     AttachedArm, Node, RemoteCallWatch, Reply, calibration_check, frame, job_scene, motion_job,
     namesake, resume, sheet_check,
 };
+use base::wording::with_statement;
 use call::{ArrivalStamp, Refusal, refusal};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
 use motion::MotionState;
@@ -92,7 +95,7 @@ impl DrawingOrder {
             return Ok(());
         }
         Err(refusal!(
-            "{} was left half done, which draws {} ({}): leave {} out to go on with it; nothing moved",
+            "{} draws {} and was left half done ({}); nothing moved. Next: leave out {} to continue it",
             past.id,
             past.scene_title(),
             past.summary(),
@@ -205,7 +208,7 @@ impl Node {
         let (arm, scene) = (Arc::clone(&drawing.arm), Arc::clone(&drawing.scene));
         if scene.revision.hex() != assent.revision {
             return Err(refusal!(
-                "{} is not what was shown: its scene, overlay, arm or calibration was changed meanwhile; look again; nothing moved",
+                "{} is not what was shown: its scene, overlay, arm or calibration has changed; nothing moved. Next: look at it again",
                 scene.title()
             ));
         }
@@ -292,7 +295,7 @@ impl Node {
             return Ok(drawing);
         };
         let trimmed = drawing.scene.trimmed(trim);
-        let trimmed = trimmed.map_err(|error| refusal!("{error}; nothing moved"))?;
+        let trimmed = trimmed.map_err(not_moved)?;
         Ok(ResolvedDrawing {
             scene: Arc::new(trimmed),
             ..drawing
@@ -308,7 +311,7 @@ impl Node {
         let names = self.known_names();
         let name = order.scene.as_deref().or(names.default_scene());
         let name = name.ok_or_else(|| {
-            refusal!("no scene is this node's default; nothing moved. Next: name one with --scene")
+            refusal!("this node has no default scene; nothing moved. Next: name one with --scene")
         })?;
         let scene = library.scene(name, order.overlay.as_deref());
         let scene = scene.map_err(|error| self.listing_own_scenes(error))?;
@@ -318,8 +321,7 @@ impl Node {
 
     /// Returns the whole drawing of an earlier job, in the scene as it was then.
     fn repeated_drawing(&self, id: &str) -> Result<ResolvedDrawing, Refusal> {
-        let cannot =
-            |reason: Refusal| refusal!("{id} cannot be drawn again: {reason}; nothing moved");
+        let cannot = |reason: Refusal| not_moved(format!("{id} cannot be drawn again: {reason}"));
         let is_name = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         let past = is_name.then(|| job::past(&self.state, id).ok()).flatten();
         let past = past.ok_or_else(|| cannot(refusal!("there is no such job")))?;
@@ -328,7 +330,7 @@ impl Node {
         }
         if past.is_drawing_of_caller {
             return Err(cannot(refusal!(
-                "it drew {} for {}, who asks for it again with its own call",
+                "it drew {} for {}, and only that caller can ask for it again",
                 past.scene_title(),
                 past.caller
             )));
@@ -356,19 +358,22 @@ impl Node {
                 Some(name) => format!("no drawing of arm `{name}` was left half done"),
                 None => "no drawing was left half done".to_owned(),
             });
-            refusal!("{reason}; nothing moved")
+            not_moved(reason)
         })?;
         order.check_same_scene(&past)?;
         if past.is_drawing_of_caller {
             return Err(refusal!(
-                "{} draws {} for {}, who goes on with it by stroke {{\"resume\":true}}; nothing moved",
+                "{} draws {} for {}, and only that caller can continue it, with stroke {{\"resume\":true}}; nothing moved",
                 past.id,
                 past.scene_title(),
                 past.caller
             ));
         }
         let scene = resume::same_scene(self, arm, &past).map_err(|reason| {
-            refusal!("{reason}, or draw it from its beginning: `--again` says so; nothing moved")
+            not_moved(with_next(
+                reason,
+                "restore it, or draw from the beginning with `--again`",
+            ))
         })?;
         let scope = DrawingScope {
             rest: Some(resume::rest_of(self, &past)),
@@ -415,7 +420,7 @@ impl Node {
                 .map(|(arm, past)| format!("{} ({})", arm.name, past.scene_title()))
                 .collect();
             return Err(refusal!(
-                "several arms of this node left a drawing half done: name one with --arm: {}; nothing moved",
+                "several arms of this node left a drawing half done; nothing moved. Next: name one with --arm: {}",
                 names.join(", ")
             ));
         }
@@ -425,7 +430,7 @@ impl Node {
     /// Returns the one arm that draws a scene.
     fn drawing_arm(&self, scene: &Scene, name: Option<&str>) -> Result<&Arc<AttachedArm>, Refusal> {
         let arm = self.arm_for(scene, name);
-        arm.map_err(|reason| refusal!("{reason}; nothing moved"))
+        arm.map_err(not_moved)
     }
 
     /// Enables this revision, unless the arm is simulated in this process and may move already.
@@ -502,12 +507,17 @@ impl Node {
     }
 }
 
+/// Refuses for a reason, and says that nothing moved.
+fn not_moved(reason: impl Display) -> Refusal {
+    Refusal::new(with_statement(reason, NOTHING_MOVED))
+}
+
 /// Describes the job of an arm that is busy, with the commands that follow it, end it and, if it is held, resume it.
 fn busy_text(arm: &AttachedArm) -> Option<String> {
     let job = arm.board.under_way()?;
     let JobCard { id, scene, .. } = job.card();
     let next = match arm.motion.snapshot().state {
-        MotionState::Held => "`steadyhand continue` goes on with it".to_owned(),
+        MotionState::Held => "`steadyhand continue` continues it".to_owned(),
         _ => format!("`steadyhand watch {id}` follows it"),
     };
     Some(format!(
@@ -533,7 +543,7 @@ fn hindrance_of_arm(node: &Node, drawing: &ResolvedDrawing, again: bool) -> Opti
         return Some(refused.text);
     }
     if let Some(busy) = busy_text(arm) {
-        return Some(format!("{busy}; nothing moved"));
+        return Some(with_statement(busy, NOTHING_MOVED));
     }
     let denied = arm.permits().ask(scene, arm.motion.clock().now()).err();
     match denied {
@@ -546,22 +556,26 @@ fn hindrance_of_arm(node: &Node, drawing: &ResolvedDrawing, again: bool) -> Opti
         ) => {}
         Some(PermitError::Stopped(_)) => {
             return Some(
-                "the arm was stopped before: `steadyhand reset` first; nothing moved".to_owned(),
+                "the arm was stopped; nothing moved. Next: `steadyhand reset`".to_owned(),
             );
         }
-        Some(denied) => return Some(format!("{denied}; nothing moved")),
+        Some(denied) => return Some(with_statement(denied, NOTHING_MOVED)),
     }
     let cut_short = node.job_store.interrupted(arm.key());
     let cut_short = cut_short.filter(|cut| cut.is_unfinished() && past.is_none() && !again)?;
-    let resume = match cut_short.is_resumable() {
-        true => "`steadyhand draw --resume` goes on with it",
-        false => namesake::PAPER_UNKNOWN,
+    let unknown_paper = match cut_short.is_resumable() {
+        true => String::new(),
+        false => format!(", and {}", namesake::PAPER_UNKNOWN),
     };
-    Some(format!(
-        "{} was interrupted, which draws {}: {}{}; {resume}, and this command with --again draws its own design from the beginning; nothing moved",
+    let reason = format!(
+        "{} draws {} and was interrupted: {}{}{unknown_paper}. With --again, this command draws its own design from the beginning; nothing moved",
         cut_short.id,
         cut_short.scene_title(),
         cut_short.summary(),
         pen_clause(node, arm)
-    ))
+    );
+    Some(match cut_short.is_resumable() {
+        true => with_next(reason, "`steadyhand draw --resume` continues it"),
+        false => reason,
+    })
 }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Panic during a piece of work: a bug in the program, regardless of the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "refused because of an internal error while {work}: {message}; report it with the scene, the design and what the log says at that moment"
+    "internal error while {work}: {message}. Next: report it with the scene, the design and the log of that moment"
 )]
 pub struct InternalError {
     /// The work, as a phrase after "while".

@@ -30,7 +30,7 @@ impl Node {
     /// Stops all that calls of this node move, here and on other nodes: one of them was given up, and it is not known which. An
     /// arm that stands needs no reset afterwards.
     pub fn abandon_motion(&self, caller: Option<&str>) {
-        let cause = StopCause::by("a cancellation of a call that is not known", caller);
+        let cause = StopCause::by("a cancellation of an unknown call", caller);
         let moving = self.arms.iter().filter(|arm| arm.is_moving());
         let moving: Vec<&str> = moving.map(|arm| arm.name.as_str()).collect();
         for arm in &self.arms {
@@ -41,7 +41,7 @@ impl Node {
         }
         self.end_sequences();
         self.passed_on_motion.give_up();
-        tracing::warn!(?moving, "{cause}: what moves was told to stop");
+        tracing::warn!(?moving, "{cause}: all arms of this node were sent a stop");
         let entry = json!({"cause": cause.cause, "caller": caller, "moving": moving});
         self.audit.note("cancellation", entry.to_string());
     }

@@ -12,9 +12,10 @@ use tokio::sync::oneshot;
 use super::completed_motion::CompletedMotion;
 use super::motion_job::{JobContext, JobError, measurement};
 use super::plan_approval::NoDecision;
+use super::reply::without_next;
 use super::{AT_REST_RAD, AttachedArm, Node, reset};
 use base::lock::MutexExt;
-use base::wording::duration;
+use base::wording::{duration, with_statement};
 use call::{Refusal, refusal};
 use job::DrawingPart;
 use motion::DrawingDeviation;
@@ -164,7 +165,7 @@ impl Node {
         drop(waiting);
         // Reads the arm's file, so the lock is not held: a call that lists the pens must not wait for the disk.
         super::check_zeros_after_wait(self, &arm)
-            .map_err(|error| refusal!("{error}; {job} waits on, and nothing moved"))?;
+            .map_err(|error| Refusal::new(with_statement(error, &waiting_text(job))))?;
         let mut requests = self.pen_changes.locked();
         let (index, request) = find_request(&requests, job, pen)?;
         let words = request.awaited.words.clone();
@@ -172,11 +173,14 @@ impl Node {
         arm.permits()
             .confirm_pen_change(&request.scene, now)
             .map_err(|denied| {
-                let next = match out_of_wait(self, request) {
-                    Some(way_out) => way_out,
-                    None => format!("then confirm {words} again"),
-                };
-                refusal!("{denied}; {next}; {job} waits on, and nothing moved")
+                let denied = with_statement(denied, &waiting_text(job));
+                match out_of_wait(self, request) {
+                    Some(way_out) => {
+                        // The reset that it asks for must wait.
+                        refusal!("{}. {way_out}", without_next(&denied))
+                    }
+                    None => refusal!("{denied}, then confirm {words} again"),
+                }
             })?;
         let request = requests.swap_remove(index);
         if request.sender.send(()).is_err() {
@@ -184,8 +188,8 @@ impl Node {
             return Err(refusal!("{job} no longer waits; nothing moved"));
         }
         Ok(match request.awaited.is_pause {
-            true => format!("{job} goes on: keep your hands away"),
-            false => format!("{job} goes on with {words}: keep your hands away"),
+            true => format!("{job} continues: keep your hands away"),
+            false => format!("{job} continues with {words}: keep your hands away"),
         })
     }
 
@@ -203,10 +207,15 @@ fn out_of_wait(node: &Node, request: &PenRequest) -> Option<String> {
     let commands = reset::commands_after_wait(node, &request.arm, &request.scene);
     let option = node.arm_option(&request.arm);
     Some(format!(
-        "the arm needs a reset, and has none while {} waits: {} end the wait and bring the arm to rest, and `steadyhand draw --resume{option}` draws what is left of a drawing that was begun",
+        "The arm needs a reset, and cannot have one while {} waits. Next: {}, then `steadyhand draw --resume{option}` draws the rest of a drawing that was begun",
         request.awaited.job,
         reset::as_typed(&commands).join(", then ")
     ))
+}
+
+/// States that a job still waits, whose pen was not confirmed.
+fn waiting_text(job: &str) -> String {
+    format!("{job} still waits, and nothing moved")
 }
 
 /// Returns the request of a job that waits for this pen, and its index.
@@ -222,7 +231,7 @@ fn find_request<'a>(
     if request.awaited.pen != pen {
         let words = &request.awaited.words;
         return Err(refusal!(
-            "{job} waits for {words}, not for pen {pen}; it waits on, and nothing moved"
+            "{job} waits for {words}, not for pen {pen}; it still waits, and nothing moved"
         ));
     }
     Ok((index, request))
@@ -407,7 +416,9 @@ impl JobContext {
             self.arm.give_up_pen_change();
             let enabling = match awaited.is_simulated {
                 true => "the drawing was left there",
-                false => "motion is disabled, for a hand may be at the arm: an operator enables it",
+                false => {
+                    "motion is disabled, because a hand may be at the arm. Next: an operator enables it"
+                }
             };
             return Err(JobError::PenNotConfirmed(format!(
                 "{error} while it waited for {words}; {enabling}"
@@ -441,7 +452,7 @@ impl JobContext {
         decision.map_err(|missing| match missing {
             NoDecision::Stopped => refusal!("stopped"),
             NoDecision::TooLate => {
-                refusal!("nobody confirmed within {}", duration(CHANGE_WITHIN))
+                refusal!("not confirmed within {}", duration(CHANGE_WITHIN))
             }
             NoDecision::GivenUp => refusal!("given up"),
         })
@@ -461,7 +472,7 @@ fn later_strokes(parts: &[AttendedPart], index: usize) -> Vec<scene::SheetStroke
 /// Describes how a person lets a job go on that waits at a pause or for a pen.
 pub(super) fn continue_text(job: &str, is_pause: bool) -> String {
     match is_pause {
-        true => format!("an operator lets it go on with `steadyhand pen {job}`"),
+        true => format!("an operator continues it with `steadyhand pen {job}`"),
         false => format!("an operator puts it in and confirms it with `steadyhand pen {job}`"),
     }
 }

@@ -50,7 +50,7 @@ impl JobContext {
         let words = scene.pen_words(part.pen);
         let failed = |reason: Refusal| {
             JobError::PenNotMeasured(format!(
-                "{words} could not be measured: {reason}; put it in again as the scene says, then `reset` and `resume`, which asks for it"
+                "{words} could not be measured: {reason}. Next: put it in again as the scene says, then `reset`, then `resume`, which asks for it"
             ))
         };
         let first = part.strokes.first();
@@ -63,14 +63,14 @@ impl JobContext {
         if spread_mm > SPREAD_MM_MAX {
             let (spread, most) = (millimetres(spread_mm, 2), millimetres(SPREAD_MM_MAX, 1));
             return Err(failed(refusal!(
-                "two touches differ by {spread}, at most {most} are possible"
+                "two touches differ by {spread} (at most {most})"
             )));
         }
         let longer_mm = (first_mm + second_mm) / 2.0;
         if longer_mm.abs() > CHANGE_MM_MAX {
             let (by, most) = (difference_text(longer_mm), millimetres(CHANGE_MM_MAX, 0));
             return Err(failed(refusal!(
-                "it is {by} than the scene says, at most {most} are possible"
+                "it is {by} than the scene says (at most {most})"
             )));
         }
         Ok(longer_mm)
@@ -92,7 +92,7 @@ impl JobContext {
         Ok(match done.visits.first() {
             Some(contact) if contact.kind == VisitKind::Contact => {
                 longer_mm(scene, pen, &contact.position_rad)
-                    .ok_or_else(|| refusal!("its length does not show where it touched"))
+                    .ok_or_else(|| refusal!("its length does not follow from where it touched"))
             }
             Some(_) => Err(refusal!("it touched before it had moved freely")),
             None => Err(refusal!(

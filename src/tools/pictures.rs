@@ -6,7 +6,7 @@ use nalgebra::Point3;
 
 use super::Node;
 use super::preview::{DrawingPreview, sum_up};
-use super::reply::Reply;
+use super::reply::{self, Reply};
 use base::disk;
 use base::wording::count;
 use picture::{InkView, PlanView, PlannedStroke, ReachView, SheetLine, TimeStrip};
@@ -268,16 +268,26 @@ const PICTURES_KEPT: u64 = 50;
 pub(super) struct WrittenFiles {
     paths: Vec<String>,
     lost: Vec<String>,
+    /// The next step after the first that was lost.
+    advice: Option<&'static str>,
 }
 
 /// Code of an answer whose files could not all be written, though all else was done.
 pub(super) const FILES_LOST: &str = "files_not_written";
 
 impl WrittenFiles {
+    fn lost_text(&self) -> String {
+        let lost = self.lost.join("; ");
+        match self.advice {
+            Some(advice) => reply::with_next(lost, advice),
+            None => lost,
+        }
+    }
+
     /// Adds the paths to a report of the arm under a name. A report without its pictures is still one.
     pub(super) fn add_to_report(self, field: &str, mut reply: Reply) -> Reply {
         if !self.lost.is_empty() {
-            reply = reply.with_more_words(&self.lost.join("; "));
+            reply = reply.with_more_words(&self.lost_text());
         }
         reply.with(field, self.paths)
     }
@@ -285,7 +295,7 @@ impl WrittenFiles {
     /// Adds the paths to an answer. One whose files are not all there is no success.
     pub(super) fn add_to(self, mut reply: Reply) -> Reply {
         if !self.lost.is_empty() {
-            reply = reply.with_more_words(&self.lost.join("; "));
+            reply = reply.with_more_words(&self.lost_text());
             if !reply.is_error {
                 reply.is_error = true;
                 reply = reply.with("success", false).with("code", FILES_LOST);
@@ -319,8 +329,9 @@ pub(super) fn write(node: &Node, folder: &str, files: &[(&str, Option<&[u8]>)]) 
                 let path = path.display();
                 tracing::warn!("cannot write {path}: {error}");
                 let advice = disk::write_advice(&error);
-                let lost = format!("{path} could not be written ({error}). Next: {advice}");
+                let lost = format!("{path} could not be written ({error})");
                 written.lost.push(lost);
+                written.advice.get_or_insert(advice);
             }
         }
     }

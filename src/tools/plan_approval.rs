@@ -120,7 +120,7 @@ impl Node {
         };
         if waiting.plan != normalized_hash(plan) {
             return Err(refusal!(
-                "{job} has a different plan by now; look at that one and approve it"
+                "{job} now has a different plan. Next: look at that one and approve it"
             ));
         }
         let sent = requests.swap_remove(index).sender.send(verdict);
@@ -170,9 +170,10 @@ impl JobContext {
         self.job.update(|card| card.awaits_approval = false);
         drop(listed);
         match verdict {
-            Ok(PlanVerdict::Refused) => {
-                Err(refusal!("an operator refused this plan; ask what should be different").into())
-            }
+            Ok(PlanVerdict::Refused) => Err(refusal!(
+                "an operator refused this plan. Next: ask what should be different"
+            )
+            .into()),
             Ok(PlanVerdict::Approved) => {
                 super::check_zeros_after_wait(&self.node, &self.arm)?;
                 let noted = self.entry.approved(&plan.hash);

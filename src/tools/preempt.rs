@@ -55,7 +55,10 @@ impl Node {
         if !self.stops(name) {
             return false;
         }
-        let cause = format!("{} in a message that is refused or no call", short(name));
+        let cause = format!(
+            "{} in a message that is refused or is not a call",
+            short(name)
+        );
         self.stop_all(who, false, &StopCause::by(cause, caller));
         self.record_stray_stop(name, who, caller);
         true
@@ -141,10 +144,7 @@ impl Node {
         if tool.effect == ToolEffect::Moves
             && order.is_some_and(|order| self.passed_on_stops.overtake(order))
         {
-            return Err(refused(
-                "stopped",
-                "a stop was sent after this call, and arrived before it",
-            ));
+            return Err(refused("stopped", "a later stop arrived before this call"));
         }
         Ok(())
     }
@@ -169,7 +169,7 @@ impl Node {
         };
         let stop = &tool.name;
         reply.hint(&format!(
-            "{reason}; because an arm moves, or was stopped, it was taken as `{stop}`: `reset` ends the stop, then `stroke` with `resume` goes on"
+            "{reason}. An arm moves or was stopped, so it was read as `{stop}`: `reset` ends the stop, then `stroke` with `resume` draws the rest"
         ))
     }
 

@@ -59,7 +59,7 @@ impl DrawingPreview {
     pub(super) fn text(&self, call: Option<&Map<String, Value>>) -> String {
         let mut parts = match &self.plan {
             Some(plan) => plan_parts(&self.scene, plan),
-            None => vec!["nothing of it can be planned".to_owned()],
+            None => vec!["none of it can be planned".to_owned()],
         };
         let groups = refusal_groups(&self.refusals);
         let refused: Vec<String> = groups.iter().map(RefusalGroup::words).collect();
@@ -120,7 +120,7 @@ fn pauses_text(plan: &Plan) -> Option<String> {
         }
     }
     let all = asked_by.join(", ");
-    (!all.is_empty()).then(|| format!("pauses until a person lets it go on, before {all}"))
+    (!all.is_empty()).then(|| format!("pauses for a person before {all}"))
 }
 
 fn draw_call_text((call, plan): (&Map<String, Value>, &Plan)) -> String {

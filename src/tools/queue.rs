@@ -53,7 +53,7 @@ impl Node {
     /// Answers a queue's question, and renews its hold on the batch.
     pub(super) fn queue_report(&self, tag: &QueueTag) -> Value {
         if let Some(damaged) = self.job_store.damaged().first() {
-            return json!({ "refused": format!("what it has drawn is not known: {damaged}") });
+            return json!({ "refused": format!("its drawings are unknown: {damaged}") });
         }
         let journals = match NodeIdentity::open(&self.state, &self.file.name) {
             Ok(identity) => identity.public_key(),

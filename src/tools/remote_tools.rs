@@ -45,7 +45,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str
     let name = server_name(server);
     let Some(client) = &ctx.node.remote_tools else {
         return Reply::failed(format!(
-            "this node cannot reach other servers, so not {name} either"
+            "this node cannot reach other servers, such as {name}"
         ));
     };
     let call = RemoteToolCall {
@@ -98,7 +98,7 @@ impl Node {
         match self.arms.iter().find(is_stopped) {
             Some(arm) => Err(refused(
                 "stopped",
-                format!("a stop of the arm {} stands; `reset` comes first", arm.name),
+                format!("the arm {} was stopped. Next: `reset`", arm.name),
             )),
             None => Ok(()),
         }
@@ -108,7 +108,7 @@ impl Node {
 /// Returns the answer to a call that a stop cancelled.
 fn stopped_there(tool: &str, server: &str) -> Reply {
     Reply::failed(format!(
-        "a stop cancelled {tool} of {server}; whether anything still moves there is not known: look there"
+        "a stop cancelled {tool} of {server}, and something may still move there. Next: look there"
     ))
     .with("code", "stopped")
     .with("server", server)
@@ -121,7 +121,7 @@ fn not_passed_on(tool: &str, server: &str, answer: &ToolAnswer) -> Reply {
         false => "was carried out",
     };
     Reply::failed(format!(
-        "{tool} of {server} {outcome}, and its answer is not passed on: words and data may have {} MiB, and pictures {} MiB; let it answer with less",
+        "{tool} of {server} {outcome}, but its answer is too long: at most {} MiB of words and data, and {} MiB of pictures. Next: make it answer with less",
         WORDS_BYTES_MAX >> 20,
         PICTURES_BYTES_MAX >> 20
     ))
@@ -142,7 +142,7 @@ fn is_failure(answer: &ToolAnswer) -> bool {
 /// Returns the answer of another server.
 fn reply_from(answer: ToolAnswer) -> Reply {
     let text = match answer.text.as_str() {
-        "" => "it answered without words",
+        "" => "it answered without text",
         text => text,
     };
     let mut reply = if is_failure(&answer) {

@@ -6,13 +6,42 @@ use std::fmt::Display;
 use serde_json::Value;
 
 use args::{ArgumentReading, ArgumentRepair};
+use base::wording::{NEXT, with_statement};
 
 pub use call::ToolAnswer as Reply;
 
 /// Returns the refusal of a call for which nothing moved, with the reason.
 pub(super) fn refused(code: &str, reason: impl Display) -> Box<Reply> {
-    let refused = Reply::failed(format!("{reason}; {NOTHING_MOVED}"));
+    let refused = Reply::failed(with_statement(reason, NOTHING_MOVED));
     refused.with("code", code).boxed()
+}
+
+/// Returns what a message states, without its next step and its last full stop.
+pub(super) fn without_next(message: &str) -> &str {
+    let stated = message
+        .split_once(NEXT)
+        .map_or(message, |(stated, _)| stated);
+    stated.trim_end().trim_end_matches('.')
+}
+
+/// Lists reasons in a sentence; several have no room for the next step of each.
+pub(super) fn listed(reasons: &[String]) -> String {
+    match reasons {
+        [one] => one.clone(),
+        several => {
+            let stated = several.iter().map(|reason| without_next(reason));
+            stated.collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+/// Adds the next step to a message, unless it has one of its own.
+pub(super) fn with_next(message: impl Display, next: &str) -> String {
+    let message = message.to_string();
+    match message.contains(NEXT) {
+        true => message,
+        false => format!("{message}. {NEXT}{next}"),
+    }
 }
 
 /// Replaces the statement that nothing moved by these words, where it is not the whole truth.
@@ -51,7 +80,7 @@ pub(super) fn with_understood(mut reply: Reply, reading: &ArgumentReading) -> Re
 }
 
 /// Statement about the whole node, as refusals have it.
-const NOTHING_MOVED: &str = "nothing moved";
+pub(super) const NOTHING_MOVED: &str = "nothing moved";
 /// Statement about one call, while others go on.
 pub(super) const NOTHING_FOR_THIS_CALL: &str = "nothing moved for this call";
 /// Statement about a step of a sequence in which an earlier step may have moved.

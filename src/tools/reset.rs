@@ -25,7 +25,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     tokio::select! {
         () = arm.wait_for_stopped_job() => {}
         () = ctx.watch.cancelled.cancelled() => {
-            let reason = "the call was given up before the arm stood; nothing moved for it";
+            let reason = "the call was given up before the arm stood still; nothing moved for it";
             return Err(Reply::failed(reason).boxed());
         }
     }
@@ -37,7 +37,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let reply = match reply.is_error && !steps.is_empty() {
         true => reply
             .with("steps", steps)
-            .hint("these steps are an operator's, one after the other"),
+            .hint("an operator does these steps, one after the other"),
         false => reply,
     };
     let reply = match reply.code() == Some("needs_enabling") {
@@ -241,7 +241,7 @@ fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
         (Some(last), Some(requested)) if last.name != requested => Err(refused(
             "other_scene",
             format!(
-                "the arm last moved in scene `{}`, so only that scene says which way is up; call reset without `scene`",
+                "the arm last moved in scene `{}`, so only that scene says which way is up. Next: leave out `scene`",
                 last.name
             ),
         )),
@@ -267,7 +267,7 @@ fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
         }
         (None, _) => Err(refused(
             "operator_must_reset",
-            "this arm has not moved since the node started, so which way is up is unknown; an operator must reset it: `steadyhand reset --scene NAME`",
+            "this arm has not moved since the node started, so which way is up is unknown. Next: an operator runs `steadyhand reset --scene NAME`",
         )),
     }
 }
@@ -277,7 +277,7 @@ fn which_scene(why: &str, scenes: &[String]) -> Box<Reply> {
     refused(
         "scene",
         format!(
-            "this arm has not moved since the node started, and {why}: say which scene it stands in with `steadyhand reset --scene NAME`; its scenes: {}",
+            "this arm has not moved since the node started, and {why}. Its scenes: {}. Next: say in which one it stands, `steadyhand reset --scene NAME`",
             scenes.join(", ")
         ),
     )

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::dispatch::ToolContext;
 use super::node::check_is_for;
-use super::reply::{Reply, refused};
+use super::reply::{Reply, refused, with_next};
 use super::reset::{self, pen_clause};
 use super::stroke::{self, DrawingScope, UnfinishedRest, rounded};
 use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, namesake, sheet_check};
@@ -45,7 +45,7 @@ async fn resume_drawing(
     let scene = same_scene(ctx.node, arm, past).map_err(|reason| {
         refused(
             "scene_changed",
-            format!("{reason}, or start over with `again` true"),
+            with_next(reason, "restore it, or start over with `again` true"),
         )
     })?;
     calibration_check::check(ctx.node, arm, &scene)?;
@@ -170,7 +170,7 @@ fn check_is_last(
     let named = named.filter_map(|(name, value)| Some((name, value?)));
     resume.extend(named.map(|(name, value)| (name.to_owned(), value.into())));
     let since = format!(
-        "{}, which draws {}, was begun since",
+        "{}, a drawing of {}, was begun since",
         later.id,
         title(&later)
     );
@@ -183,7 +183,7 @@ fn resume_differs(past: &PastJob, mut resume: Map<String, Value>, reason: &str) 
     resume.insert("dry_run".to_owned(), true.into());
     let shown = Value::Object(resume.clone());
     refused("resume_differs", format!(
-        "`resume` goes on with {}, which draws {} with arm {} ({}), and {reason}; corrected call: stroke {shown} shows what is left of it",
+        "`resume` continues {}, a drawing of {} with arm {} ({}), and {reason}. Next: corrected call: stroke {shown} shows what is left of it",
         past.id,
         title(past),
         past.arm,
@@ -211,26 +211,21 @@ pub(super) fn nothing_left_text(
     matches: impl Fn(&PastJob) -> bool,
 ) -> Option<(&'static str, String)> {
     let last = node.job_store.last_begun_drawing(arm.key(), matches)?;
-    let drawing = format!(
-        "{}, which draws {} with arm {:?}",
-        last.id,
-        title(&last),
-        arm.name
-    );
+    let drawing = format!("{} draws {} with arm {:?}", last.id, title(&last), arm.name);
     if !last.is_on_sheet() {
         return Some(("nothing_to_resume", not_resumed_text(&last, &drawing)));
     }
     let given_up = node.job_store.given_up(arm.key());
     let given_up = given_up.map(|past| {
         format!(
-            "; {}, which draws {} ({}), was given up for another drawing and is not resumed: draw it again from its beginning",
+            "; {} draws {} ({}) and was given up for another drawing: it cannot be resumed, so draw it from its beginning",
             past.id,
             title(&past),
             past.summary()
         )
     });
     let text = format!(
-        "nothing is left to resume: {drawing}, has drawn all of it{}",
+        "nothing is left to resume: {drawing} and has drawn all of it{}",
         given_up.unwrap_or_default()
     );
     Some(("drawing_complete", text))
@@ -241,10 +236,10 @@ fn not_resumed_text(past: &PastJob, drawing: &str) -> String {
     let state = past.state_text();
     match past.settled.as_str() {
         _ if !past.may_have_inked() => {
-            format!("nothing is left to resume: {drawing}, {state} before the pen drew anything")
+            format!("nothing is left to resume: {drawing} and {state} before the pen drew anything")
         }
-        "" => format!("nothing is left to resume: {drawing}, {state}"),
-        by => format!("nothing is left to resume: {drawing}, was given up for {by}"),
+        "" => format!("nothing is left to resume: {drawing} and {state}"),
+        by => format!("nothing is left to resume: {drawing} and was given up for {by}"),
     }
 }
 
@@ -260,7 +255,7 @@ impl DisplacedDrawing {
     fn words(&self) -> String {
         let Self(past) = self;
         format!(
-            "{}, which draws {}, was left half done ({})",
+            "{} draws {} and was left half done ({})",
             past.id,
             title(past),
             past.summary()
@@ -274,7 +269,7 @@ impl DisplacedDrawing {
             true => "`steadyhand draw --resume`",
         };
         format!(
-            "{}: {resume} goes on with it, and is no longer possible once this drawing has begun to draw",
+            "{}: {resume} continues it, but only until this drawing begins to draw",
             self.words()
         )
     }
@@ -286,7 +281,7 @@ impl DisplacedDrawing {
             (true, true) => reply,
             (true, false) => reply.with_more_words(&self.warning()),
             (false, _) => reply.with_more_words(&format!(
-                "{}; it is given up for this drawing, and `resume` no longer goes on with it",
+                "{}. It is given up for this drawing and can no longer be resumed",
                 self.words()
             )),
         }
@@ -311,7 +306,7 @@ fn nothing_to_resume(ctx: &ToolContext<'_>, arm: &AttachedArm) -> Box<Reply> {
         (Some((code, last)), left) => (
             code,
             format!(
-                "{last}; without `resume` a drawing begins anew{lines}{}",
+                "{last}. Without `resume` a drawing starts from its beginning{lines}{}",
                 left.map_or_else(String::new, |left| format!("; {left}"))
             ),
         ),
@@ -319,7 +314,7 @@ fn nothing_to_resume(ctx: &ToolContext<'_>, arm: &AttachedArm) -> Box<Reply> {
         (None, None) => (
             "nothing_to_resume",
             format!(
-                "no drawing of arm {:?} was left half done, so there is nothing for `resume`{lines}",
+                "arm {:?} left no drawing half done, so there is nothing to resume{lines}",
                 arm.name
             ),
         ),
@@ -327,7 +322,8 @@ fn nothing_to_resume(ctx: &ToolContext<'_>, arm: &AttachedArm) -> Box<Reply> {
     match others.as_slice() {
         [other] if !is_of_operator(other) => {
             let call = json!({"resume": true, "arm": other.arm, "dry_run": true});
-            let words = format!("{reason}; corrected call: stroke {call} shows what is left of it");
+            let words =
+                format!("{reason}. Next: corrected call: stroke {call} shows what is left of it");
             let corrected = json!({"tool": "stroke", "arguments": call});
             let refused = refused(code, words);
             refused.with("corrected_call", corrected).boxed()
@@ -343,7 +339,7 @@ fn check_not_again(ctx: &ToolContext<'_>) -> Result<(), Box<Reply>> {
     }
     Err(refused(
         "resume_or_again",
-        "`resume` draws what is left and `again` draws all of it: send one of them",
+        "`resume` draws what is left, and `again` draws all of it. Next: send only one of them",
     ))
 }
 
@@ -354,7 +350,7 @@ pub(super) fn same_scene(
     arm: &AttachedArm,
     past: &PastJob,
 ) -> Result<Arc<Scene>, Refusal> {
-    let changed = |reason: Refusal| refusal!("{} cannot be resumed: {reason}; restore it", past.id);
+    let changed = |reason: Refusal| refusal!("{} cannot be resumed: {reason}", past.id);
     let scene = job_scene::of_job(&node.scenes, &node.state, past).map_err(changed)?;
     check_is_for(arm, &scene).map_err(changed)?;
     Ok(scene)
@@ -373,7 +369,7 @@ fn check_is_callers(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Rep
     Err(refused(
         "operators_drawing",
         format!(
-            "{} draws {} for an operator, who goes on with it by `steadyhand draw --resume`",
+            "{} draws {} for an operator. Next: an operator runs `steadyhand draw --resume`",
             past.id,
             past.scene_title()
         ),
@@ -388,19 +384,26 @@ pub(super) fn check_none_cut_short(
     ctx: &ToolContext<'_>,
     arm: &AttachedArm,
 ) -> Result<(), Box<Reply>> {
+    let own = "With `again` true, this call draws its own scene from the beginning";
     match ctx.node.job_store.interrupted(arm.key()) {
-        Some(past) if past.is_unfinished() && !ctx.is("again") => Err(refused("interrupted", format!(
-            "{} was interrupted, which draws {}: {}{}; {}, and this call with `again` true draws its own scene from the beginning",
-            past.id,
-            title(&past),
-            past.summary(),
-            pen_clause(ctx.node, arm),
-            match past.drawing.as_str() {
-                _ if !past.is_resumable() => namesake::PAPER_UNKNOWN.to_owned(),
-                "" => "`stroke` with `resume` goes on with it".to_owned(),
-                _ => "an operator resumes it by `steadyhand draw --resume`".to_owned(),
-            }
-        ))
+        Some(past) if past.is_unfinished() && !ctx.is("again") => Err(refused(
+            "interrupted",
+            format!(
+                "{} draws {} and was interrupted: {}{}{}",
+                past.id,
+                title(&past),
+                past.summary(),
+                pen_clause(ctx.node, arm),
+                match past.drawing.as_str() {
+                    _ if !past.is_resumable() =>
+                        format!(", and {}. {own}", namesake::PAPER_UNKNOWN),
+                    "" => format!(". {own}. Next: `stroke` with `resume` continues it"),
+                    _ => format!(
+                        ". {own}. Next: an operator resumes it with `steadyhand draw --resume`"
+                    ),
+                }
+            ),
+        )
         .with("unfinished", unfinished_json(&past))
         .boxed()),
         _ => Ok(()),
@@ -468,12 +471,11 @@ impl Node {
                         namesake::PAPER_UNKNOWN
                     ),
                     false => format!(
-                        "motion is disabled until an operator enables it; then `{}` goes on",
+                        "motion is disabled until an operator enables it, then `{}` continues",
                         self.resume_call(&arm.name)
                     ),
-                    true => {
-                        "motion is disabled; `steadyhand draw --resume` asks and goes on".to_owned()
-                    }
+                    true => "motion is disabled: `steadyhand draw --resume` asks and continues"
+                        .to_owned(),
                 };
                 let message = format!(
                     "{} of arm {} was interrupted: {}{}; {next}{}",

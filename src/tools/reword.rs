@@ -71,7 +71,7 @@ fn reword(
     let length = description(tool, names).chars().count();
     if length > DESCRIPTION_CHARS_MAX {
         let problem = format!(
-            "the description of `{}` would have {length} characters with its lines on how it is called; {DESCRIPTION_CHARS_MAX} are possible: shorten the text",
+            "the description of `{}`, with its lines on how it is called, has {length} characters (at most {DESCRIPTION_CHARS_MAX}): shorten the text",
             tool.name
         );
         problems.push(ConfigProblem::at(format!("{path}.text"), problem));
@@ -149,7 +149,7 @@ mod tests {
             ),
             (
                 &format!("[descriptions.stop]\ntext = \"{long}\"\n"),
-                "500 are possible: shorten the text",
+                "): shorten the text",
             ),
             (
                 "[descriptions.stop]\neffect = \"reads\"\n",

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::dispatch::{ToolRequest, refused_arguments};
 use super::preempt::stopped_before_passing_on;
-use super::reply::{Reply, refused};
+use super::reply::{NOTHING_MOVED, Reply, refused, with_next, without_next};
 use super::tool_filter::ENDING;
 use super::tool_shape::open_shape;
 use super::{Node, RemoteCallWatch};
@@ -17,6 +17,7 @@ use args::{
     self, ArgumentComplaint, ArgumentReading, ArgumentRepair, ReaderPolicy, ReceivedArguments,
     RepairClass,
 };
+use base::wording::with_statement;
 use catalogue::{EVERYWHERE, NameSource, ParameterKind, ToolDefinition, ToolEffect};
 use fleet::stop_fan_out::{FleetStop, StopAcknowledgement};
 use fleet::{CallHop, Fleet, FleetPeer, OutgoingCall, RemoteCallError};
@@ -113,7 +114,7 @@ impl Node {
         watch: &RemoteCallWatch,
     ) -> Reply {
         let Some(fleet) = &self.fleet else {
-            return Reply::failed("this node knows no other");
+            return Reply::failed("this node knows no other node");
         };
         let is_dry_run = says_dry_run(tool, &request.arguments);
         if let Err(reply) = self.check_certificate(tool, request, is_dry_run) {
@@ -144,7 +145,7 @@ impl Node {
                 reply_from_peer(peer, answer)
             }
             Ok(_) => {
-                let reason = "what answers there is no node of this kind".to_owned();
+                let reason = "the program that answers there is not such a node".to_owned();
                 no_answer(peer, tool, &RemoteCallError::Lost(reason))
             }
             Err(failure) => no_answer(peer, tool, &failure),
@@ -246,9 +247,9 @@ impl Node {
         reply.set("success", !failed);
         reply.set("nodes", nodes);
         match reason {
-            Some(reason) => reply.hint(&format!(
-                "{reason}, so every node that can be reached was told to stop"
-            )),
+            Some(reason) => {
+                reply.hint(&format!("{reason}, so every node in reach was sent a stop"))
+            }
             None => reply,
         }
     }
@@ -333,8 +334,8 @@ fn reply_from_peer(peer: &FleetPeer, mut reply: Reply) -> Reply {
 fn given_up_here(peer: &FleetPeer) -> Reply {
     let name = &peer.name;
     Reply::failed(format!(
-        "this node was told to stop or to end, and gave up the call that it had passed on; if node {name} still runs, it stops what \
-         this call began; look with sense and node {name}"
+        "this node was stopped or is ending, so it gave up the call that it had passed on. If node {name} still runs, it stops what \
+         this call began. Next: look with sense and node {name}"
     ))
     .with("code", "stopped")
     .with("node", name)
@@ -342,28 +343,25 @@ fn given_up_here(peer: &FleetPeer) -> Reply {
 
 fn no_answer(peer: &FleetPeer, tool: &ToolDefinition, failure: &RemoteCallError) -> Reply {
     let name = &peer.name;
-    let next = match (tool.effect, failure) {
-        (ToolEffect::Stops, _) => {
-            "whether its arm stands is not known: go there, or cut its power".to_owned()
-        }
-        (ToolEffect::Reads, _) => "try again, or look with list_nodes".to_owned(),
+    let failed = format!("node {name} at {}: {failure}", peer.address);
+    let message = match (tool.effect, failure) {
+        (ToolEffect::Stops, _) => may_still_move(&failed),
+        (ToolEffect::Reads, _) => with_next(failed, "try again, or look with list_nodes"),
         (
             ToolEffect::Moves,
             RemoteCallError::Unreached(_)
             | RemoteCallError::Refused(_)
             | RemoteCallError::Ambiguous(_),
-        ) => "nothing moved".to_owned(),
+        ) => with_statement(failed, NOTHING_MOVED),
         // The connection is closed by now, so a node that still runs stops what the call moved.
         (ToolEffect::Moves, _) => format!(
-            "whether anything moved is not known; if that node still runs, it stops what this call began; look with sense and node {name}"
+            "{}; something may have moved. If that node still runs, it stops what this call began. Next: look with sense and node {name}",
+            without_next(&failed)
         ),
     };
-    Reply::failed(format!(
-        "node {name} at {}: {failure}; {next}",
-        peer.address
-    ))
-    .with("code", code(failure))
-    .with("node", name)
+    Reply::failed(message)
+        .with("code", code(failure))
+        .with("node", name)
 }
 
 fn code(failure: &RemoteCallError) -> &'static str {
@@ -377,14 +375,17 @@ fn code(failure: &RemoteCallError) -> &'static str {
     }
 }
 
+/// Says what to do about a stop that failed, whatever else would help.
+fn may_still_move(failed: &str) -> String {
+    let failed = without_next(failed);
+    format!("{failed}; its arm may still move. Next: go there, or cut its power")
+}
+
 /// Returns one node's result of a stop of all nodes that came by the fleet's engine.
 fn engine_stop_result(name: &str, answer: Result<StopAcknowledgement, String>) -> Value {
     let (success, message) = match answer {
         Ok(answer) => (answer.success, answer.message),
-        Err(error) => (
-            false,
-            format!("{error}; whether its arm stands is not known: go there, or cut its power"),
-        ),
+        Err(error) => (false, may_still_move(&error)),
     };
     json!({ "node": name, "success": success, "message": message, "by": "engine" })
 }

@@ -9,11 +9,12 @@ use super::dispatch::ToolContext;
 use super::job_board::JobCard;
 use super::motion_job::{refresh_card, tip_m};
 use super::reply::Reply;
-use super::reset::pen_clause;
+use super::reset::pen_text;
 use super::sim_photo_cache;
 use super::stroke::rounded;
 use super::{AttachedArm, Node};
 use base::units::{ArmMeasurement, ServoState};
+use base::wording::with_statement;
 use gate::READING_AGE_MAX;
 use motion::{DurationHistogram, MotionState, Snapshot};
 use permit::{ActorRank, StandingOrder, StandingOrders, StopLatch};
@@ -26,13 +27,15 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let snapshot = arm.motion.snapshot();
     let mut message = message(arm, &snapshot);
     if let Some(call) = arm.abandoned_call() {
-        message = format!("{message}; {}", call.describe_for_others());
+        message = with_statement(message, &call.describe_for_others());
     }
     if let Some(past) = ctx.node.job_store.interrupted(arm.key()) {
         let how_far = past.summary();
-        message = format!("{message}; {} was interrupted: {how_far}", past.id);
+        message = with_statement(message, &format!("{} was interrupted: {how_far}", past.id));
     }
-    message += &pen_clause(ctx.node, arm);
+    if let Some(pen) = pen_text(ctx.node, arm) {
+        message = with_statement(message, &pen);
+    }
     let mut reply = Reply::done(message)
         .with("arm", arm.title())
         .with("state", state_name(&snapshot))
@@ -88,7 +91,7 @@ fn sense_text(reply: &Reply, cameras: &[String]) -> String {
     let orders = value("orders").and_then(Value::as_array);
     let orders = orders.into_iter().flatten();
     let orders = orders.filter_map(|order| order.get("text")?.as_str());
-    lines.extend(orders.map(|order| format!("an operator's word stands: {order}")));
+    lines.extend(orders.map(|order| format!("an operator's order stands: {order}")));
     lines.extend(text("enabled").map(|enabled| format!("enabled: {enabled}")));
     lines.extend(value("job").and_then(job_text));
     let warnings = value("warnings").and_then(Value::as_array);
@@ -118,7 +121,7 @@ fn age_text(age_ms: &Value) -> Option<String> {
     let age_s = age_ms.as_f64()? / 1e3;
     let age = base::wording::seconds(age_s);
     (age_s > READING_AGE_MAX.as_secs_f64())
-        .then(|| format!("the arm is not read now: what follows was last read {age} ago"))
+        .then(|| format!("the arm is not read now: the values below are {age} old"))
 }
 
 fn tip_text(tip: &Value) -> Option<String> {
@@ -204,7 +207,7 @@ pub fn latch_text(latch: &StopLatch) -> &'static str {
         StopLatch::Stopped(_) => "stopped: call reset",
         StopLatch::Emergency(_) => "emergency stop: an operator must clear it",
         StopLatch::Fault(_) => "fault: remove its cause, then call reset",
-        StopLatch::Hot(_) => "fault: a servo is too hot; let it cool, then call reset",
+        StopLatch::Hot(_) => "fault: a servo is too hot: let it cool, then call reset",
     }
 }
 

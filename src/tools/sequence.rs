@@ -207,7 +207,7 @@ async fn sequence(ctx: &ToolContext<'_>, tool: &ToolDefinition, steps: &[Declare
 /// Refuses a dry run of a sequence with a step that would move nevertheless.
 fn no_dry_run(tool: &ToolDefinition, step: &DeclaredStep) -> Reply {
     refused("no_dry_run", format!(
-        "`{}` can do no dry run: its step `{}` moves the arm and takes no dry_run; call `stroke` with dry_run to see its plan",
+        "`{}` has no dry run, because its step `{}` moves the arm and takes no `dry_run`. Next: `stroke` with `dry_run` shows its plan",
         tool.name,
         step.describe()
     ))
@@ -251,8 +251,8 @@ async fn wait(node: &Node, run: &SequenceProgress, of: usize, watch: &RemoteCall
 
 fn still_running(node: &Node, progress: &SequenceProgress) -> Reply {
     let mut jobs = node.arms.iter().filter_map(|arm| arm.board.under_way());
-    let mut reply = Reply::done(format!("{}, and goes on", progress.describe()))
-        .hint("sense reports its job, stop ends it; the same call again waits for its end");
+    let mut reply = Reply::done(format!("{}, and continues", progress.describe()))
+        .hint("sense reports its job, stop ends it; the same call waits for its end");
     reply.set_some("job", jobs.next().map(|job| job.card()));
     reply
 }
@@ -276,7 +276,7 @@ impl SequenceRunner {
                 // Whatever failed, no arm must go on unattended.
                 let cause = StopCause::new("a panic in a sequence");
                 node.stop_all(ActorRank::Node, false, &cause);
-                Reply::failed("the node failed in a sequence; every arm was told to stop")
+                Reply::failed("the node failed in a sequence, and sent every arm a stop")
             }
         };
         progress.outcome.end(reply, SequenceEnd::now(&node));

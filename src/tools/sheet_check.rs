@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::cameras::{CameraCapture, NO_CAMERA, SheetEvidence};
-use super::reply::{Reply, refused};
+use super::reply::{Reply, listed, refused};
 use super::stroke::rounded;
 use super::{AttachedArm, Node};
 use base::wording::millimetres;
@@ -49,9 +49,9 @@ pub(super) async fn check(
     Err(refused(
         "sheet_unseen",
         format!(
-            "scene {} demands that a camera sees where its sheet lies, and none does: {}",
+            "scene {} needs a camera that sees where its sheet lies, and none does: {}",
             scene.title(),
-            reasons.join("; ")
+            listed(&reasons)
         ),
     )
     .hint("sense shows what the cameras see")
@@ -94,15 +94,15 @@ fn has_moved(
     let has_left_plane = has_left_plane(fiducials, offset);
     let advice = match has_left_plane {
         true => format!(
-            "it seems to lie {:+.1} mm off its plane and to lean by {:.1} degrees, which a sheet on a table does not: put back the camera, or calibrate it where it stands now, with the sheet where it was taught (`steadyhand calibrate camera --scene {}`)",
+            "It seems {:+.1} mm off its plane and tilted by {:.1} degrees, so the camera was probably moved. Next: put back the camera, or calibrate it with the sheet where it was taught: `steadyhand calibrate camera --scene {}`",
             offset.height_mm, offset.tilt_deg, scene.name
         ),
         false => {
-            "put it back, or call align, and an operator accepts what that proposes".to_owned()
+            "Next: put it back, or call align and let an operator accept its proposal".to_owned()
         }
     };
     let reply = refused("sheet_moved", format!(
-        "the sheet of scene {} lies {} from where it was taught, as camera {} sees it now; the scene allows {} mm and {} degrees: {advice}",
+        "the sheet of scene {} lies {} from where it was taught, as camera {} sees it (at most {} mm and {} degrees). {advice}",
         scene.title(),
         offset_text(offset),
         capture.camera,

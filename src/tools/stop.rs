@@ -131,12 +131,12 @@ pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
     let name = &arm.name;
     let Some(report) = report else {
         return format!(
-            "{name}: its thread has ended or hangs, so the stop may not have been sent: cut its power"
+            "{name}: its thread ended or hangs, so the stop may not have been sent: cut its power"
         );
     };
     if !report.verified {
         return format!(
-            "{name}: standstill could not be verified: look at the arm, cut its power if it moves"
+            "{name}: standstill could not be verified: look at the arm and cut its power if it moves"
         );
     }
     let kept = kept_text(report.not_kept.as_deref());
@@ -154,7 +154,7 @@ pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
         return format!("{name}: was not moving{speed}{tip}{kept}");
     };
     let lift = match (report.lifted, report.lift_ms) {
-        (true, Some(ms)) => format!(", of which the lift of the pen took {}", seconds(ms / 1e3)),
+        (true, Some(ms)) => format!(", pen lift {}", seconds(ms / 1e3)),
         (true, None) => ", pen lifted".to_owned(),
         (false, _) => String::new(),
     };
@@ -168,9 +168,7 @@ pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
 /// Says why an operator's stop ends with this process; empty for one that does not.
 fn kept_text(reason: Option<&str>) -> String {
     reason.map_or_else(String::new, |reason| {
-        format!(
-            "; it lasts only as long as this node runs, for it could not be written down: {reason}"
-        )
+        format!("; it ends with this process, because it could not be saved: {reason}")
     })
 }
 
@@ -333,9 +331,9 @@ mod tests {
         node.give_up(&gone);
         let reply = joined.wait_for_end(&node, &arm, &watch).await;
         assert_eq!(reply.code(), Some("given_up"), "{}", reply.text);
-        let told = "the client whose call began it has gone";
+        let told = "the client disconnected";
         assert!(reply.text.contains(told), "{}", reply.text);
-        assert!(reply.text.contains("calls again"), "{}", reply.text);
+        assert!(reply.text.ends_with("Next: call again"), "{}", reply.text);
     }
 
     /// In whatever language, a name that no tool has does not mean that the caller's own drawing is to go on.

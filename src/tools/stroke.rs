@@ -255,7 +255,7 @@ impl PreviewHistory {
         match found.as_slice() {
             [] => Ok(None),
             [one] => Ok(Some((*one).clone())),
-            _ => Err("several plans begin so: write more digits".to_owned()),
+            _ => Err("several plans begin with these digits: write more of them".to_owned()),
         }
     }
 
@@ -264,22 +264,22 @@ impl PreviewHistory {
         let all = self.0.locked();
         let now = size_text(plan);
         match all.iter().find(|preview| is_plan(hash, &preview.hash)) {
-            None => format!("no dry run since this node started made it; the plan would be {now}"),
+            None => format!("no dry run since this node started made it. The plan is now {now}"),
             Some(before) if before.scene != scene.title() => format!(
                 "it was made for scene {}, and this call is for {}",
                 before.scene,
                 scene.title()
             ),
             Some(before) if before.revision != scene.revision => format!(
-                "scene {} was revision {} then and is {} now: its file, design, overlay, arm or calibration was changed; the plan was {} and would be {now}",
+                "scene {} has changed from revision {} to {}: its file, design, overlay, arm or calibration. Planned as {}, now {now}",
                 before.scene, before.revision, scene.revision, before.words
             ),
             Some(before) if scene.canvas.is_some() => format!(
-                "the design, its size or its place is another: the plan was {} and would be {now}",
+                "the design, its size or its place has changed: planned as {}, now {now}",
                 before.words
             ),
             Some(before) => format!(
-                "what is left to draw is another: the plan was {} and would be {now}",
+                "the rest of the drawing has changed: planned as {}, now {now}",
                 before.words
             ),
         }
@@ -419,7 +419,7 @@ fn refuse_changed_plan(
     let mut reply = refused(
         "plan_changed",
         format!(
-            "plan {requested_hash:?} cannot be drawn: {changed}; this call with `dry_run` true and without `plan` shows the plan as it is"
+            "plan {requested_hash:?} cannot be drawn: {changed}. Next: this call with `dry_run` true and without `plan` shows the plan as it is"
         ),
     );
     add_facts(&mut reply, plan);
@@ -493,7 +493,7 @@ fn outcome(done: &CompletedMotion, ink: Option<&InkDeviation>, message: String) 
         (Some(measured), _) => (
             "did_not_follow",
             format!(
-                "look what {} presses against, or whether the sheet or its zero is elsewhere than the scene says",
+                "look what {} presses against, or whether the sheet or its zero is not where the scene says",
                 measured.joint
             ),
         ),
@@ -522,7 +522,7 @@ fn message(plan: &Plan, done: &CompletedMotion, deviation: Option<&InkDeviation>
     );
     let ink = match deviation {
         Some(ink) => ink_text(ink),
-        None => "what is on the paper was not measured".to_owned(),
+        None => "the ink on the paper was not measured".to_owned(),
     };
     let joints = done.deviation.as_ref().map(measured_text);
     format!("{line}; {ink}{}", joints.unwrap_or_default())
@@ -570,7 +570,7 @@ fn measured_text(measured: &DrawingDeviation) -> String {
     let tip = millimetres(measured.tip_mm, 1);
     if measured.is_beyond_tolerance() {
         return format!(
-            "; {} did not follow: it was measured {off} off while the pen drew ({allowed} is allowed), the tip {tip} off",
+            "; {} did not follow: it was {off} off while the pen drew (at most {allowed}), and the tip {tip} off",
             measured.joint
         );
     }

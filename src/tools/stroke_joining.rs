@@ -50,12 +50,11 @@ impl StrokeJoining {
     #[must_use]
     pub fn description(&self) -> Option<String> {
         let changes = [
-            (self.joined > 0).then(|| "ends that touch are joined".to_owned()),
-            (self.left_out > 0).then(|| format!("{} left out, drawn already", self.left_out)),
-            (self.cut > 0).then(|| format!("{} cut where it lies on others", self.cut)),
-            self.is_reordered
-                .then(|| "in the order that is soonest done".to_owned()),
-            (self.reversed > 0).then(|| format!("{} backwards", self.reversed)),
+            (self.joined > 0).then(|| "touching ends joined".to_owned()),
+            (self.left_out > 0).then(|| format!("{} left out (drawn already)", self.left_out)),
+            (self.cut > 0).then(|| format!("{} cut where others lie", self.cut)),
+            self.is_reordered.then(|| "reordered".to_owned()),
+            (self.reversed > 0).then(|| format!("{} reversed", self.reversed)),
         ];
         let changes: Vec<String> = changes.into_iter().flatten().collect();
         if changes.is_empty() {
@@ -94,22 +93,18 @@ mod tests {
                 &[(&[0, 2, 3], false)],
                 5,
                 Some(
-                    "5 strokes of the design drawn as 1: ends that touch are joined, 2 left out, drawn already",
+                    "5 strokes of the design drawn as 1: touching ends joined, 2 left out (drawn already)",
                 ),
             ),
             (
                 &[(&[0], false), (&[1], false), (&[0], false)],
                 2,
-                Some(
-                    "2 strokes of the design drawn as 3: 1 cut where it lies on others, in the order that is soonest done",
-                ),
+                Some("2 strokes of the design drawn as 3: 1 cut where others lie, reordered"),
             ),
             (
                 &[(&[1], true), (&[0], false)],
                 2,
-                Some(
-                    "2 strokes of the design drawn as 2: in the order that is soonest done, 1 backwards",
-                ),
+                Some("2 strokes of the design drawn as 2: reordered, 1 reversed"),
             ),
         ] {
             let found = StrokeJoining::of(&report(strokes), of_design).description();

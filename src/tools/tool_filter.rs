@@ -8,7 +8,7 @@ use catalogue::{TOOLS, ToolDefinition, ToolEffect};
 use config::{ConfigProblem, NodeFile};
 
 /// Reason why nothing may move once the node ends.
-pub(super) const ENDING: &str = "the node is ending: nothing may move any more";
+pub(super) const ENDING: &str = "the node is ending: nothing may move";
 
 /// Returns the reason why a tool is not offered here; `None` if it is.
 pub(super) fn withheld_reason(file: &NodeFile, tool: &ToolDefinition) -> Option<&'static str> {
@@ -125,7 +125,7 @@ impl Node {
         Err(refused(
             "not_offered",
             format!(
-                "{} is not offered: {reason}; this node has {}",
+                "{} is not offered: {reason}. This node has {}",
                 tool.name,
                 names.join(", ")
             ),

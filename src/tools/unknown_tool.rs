@@ -29,7 +29,7 @@ impl Node {
         let name: String = name.chars().take(80).collect();
         let message = match name.trim().is_empty() {
             true => format!(
-                "the call names no tool: its `name` is missing or empty; the tools: {nearest}"
+                "the call names no tool: its `name` is missing or empty. The tools: {nearest}"
             ),
             false => format!("there is no tool {name:?}; the tools, nearest first: {nearest}"),
         };

@@ -68,7 +68,7 @@ impl Node {
         match (matching.as_slice(), name) {
             ([one], _) => Ok(one),
             _ if candidates.is_empty() => Err(refusal!(
-                "scene {title} is for the arm {}, which this node does not have: name one for an arm that it has, {}, or a node that has that arm",
+                "scene {title} is for the arm {}, and this node has none. Next: name a scene of its own arms, {}, or a node with that arm",
                 scene.arm.file.name,
                 self.own_scenes_text()
             )),
@@ -76,7 +76,7 @@ impl Node {
                 "this node has no arm `{name}` for scene {title}; valid: {names}"
             )),
             _ => Err(refusal!(
-                "several arms of this node draw scene {title}: name one with --arm: {names}"
+                "several arms of this node draw scene {title}. Next: name one with --arm: {names}"
             )),
         }
     }

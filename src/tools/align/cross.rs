@@ -132,7 +132,7 @@ impl DrawnCross {
     /// Describes what is known of the cross.
     pub(super) fn words(&self, scene: &Scene) -> String {
         let Some([x, y]) = self.at_mm else {
-            return "no cross, for the drawing leaves no place for one: the points were visited without ink".to_owned();
+            return "no cross: the drawing leaves no place for one, so the points were visited without ink".to_owned();
         };
         let [width, height] = scene.surface.size_mm();
         let place = format!("at {x:.1}, {y:.1} mm on the sheet of {width} by {height} mm");
@@ -149,7 +149,7 @@ impl DrawnCross {
                 format!("the pen left no ink where its cross should be, {place}{pressure}")
             }
             None => format!(
-                "moved as if drawing a cross {place}{pressure}: look whether a cross is there"
+                "moved along a cross {place}{pressure}, ink not measured: look whether a cross is there"
             ),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::motion_job::{JobContext, JobError};
 use super::{reading, rests};
 use crate::cameras::CameraCapture;
-use crate::reply::Reply;
+use crate::reply::{Reply, listed};
 use crate::{AttachedArm, Node};
 use base::wording::count;
 use calib::{
@@ -88,8 +88,8 @@ async fn capture_sheet(
         }
     }
     Err(refusal!(
-        "no camera sees the sheet, so nothing is drawn for one to read: {}",
-        reasons.join("; ")
+        "no camera sees the sheet, so no pattern is drawn: {}",
+        listed(&reasons)
     ))
 }
 
@@ -178,7 +178,7 @@ async fn wait_for_person(
     gaps: &[PatternGap],
 ) -> Result<Reply, JobError> {
     let next = format!(
-        "an operator measures the gaps of the pattern, which `steadyhand calibrate play --scene {}` asks for",
+        "an operator measures the gaps of the pattern with `steadyhand calibrate play --scene {}`",
         scene.name
     );
     let session = CalibrationSession {
@@ -189,11 +189,11 @@ async fn wait_for_person(
     super::touch::keep(ctx, &session, scene).await?;
     let finding = FitFinding {
         verdict: FitVerdict::Usable,
-        reasons: vec!["no camera sees this sheet: nothing of the ink is read yet".to_owned()],
+        reasons: vec!["no camera sees this sheet, so its ink is not read yet".to_owned()],
     };
     let result = AlignmentResult::without_points(scene, finding, next);
     let reply = Reply::done(format!(
-        "pattern drawn: {} of it are to be measured by a person; nothing is proposed until then",
+        "pattern drawn: a person measures {} of it. Nothing is proposed until then",
         count(gaps.len(), "gap")
     ));
     let sketch = gap_sketch(gaps);
@@ -214,14 +214,14 @@ async fn propose(
         ..reading::session(&ctx.node, &ctx.arm, scene)?
     };
     let subject = match kind {
-        CalibrationKind::Play => "play and sag of the joints",
-        _ => "the sheet's place and its correction",
+        CalibrationKind::Play => "Play and sag of the joints",
+        _ => "The sheet's place and its correction",
     };
     let message = format!(
-        "pattern drawn and read: {}; {subject}: proposed, and nothing is saved until an operator accepts it",
+        "pattern drawn and read: {}. {subject}: proposed, and saved only when an operator accepts it",
         fit.describe()
     );
-    let then = "then a clean sheet, and align with ink again";
+    let then = "then align with ink again on a clean sheet";
     super::propose(ctx, scene, &session, message, then).await
 }
 
@@ -231,7 +231,7 @@ fn nothing_significant(ctx: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
     let result = AlignmentResult::without_points(scene, FitFinding::good(), next);
     let words = fit.describe();
     let reply = Reply::done(format!(
-        "pattern drawn and read: {words}; nothing is significant, and nothing is proposed"
+        "pattern drawn and read: {words}. No error is significant, so nothing is proposed"
     ));
     super::report(ctx, scene, &result, reply, &words)
 }
@@ -239,14 +239,14 @@ fn nothing_significant(ctx: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
 /// Answers that too little of the pattern was read.
 fn unread(ctx: &JobContext, scene: &Scene, capture: &CameraCapture, reading: &InkReading) -> Reply {
     let reason = format!(
-        "camera {} reads {} of {} of the pattern: a clean sheet, a pen that draws, even light, and nothing over the sheet are needed; a camera nearer to it, or of more pixels, reads more",
+        "camera {} reads only {} of {} of the pattern. It needs a clean sheet, a pen that draws, even light and nothing over the sheet. A nearer camera, or one with more pixels, reads more",
         capture.camera,
         reading.offsets.len(),
         count(reading.places, "place")
     );
     let mut finding = FitFinding::good();
     finding.redo(reason.clone());
-    let next = "put a clean sheet and align with ink again".to_owned();
+    let next = "put in a clean sheet and align with ink again".to_owned();
     let result = AlignmentResult::without_points(scene, finding, next);
     let reply = Reply::failed(reason.clone()).with("code", "ink_unread");
     super::report(ctx, scene, &result, reply, &reason)

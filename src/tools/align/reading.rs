@@ -48,7 +48,7 @@ pub(super) fn propose(
         return Err(refused(
             "calibration",
             format!(
-                "`measured` is {} mm from the cross's place; {READ_MM_MAX} mm is the limit: measure from the cross as printed, in mm",
+                "`measured` is {} mm from the cross's place (at most {READ_MM_MAX} mm). Next: measure from the cross as printed, in mm",
                 short(dx.hypot(dy))
             ),
         ));
@@ -67,7 +67,7 @@ fn check_cross_drawn(ctx: &ToolContext<'_>, scene: &Scene) -> Result<(), Box<Rep
         return Err(refused(
             "no_cross",
             format!(
-                "`align` draws no cross in scene {}: its design leaves no place for one. Next: touch the sheet, `steadyhand calibrate touch sheet`",
+                "`align` draws no cross in scene {}: its design leaves no place for one. Next: `steadyhand calibrate touch sheet`",
                 scene.title()
             ),
         ));
@@ -83,7 +83,7 @@ fn check_cross_drawn(ctx: &ToolContext<'_>, scene: &Scene) -> Result<(), Box<Rep
     Err(refused(
         "no_cross",
         format!(
-            "arm {} has drawn no cross in scene {} since that was last calibrated or changed, so there is none to read: `align` without `measured` draws one",
+            "arm {} has drawn no cross in scene {} since the scene was last calibrated or changed, so there is none to read. `align` without `measured` draws one",
             arm.name,
             scene.title()
         ),
@@ -140,7 +140,7 @@ fn keep_proposal(
     let next = next_step(&assessed, ALIGN_AGAIN);
     let result = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
     let reply = Reply::done(format!(
-        "{summary}: proposed; nothing moved, and nothing is saved until an operator accepts it"
+        "{summary}. Proposed, and saved only when an operator accepts it; nothing moved"
     ))
     .with("change", change_json(assessed.change));
     let mut reply = add_findings(&result, reply);
@@ -188,7 +188,7 @@ fn refuse_open_proposal(store: &CalibrationStore, scene: &Scene, arm: &str) -> R
     };
     match store.proposal()?.filter(|session| !is_ours(session)) {
         Some(session) => Err(refusal!(
-            "another proposal is open, {}: `steadyhand calibrate accept` or `discard` first",
+            "another proposal is open: {}. Next: `steadyhand calibrate accept` or `steadyhand calibrate discard`",
             session.open_text()
         )),
         None => Ok(()),
@@ -219,7 +219,7 @@ pub(super) fn next_step(assessed: &TouchAssessment, then: &str) -> String {
     match assessed.finding.verdict {
         calib::FitVerdict::Redo => calib::next_step(assessed),
         _ => format!(
-            "an operator looks with `steadyhand calibrate show` and accepts with `steadyhand calibrate accept`; {then}"
+            "an operator looks with `steadyhand calibrate show` and accepts with `steadyhand calibrate accept`, {then}"
         ),
     }
 }

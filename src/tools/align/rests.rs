@@ -58,7 +58,7 @@ pub(super) async fn propose(
         ..reading::session(&ctx.node, &ctx.arm, scene)?
     };
     let message = format!(
-        "{}: the pen would come to another height than it is sent. Nothing was touched yet; this is proposed, and nothing is saved until an operator accepts it; touched again without that, the sheet is felt as it is",
+        "{}: the pen would end at a different height than planned. Nothing was touched yet. This is proposed, and saved only when an operator accepts it. If it is not accepted, the next touch feels the sheet as it is",
         fit.describe_changes().join("; ")
     );
     super::propose(ctx, scene, &session, message, reading::ALIGN_AGAIN).await

@@ -91,7 +91,7 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         ..AlignmentResult::without_points(&scene, assessed.finding.clone(), next)
     };
     let message = format!(
-        "{} touched, {TOUCHES} times each{}: the sheet lies {} and {:.2}° from where the scene puts it; proposed, and nothing is saved until an operator accepts it",
+        "{} touched, {TOUCHES} times each{}: the sheet lies {} and {:.2}° from where the scene puts it. Proposed, and saved only when an operator accepts it",
         count(places.len(), "point"),
         give_text(gives),
         millimetres(assessed.change.mm, 2),
@@ -141,12 +141,12 @@ fn is_sag_open(store: &CalibrationStore) -> Result<bool, Refusal> {
 fn check_can_probe(scene: &Scene) -> Result<(), Refusal> {
     if scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle) {
         return Err(refusal!(
-            "a needle is not let down to feel: mount a blunt tip of the same length, in a scene of its own"
+            "a needle cannot feel the sheet. Next: mount a blunt tip of the same length, in a scene of its own"
         ));
     }
     if !scene.surface.is_flat() {
         return Err(refusal!(
-            "only a flat sheet is felt for; `steadyhand teach sheet` takes touches of a rolled one by hand"
+            "`touch` needs a flat sheet. Next: `steadyhand teach sheet` takes touches by hand"
         ));
     }
     Ok(())
@@ -293,7 +293,7 @@ fn missed_reason(
     let name = place.name;
     let ProbeOutcome::EarlyContact(joints_rad) = missed else {
         let reason = format!(
-            "nothing was felt at `{name}` down to {PROBE_DEPTH_MM} mm below where the scene puts the sheet: it lies lower, or it is not there; the tip is up again"
+            "nothing was felt at `{name}` down to {PROBE_DEPTH_MM} mm below where the scene puts the sheet. The sheet lies lower or is missing. The tip is up again"
         );
         return ("no_contact", reason);
     };
@@ -303,7 +303,7 @@ fn missed_reason(
     });
     let height_text = height_text.unwrap_or_default();
     let reason = format!(
-        "at `{name}` the tip was held back before it had moved freely{height_text}; the sheet lies higher than the scene says, of which at most {PROBE_DEPTH_MM} mm can be measured, or play and friction hold the tip that long. It went back to {PROBE_FROM_MM} mm above where the scene puts the sheet, and may still touch it"
+        "at `{name}` the tip was held back before it moved freely{height_text}. The sheet lies higher than the scene says (at most {PROBE_DEPTH_MM} mm can be measured), or play and friction hold the tip. It went back to {PROBE_FROM_MM} mm above where the scene puts the sheet, and may still touch it"
     );
     ("early_contact", reason)
 }
