@@ -228,25 +228,16 @@ pub(super) fn flaw_issue(flaw: TextFlaw) -> ArgumentIssue {
     };
     let (code, reason) = match flaw {
         TextFlaw::Cut => ("cut_off", "the arguments are cut off"),
-        TextFlaw::TwoObjects => (
-            "two_objects",
-            "there are several objects, and it is not clear which is meant",
-        ),
+        TextFlaw::TwoObjects => ("two_objects", "there are several objects: send only one"),
         TextFlaw::Garbled => (
             "garbled",
-            "there are brackets or arguments in this that cannot be read",
+            "this has brackets or arguments that cannot be read",
         ),
-        TextFlaw::Template => (
-            "template",
-            "this is a stand-in for arguments, not arguments",
-        ),
+        TextFlaw::Template => ("template", "this is a placeholder, not arguments"),
         TextFlaw::PayloadLost => ("payload_lost", "the client lost the arguments on the way"),
         TextFlaw::TooLong => ("too_long", "longer than 1 MiB"),
-        TextFlaw::TooManyComments => (
-            "too_many_comments",
-            "there are more than 4,096 comments in this",
-        ),
-        TextFlaw::NoArguments => ("no_arguments", "there are no arguments in this"),
+        TextFlaw::TooManyComments => ("too_many_comments", "this has more than 4,096 comments"),
+        TextFlaw::NoArguments => ("no_arguments", "this has no arguments"),
     };
     whole_text(rule, code, reason)
 }

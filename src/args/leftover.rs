@@ -81,7 +81,7 @@ impl CallReader<'_> {
             let reason = "this is a piece of a schema, not arguments";
             self.refuse_stand_in("schema_echo", reason, node);
         } else if heuristics::is_template_pair(key, node) {
-            let reason = "this is a stand-in for an argument, not an argument";
+            let reason = "this is a placeholder, not an argument";
             self.refuse_stand_in("template", reason, node);
         } else if self.shape.open && !node.is_empty() {
             self.given.insert(key.to_owned(), node.to_value());

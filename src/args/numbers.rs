@@ -149,7 +149,7 @@ impl NumberSite<'_> {
             let is_comma = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
             let reason = match quantity.suffix.strip_prefix(',') {
                 Some(rest) if is_comma(rest) => {
-                    "a decimal comma; write a point, as in 0.5".to_owned()
+                    "a decimal comma: write a point, as in 0.5".to_owned()
                 }
                 _ => format!("'{suffix}' is not a unit that converts to {symbol}"),
             };
@@ -186,7 +186,7 @@ impl NumberSite<'_> {
         };
         let converted = shape::short(converted);
         let reason = format!(
-            "{reason}; if {number} {other} is meant, which is {converted}{symbol}, write \"{number}{other}\""
+            "{reason}; if you mean {number} {other} ({converted}{symbol}), write \"{number}{other}\""
         );
         let others = units.iter().map(|(other, _)| format!("{number}{other}"));
         self.refuse("other_unit", &reason).valid(others.collect())

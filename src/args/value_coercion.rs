@@ -66,7 +66,7 @@ impl<'a> ValueSite<'a> {
         let rule = ReaderRule::Contradiction;
         match self.node {
             ParsedValue::Text(text) | ParsedValue::Word(text) if is_stand_in(text) => {
-                let reason = "this is a stand-in for a value, not a value";
+                let reason = "this is a placeholder, not a value";
                 Err(self.issue(rule, "template", reason).valid(valid(self.kind)))
             }
             ParsedValue::Text(text)

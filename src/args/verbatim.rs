@@ -142,7 +142,7 @@ fn issue(
 fn flaw(text: &str, name: &str, bytes_max: usize) -> Option<(&'static str, String)> {
     let (trimmed, bytes) = (text.trim(), text.len());
     if bytes > bytes_max {
-        let reason = format!("this has {bytes} bytes, and {bytes_max} are possible");
+        let reason = format!("this has {bytes} bytes (at most {bytes_max})");
         return Some(("too_long", reason));
     }
     let (code, reason) = if trimmed.is_empty() {
@@ -150,19 +150,19 @@ fn flaw(text: &str, name: &str, bytes_max: usize) -> Option<(&'static str, Strin
     } else if parsed_value::is_nothing(text) || parsed_value::is_lost_payload(text) {
         ("payload_lost", "the client lost this value on the way")
     } else if heuristics::is_template(text) || heuristics::is_dressed_name(text, name) {
-        ("template", "this is a stand-in for a value, not a value")
+        ("template", "this is a placeholder, not a value")
     } else if is_cut(trimmed) {
         ("cut_off", "this text was cut on the way")
     } else if holds_rest_of_call(trimmed) {
-        let reason = "this holds the rest of a broken call; send the call again as plain JSON";
+        let reason = "this holds the rest of a broken call: send the call again as plain JSON";
         ("broken_call", reason)
     } else if name == SVG && !ends_as_svg(trimmed) {
         (
             "broken_call",
-            "something stands behind the SVG's own end; send the call again as plain JSON",
+            "something follows the end of the SVG: send the call again as plain JSON",
         )
     } else if holds_call(trimmed) {
-        let reason = "this is JSON, as arguments are; send arguments at the top";
+        let reason = "this is JSON, as arguments are: send arguments at the top";
         ("nested_arguments", reason)
     } else {
         return None;
