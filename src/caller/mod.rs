@@ -55,7 +55,7 @@ impl fmt::Display for CallerRole {
 
 /// A text that names no role.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no role; the roles are viewer (reads), planner (reads, moves) and operator")]
+#[error("{0:?} is not a role; valid: viewer (reads), planner (reads, moves), operator")]
 pub struct UnknownRoleError(String);
 
 impl FromStr for CallerRole {

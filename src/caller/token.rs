@@ -21,6 +21,7 @@ use base::file_access::{self, FileStamp};
 use base::file_lock::FolderLock;
 use base::lock::MutexExt;
 use base::plain_file;
+use base::wording::with_statement;
 
 /// Prefix of every token, by which people and scanners of leaked secrets recognise it.
 const PREFIX: &str = "sth_";
@@ -120,7 +121,7 @@ pub struct TokenCard {
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read or written.
-    #[error("cannot use the file of tokens {}: {source}", path.display())]
+    #[error("cannot use the token file {}: {source}", path.display())]
     File {
         /// Path of the file.
         path: PathBuf,
@@ -128,7 +129,7 @@ pub enum TokenError {
         source: io::Error,
     },
     /// The file is not one of tokens.
-    #[error("{} is damaged: {reason}; put a copy back, or remove it and make new tokens", path.display())]
+    #[error("{} is damaged: {reason}. Next: put a copy back, or remove it and make new tokens", path.display())]
     Damaged {
         /// Path of the file.
         path: PathBuf,
@@ -136,19 +137,19 @@ pub enum TokenError {
         reason: String,
     },
     /// Others may write to the file.
-    #[error("{} may be written to by other users, who could give themselves access: `chmod go-w` ends that", .0.display())]
+    #[error("{} can be written by other users, who could give themselves access. Next: `chmod go-w` it", .0.display())]
     Open(PathBuf),
     /// The file belongs to another user.
-    #[error("{} belongs to another user, who could have given themselves access: look at what is in it; `chown` it to the folder's owner, or remove it and make new tokens", .0.display())]
+    #[error("{} belongs to another user, who could have given themselves access. Next: look at its lines, then `chown` it to the folder's owner, or remove it and make new tokens", .0.display())]
     Foreign(PathBuf),
     /// A token of this name exists already.
-    #[error("there is a token called {0:?} already; revoke it first, or choose another name")]
+    #[error("there is already a token called {0:?}. Next: revoke it, or choose another name")]
     Twice(String),
     /// No token has this name.
-    #[error("there is no token called {0:?}; see `steadyhand token list`")]
+    #[error("there is no token called {0:?}. Next: `steadyhand token list`")]
     None(String),
     /// The text cannot be a token's name.
-    #[error("{0:?} cannot be a token's name; 1 to {NAME_CHARS_MAX} printable characters are")]
+    #[error("{0:?} cannot be a token's name: use 1 to {NAME_CHARS_MAX} printable characters")]
     Name(String),
     /// The system gave no random bytes, or no memory to hash.
     #[error("cannot make a token: {0}")]
@@ -159,13 +160,15 @@ pub enum TokenError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AccessDenied {
     /// It is not, or no longer, a token of this node.
-    #[error("this token is not known here; an operator makes one with `steadyhand token add`")]
+    #[error(
+        "this token is not known here. Next: an operator makes one with `steadyhand token add`"
+    )]
     Unknown,
     /// Its time is over.
-    #[error("the token `{0}` has ended; an operator revokes it and makes a new one")]
+    #[error("the token `{0}` has ended. Next: an operator revokes it and makes a new one")]
     Ended(String),
     /// Wrong secrets were sent too often for this token.
-    #[error("wrong secrets were sent for this token: the next is looked at in {0} s")]
+    #[error("too many wrong secrets were sent for this token. Next: try again in {0} s")]
     Paused(u64),
     /// Access is denied to all.
     #[error("tokens cannot be looked up: {0}")]
@@ -367,7 +370,8 @@ impl TokenStore {
             Err(error) if cache.stamp.is_none() => Err(AccessDenied::Closed(error.to_string())),
             Err(error) => {
                 if cache.unread.replace(current) != Some(current) {
-                    tracing::error!("{error}; the tokens as they were last read still count");
+                    let still = "the tokens that were last read still count";
+                    tracing::error!("{}", with_statement(&error, still));
                 }
                 Ok(())
             }
