@@ -65,7 +65,7 @@ impl ArmInterlock {
         let reach_m = scene.reach_m();
         match self.reach_max_m.filter(|max_m| reach_m > *max_m) {
             Some(max_m) => Err(PermitError::OtherArm(format!(
-                "in scene `{}` the arm reaches {reach_m:.3} m from its base, and it is out of the other arms' reach only up to {max_m:.3} m: start the node again, which computes anew how far its arms reach",
+                "in scene `{}` the arm reaches {reach_m:.3} m from its base (at most {max_m:.3} m, so that it cannot touch the other arms). Next: start the node again, which computes the reach anew",
                 scene.title()
             ))),
             None => Ok(()),

@@ -23,6 +23,7 @@ use serde::Serialize;
 use base::clock::calendar_ms;
 use base::lock::MutexExt;
 use base::units::ClockInstant;
+use base::wording::NEXT;
 use scene::{Revision, Scene};
 
 pub use arm_interlock::{ArmInterlock, ObstructionCheck};
@@ -125,7 +126,7 @@ pub struct MotionPermit {
 pub enum PermitError {
     /// No operator has enabled this scene as it is now.
     #[error(
-        "motion is not enabled for scene `{scene}` (revision {revision}); an operator enables it with `steadyhand {command}`; enabled now: {enabled}"
+        "motion is not enabled for scene `{scene}` (revision {revision}). Enabled now: {enabled}. Next: an operator enables it with `steadyhand {command}`"
     )]
     NeedsEnabling {
         /// The scene, with its overlay.
@@ -139,7 +140,7 @@ pub enum PermitError {
     },
     /// No operator has enabled this drawing in place of a scene's own design.
     #[error(
-        "motion is not enabled for {scene} (revision {revision}); an operator who draws it with `steadyhand draw` enables it; enabled now: {enabled}"
+        "motion is not enabled for {scene} (revision {revision}). Enabled now: {enabled}. Next: an operator draws it with `steadyhand draw`, which enables it"
     )]
     DrawingNeedsEnabling {
         /// The drawing and the scene.
@@ -150,28 +151,30 @@ pub enum PermitError {
         enabled: String,
     },
     /// The arm was stopped and has not been reset.
-    #[error("the arm was stopped by {by}; {next}", by = actor_text(*.0), next = reset_by(*.0))]
+    #[error("the arm was stopped by {by}. Next: {next}", by = actor_text(*.0), next = reset_by(*.0))]
     Stopped(ActorRank),
     /// An ordinary stop that a planner may not end.
     #[error(
-        "the arm was stopped by an operator, and an operator must reset it: `steadyhand reset`"
+        "the arm was stopped by an operator, so only an operator can reset it. Next: an operator runs `steadyhand reset`"
     )]
     OperatorMustReset,
     /// An emergency stop stands.
-    #[error("an emergency stop is latched; an operator ends it with `steadyhand clear`")]
+    #[error("an emergency stop is latched. Next: an operator ends it with `steadyhand clear`")]
     Emergency,
     /// An operator holds the arm, and has not said that it may go on.
-    #[error("an operator holds the arm ({0}); an operator ends that with `steadyhand continue`")]
+    #[error(
+        "an operator holds the arm ({0}). Next: an operator continues with `steadyhand continue`"
+    )]
     Held(String),
     /// A fault that has not been reset.
-    #[error("the arm has a fault: {0}; remove its cause, then call `reset`")]
+    #[error("the arm has a fault: {0}{next}", next = after_fault(.0))]
     Fault(String),
     /// A person changes the pen; the text says which pen is awaited, and how it is confirmed.
     #[error("a person changes the pen, so nothing may move: {0}")]
     PenChange(String),
     /// An operator has said something since the word to enable arrived.
     #[error(
-        "an operator gave another order meanwhile, which stands: say it again if it is still meant"
+        "another order of an operator came meanwhile and stands. Next: give this one again if you still mean it"
     )]
     OrderedMeanwhile,
     /// Another arm of the node can be touched, and is in the way; the text names it.
@@ -197,11 +200,19 @@ fn actor_text(actor: ActorRank) -> &'static str {
     }
 }
 
+/// Says what to do about a fault, unless its text does.
+fn after_fault(fault: &str) -> &'static str {
+    match fault.contains(NEXT) {
+        true => "",
+        false => ". Next: remove its cause, then call `reset`",
+    }
+}
+
 /// Says who has to reset an arm that was stopped by `by`.
 fn reset_by(by: ActorRank) -> &'static str {
     match by {
-        ActorRank::Operator => "an operator must reset it first: `steadyhand reset`",
-        ActorRank::Planner | ActorRank::Node => "call `reset` first",
+        ActorRank::Operator => "an operator resets it with `steadyhand reset`",
+        ActorRank::Planner | ActorRank::Node => "call `reset`",
     }
 }
 

@@ -39,13 +39,13 @@ pub enum OrderKeepingError {
         why: String,
     },
     /// The thread that writes the files could not be started: message of the system.
-    #[error("no thread to keep an operator's orders: {0}")]
+    #[error("cannot start the thread that keeps operators' orders: {0}")]
     NoThread(String),
     /// The files were set before.
     #[error("orders are kept already")]
     KeptAlready,
     /// The thread that writes the files has ended.
-    #[error("the thread that keeps an operator's orders has ended")]
+    #[error("the thread that keeps operators' orders has ended")]
     ThreadEnded,
     /// The files were not written in time.
     #[error("the disk took longer than {} s", DISK_TIMEOUT.as_secs())]
@@ -360,12 +360,12 @@ fn follow_orders(
 fn report(before: &Option<OrderKeepingError>, failed: &Option<OrderKeepingError>, is_new: bool) {
     match failed {
         Some(failure) if before.as_ref() != Some(failure) => {
-            tracing::error!("an operator's order lasts as long as this process: {failure}");
+            tracing::error!(
+                "an operator's order is not saved and ends with this process: {failure}"
+            );
         }
         None if !is_new && before.is_none() => {
-            tracing::error!(
-                "the files of an operator's orders were removed; they are written again"
-            );
+            tracing::error!("the files of operators' orders were removed and are written again");
         }
         _ => {}
     }

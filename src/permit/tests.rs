@@ -456,11 +456,11 @@ fn a_refusal_after_a_stop_says_who_has_to_reset() {
     for (by, end) in [
         (
             ActorRank::Operator,
-            "stopped by an operator; an operator must reset it first: `steadyhand reset`",
+            "stopped by an operator. Next: an operator resets it with `steadyhand reset`",
         ),
         (
             ActorRank::Planner,
-            "stopped by a tool call; call `reset` first",
+            "stopped by a tool call. Next: call `reset`",
         ),
     ] {
         let permits = PermitRegistry::everything();
@@ -513,7 +513,7 @@ fn a_drawing_is_enabled_beside_its_scene_and_gives_no_leave_for_it() {
     assert!(!permits.is_only_enabled("default", now));
     for other in [&own, &dog] {
         let text = permits.ask(other, now).unwrap_err().to_string();
-        assert!(text.contains("enabled now: cat.json in default"), "{text}");
+        assert!(text.contains("Enabled now: cat.json in default"), "{text}");
     }
     let text = permits.ask(&dog, now).unwrap_err().to_string();
     assert!(text.contains("`steadyhand draw`"), "{text}");
