@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 /// Media type of the pictures that a node draws.
 const PNG: &str = "image/png";
 
+/// Begins the next step of a message, as `base::wording::NEXT`.
+const NEXT: &str = "Next: ";
+
 /// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolAnswer {
@@ -75,10 +78,15 @@ impl ToolAnswer {
         self.with_value("message", message.into())
     }
 
-    /// Adds a clause to the message.
+    /// Adds a clause to the message, before its next step. A clause may bring one, for a message without.
     #[must_use]
     pub fn with_more_words(self, clause: &str) -> Self {
-        let message = format!("{}; {clause}", self.text);
+        let (text, next) = next_step_apart(&self.text);
+        let (clause, next_of_clause) = next_step_apart(clause);
+        let message = match next.or(next_of_clause) {
+            Some(next) => format!("{text}; {clause}. {NEXT}{next}"),
+            None => format!("{text}; {clause}"),
+        };
         self.reworded(message)
     }
 
@@ -118,7 +126,7 @@ impl ToolAnswer {
     #[must_use]
     pub fn whole_text(&self) -> String {
         let fields = [
-            ("usage_hints", "Next: "),
+            ("usage_hints", NEXT),
             ("files", "File: "),
             ("captured_files", "File: "),
         ];
@@ -139,4 +147,13 @@ impl ToolAnswer {
     pub fn boxed(self) -> Box<Self> {
         Box::new(self)
     }
+}
+
+/// Splits a message into what it states, without its last full stop, and its next step.
+fn next_step_apart(message: &str) -> (&str, Option<&str>) {
+    let (stated, next) = match message.split_once(NEXT) {
+        Some((stated, next)) => (stated, Some(next)),
+        None => (message, None),
+    };
+    (stated.trim_end().trim_end_matches('.'), next)
 }
