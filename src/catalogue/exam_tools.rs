@@ -273,7 +273,7 @@ fn score_and_explain() -> ToolDefinition {
             field(
                 "results",
                 Objects,
-                "per answer score, classification, reasons; explanation and references where asked; or why it failed",
+                "per answer its score, classification and reasons, explanation and references if asked for; or why it failed",
             ),
             field("scored", Whole, "answers that have a score"),
             field(
