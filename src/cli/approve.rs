@@ -5,7 +5,7 @@ use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, w
 use node::operator_verb::OperatorVerb;
 
 const NO_TERMINAL: &str =
-    "a person approves at a terminal; say --yes where one has looked at the plan above";
+    "a person must approve at a terminal. Next: look at the plan above, then add --yes";
 
 pub(super) async fn run(
     options: &NodeOptions,

@@ -63,7 +63,9 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<ExitStatus> {
     }
     let name = &imported.file.name;
     if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', '\0']) {
-        bail!("an arm cannot be called `{name}`: give it a --name that a file can have");
+        bail!(
+            "an arm cannot be called `{name}`: no file can have that name. Next: choose another --name"
+        );
     }
     let text = imported.toml()?;
     let arm = load(&text)?;
@@ -77,11 +79,11 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<ExitStatus> {
     let stem = out.file_stem().unwrap_or_default().to_string_lossy();
     if stem != arm.file.name.as_str() {
         terminal_output::note(&format!(
-            "a scene finds the arm `{}` in arms/{}.toml beside it: call the file so",
+            "a scene looks for the arm `{}` in arms/{}.toml beside it. Next: rename the file to that",
             arm.file.name, arm.file.name
         ));
     }
-    terminal_output::note("to be completed by a person, also written at the top of the file:");
+    terminal_output::note("you must complete these (they are also at the top of the file):");
     for line in &imported.assumed {
         terminal_output::note(&format!("- {line}"));
     }
@@ -110,8 +112,7 @@ fn save(out: &Path, text: &str) -> anyhow::Result<()> {
     }
     let error_text = || format!("cannot write {}", out.display());
     let created = std::fs::File::create_new(out);
-    let mut file =
-        created.with_context(|| format!("{}: name a file that is not there yet", error_text()))?;
+    let mut file = created.with_context(|| format!("{} (name a new file)", error_text()))?;
     file.write_all(text.as_bytes()).with_context(error_text)
 }
 
@@ -122,12 +123,12 @@ fn family(text: &str) -> anyhow::Result<ServoFamily> {
     match normalised.as_str() {
         "feetechsts" | "feetech" | "sts" => Ok(ServoFamily::FeetechSts),
         "dynamixel2" | "dynamixel" | "dxl" => Ok(ServoFamily::Dynamixel2),
-        _ => Err(anyhow!("feetech-sts and dynamixel2 are known")),
+        _ => Err(anyhow!("valid: feetech-sts, dynamixel2")),
     }
 }
 
 fn held_joint(text: &str) -> anyhow::Result<(String, f64)> {
-    let hint = || anyhow!("write a joint and its place, such as left_carriage_joint=0.04");
+    let hint = || anyhow!("write a joint and its position, such as left_carriage_joint=0.04");
     let (joint, position) = text.split_once('=').ok_or_else(hint)?;
     let position: f64 = position.trim().parse().map_err(|_| hint())?;
     if joint.trim().is_empty() || !position.is_finite() {

@@ -31,7 +31,7 @@ pub(super) fn run(what: &AuditCommand) -> anyhow::Result<ExitStatus> {
         Ok(verified) => {
             terminal_output::line(&left_over_text(&text));
             terminal_output::done(&format!(
-                "{} records hold, signed by {}; the last one's hash is {}",
+                "{} records are intact, signed by {}; the hash of the last one is {}",
                 verified.records, verified.key, verified.last
             ))
         }
@@ -55,9 +55,9 @@ fn left_over_text(log: &str) -> String {
     let names: Vec<&str> = counts.iter().map(|(key, _)| key.as_str()).collect();
     let words = counts.iter().map(|(key, count)| format!("{key} {count}"));
     match names.is_empty() {
-        true => "no call had a key that no parameter has".to_owned(),
+        true => "every key of every call belongs to a parameter".to_owned(),
         false => format!(
-            "keys that no parameter has: {}. Next: if a client adds them to every call, {} in the node file",
+            "keys that belong to no parameter: {}. Next: if a client adds them to every call, {} in the node file",
             words.collect::<Vec<_>>().join(", "),
             config::ignore_line(&names)
         ),

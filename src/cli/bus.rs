@@ -174,7 +174,7 @@ pub(super) async fn find_servos(
 fn note_damaged_id(port: &str, scan: &BusScan) {
     if let Some(id) = scan.noise.damaged_id {
         terminal_output::note(&format!(
-            "what comes from id {id} is damaged: two servos may have that id; `steadyhand doctor {port}` says more"
+            "replies from id {id} are damaged: two servos may have that id. Next: `steadyhand doctor {port}`"
         ));
     }
 }
@@ -334,7 +334,7 @@ fn print_table(
     print_odd_supplies(answering, stated_v);
     let counts = line.counts();
     terminal_output::line(&format!(
-        "{:.0} looks a second; {} requests, {} damaged and {} foreign replies",
+        "{:.0} readings a second; {} requests, {} damaged and {} foreign replies",
         looks_per_second(elapsed),
         counts.transactions,
         counts.corrupt,
@@ -390,7 +390,7 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
     };
     if change == SetupChange::default() {
         bail!(
-            "say what to change: --new-id, --return-delay-us, --limits-ticks, --p, --repair or --home"
+            "nothing to change was named. Next: add --new-id, --return-delay-us, --limits-ticks, --p, --repair or --home"
         );
     }
     let clock = NodeClock::real();
@@ -401,7 +401,7 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
     let steps = setup::plan(&mut line, args.id, &change, &ids).await?;
     if steps.is_empty() {
         return terminal_output::done(&format!(
-            "servo {} is set up so already; nothing was written",
+            "servo {} already has these settings. Nothing was written",
             args.id
         ));
     }
@@ -409,10 +409,10 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
     terminal_output::lines(steps.iter().map(describe));
     if args.home {
         terminal_output::note(
-            "zeros of this joint that were calibrated before do not hold any more: calibrate it again",
+            "earlier calibrations of this joint's zero are no longer valid. Next: calibrate it again",
         );
     }
-    let warning = "This outlives the power, and takes torque off";
+    let warning = "This stays after power-off, and takes torque off";
     if !args.yes && !confirm_torque_off(warning, args.id)? {
         return terminal_output::refused("nothing was written");
     }
@@ -424,16 +424,16 @@ async fn reboot_servo(node: &NodeOptions, args: &RebootArgs) -> anyhow::Result<E
     let clock = NodeClock::real();
     let (mut line, _) = reach(node, &args.port, &clock, Some(args.id)).await?;
     if !args.yes && !confirm_torque_off("This takes torque off", args.id)? {
-        return terminal_output::refused("nothing was asked of it");
+        return terminal_output::refused("not confirmed; nothing was sent to the servo");
     }
     reboot(&mut line, args.id).await?;
     let reading = servo_readout::read_servo(&mut line, args.id).await?;
     let reading = reading.ok_or_else(|| line.no_servo(args.id))?;
     let torque = if reading.torque_on { "on" } else { "off" };
     terminal_output::done(&match reading.error_bits {
-        0 => format!("servo {} has started anew: its torque is {torque}", args.id),
+        0 => format!("servo {} has restarted: its torque is {torque}", args.id),
         bits => format!(
-            "servo {} has started anew and still reports an error ({bits:#04x}): its torque is {torque}",
+            "servo {} has restarted and still reports an error ({bits:#04x}): its torque is {torque}",
             args.id
         ),
     })
@@ -442,14 +442,15 @@ async fn reboot_servo(node: &NodeOptions, args: &RebootArgs) -> anyhow::Result<E
 fn written_text(steps: &[SetupStep]) -> String {
     let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
     format!(
-        "written and read back: {}; its torque is off",
+        "written and read back: {}. Its torque is off",
         names.join(", ")
     )
 }
 
 /// Asks for consent to take torque off a servo. Returns whether it was given.
 fn confirm_torque_off(what: &str, id: u8) -> anyhow::Result<bool> {
-    let question = format!("{what} servo {id}: what it carries drops. Write `yes` to go on:");
+    let question =
+        format!("{what} servo {id}: the parts it carries drop. Write `yes` to continue:");
     let answer = questions::answer_to(&question)?.unwrap_or_default();
     Ok(questions::agrees(&answer, &FULL_YES))
 }

@@ -115,7 +115,7 @@ fn check_private(path: &Path) -> anyhow::Result<String> {
     let mode = file_access::mode(&metadata);
     ensure!(
         mode & 0o007 == 0,
-        "{} holds it and may be read by everybody (mode {mode:o}): `chmod 640` it",
+        "every user can read {} (mode {mode:o}). Next: `chmod 640` it",
         path.display()
     );
     Ok(format!("in {}", path.display()))
@@ -152,12 +152,12 @@ fn check_can_be_made(folder: &Path) -> anyhow::Result<String> {
     let parent = parent.unwrap_or(folder);
     ensure!(
         parent.is_dir(),
-        "cannot make the state folder {}: {} is no folder",
+        "cannot make the state folder {}: {} is not a folder",
         folder.display(),
         parent.display()
     );
     check_writable(parent)?;
-    Ok(format!("{}, made at the first start", folder.display()))
+    Ok(format!("{}, created at the first start", folder.display()))
 }
 
 /// Reads everything in a state folder that a node opens when it is started on it, and changes nothing.
@@ -183,7 +183,7 @@ fn check_state(folder: &Path, findings: &mut CheckFindings) {
             }
         }
         Err(JobStoreError::Held { holder, .. }) => {
-            findings.note("jobs", Ok(format!("in use by {holder}, a node that runs")));
+            findings.note("jobs", Ok(format!("in use by {holder}, a running node")));
         }
         Err(error) => findings.note("jobs", Err(anyhow!("{error}"))),
     }
@@ -202,12 +202,12 @@ fn check_state(folder: &Path, findings: &mut CheckFindings) {
 fn check_own(folder: &Path) -> anyhow::Result<String> {
     check_writable(folder)?;
     let metadata = std::fs::metadata(folder)?;
-    ensure!(metadata.is_dir(), "{} is no folder", folder.display());
+    ensure!(metadata.is_dir(), "{} is not a folder", folder.display());
     state_folder::check_unshared(folder)?;
     let mode = file_access::mode(&metadata);
     ensure!(
         mode & 0o077 == 0,
-        "{} may be read by others (mode {mode:o}): `chmod 700` it",
+        "other users can read {} (mode {mode:o}). Next: `chmod 700` it",
         folder.display()
     );
     Ok(folder.display().to_string())
@@ -274,7 +274,7 @@ fn scene_of_overlay(
     }
     match first_error {
         Some(error) => Err(anyhow::Error::msg(error)),
-        None => bail!("there is no scene to check it on"),
+        None => bail!("there is no scene to check it with"),
     }
 }
 
@@ -299,19 +299,19 @@ fn check_port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result
     let path = &entry.port;
     if cfg!(unix) && !path.contains('/') {
         bail!(
-            "`{path}` is no serial port: a port is the path of a device, such as one of /dev/serial/by-id; a simulated arm has `port = \"{SIMULATOR_PORT}\"`"
+            "`{path}` is not a serial port. Next: name a device, such as one of /dev/serial/by-id, or `port = \"{SIMULATOR_PORT}\"` for a simulated arm"
         );
     }
     let metadata = std::fs::metadata(path).map_err(|error| {
-        anyhow!("there is no port {path} ({error}): plug the arm in; `ls /dev/serial/by-id` shows what is there")
+        anyhow!("there is no port {path} ({error}). Next: plug the arm in; `ls /dev/serial/by-id` lists the ports")
     })?;
     if !is_char_device(&metadata) {
-        bail!("{path} is not a serial port: name one of /dev/serial/by-id");
+        bail!("{path} is not a serial port. Next: name one of /dev/serial/by-id");
     }
     let is_pseudo_terminal = path.starts_with("/dev/pts/");
     if file_access::is_root() && !is_pseudo_terminal && !args.allow_root {
         bail!(
-            "this is root, whom the lock on {path} does not stop: check, and serve, as another user, or say --allow-root"
+            "the lock on {path} does not protect it from root. Next: run check and serve as another user, or add --allow-root"
         );
     }
     // Opening the port shows whether it is in use, and whether this user may open it.

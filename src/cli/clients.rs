@@ -64,7 +64,7 @@ fn server_name(name: &str) -> Result<String, &'static str> {
     let starts_with_letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
     (is_short && starts_with_letter && name.chars().all(is_allowed))
         .then(|| name.to_owned())
-        .ok_or("a name is a letter and at most 19 letters, digits, - or _ more")
+        .ok_or("a name begins with a letter and has at most 20 letters, digits, - or _")
 }
 
 pub(super) fn run(node: &NodeOptions, args: &ClientsArgs) -> anyhow::Result<ExitStatus> {
@@ -90,12 +90,12 @@ fn list(connection: &NodeConnection) {
         let file = match client.file() {
             Some(file) if client.supports(connection) => file.display().to_string(),
             Some(_) => "starts a node; leave --node out".to_owned(),
-            None => "no file; printed".to_owned(),
+            None => "no file; it is printed".to_owned(),
         };
         terminal_output::line(&format!("{:16} {file}", client.word()));
     }
     terminal_output::note(
-        "`steadyhand clients NAME` prints a configuration, with --write it is put into that file",
+        "`steadyhand clients NAME` prints a configuration; --write puts it into that file",
     );
 }
 
@@ -126,9 +126,9 @@ impl ClientKind {
         if !self.supports(connection) {
             bail!(match self {
                 Self::LlamaCpp =>
-                    "llama.cpp's page connects to a node that runs: `steadyhand serve --http 127.0.0.1:8700`, then say --node http://127.0.0.1:8700",
+                    "llama.cpp's page needs a running node. Next: `steadyhand serve --http 127.0.0.1:8700`, then add --node http://127.0.0.1:8700",
                 _ =>
-                    "Claude Desktop's file starts servers and names none that run: leave --node out, or add the address under Settings, Connectors",
+                    "Claude Desktop's file cannot name a running server. Next: leave --node out, or add the address under Settings, Connectors",
             });
         }
         let entry = connection.entry(self);
@@ -159,9 +159,9 @@ impl ClientKind {
 
     fn next_step(self, name: &str, connection: &NodeConnection) -> String {
         let step = match self {
-            Self::ClaudeDesktop => "end Claude Desktop and start it again".to_owned(),
+            Self::ClaudeDesktop => "restart Claude Desktop".to_owned(),
             Self::ClaudeCode => "start `claude` in this folder and allow the server".to_owned(),
-            Self::Vscode => "open this folder and press Start over the entry".to_owned(),
+            Self::Vscode => "open this folder and press Start above the entry".to_owned(),
             Self::Cursor => "switch the server on under Settings, MCP".to_owned(),
             Self::LmStudio => "switch the server on in the Program tab".to_owned(),
             Self::Inspector => format!(
@@ -177,11 +177,11 @@ impl ClientKind {
                 } else {
                     "MCPServerStreamableHttp"
                 };
-                format!("these are the arguments of `{class}`; `steadyhand tools --format openai` prints the tools for a plain chat endpoint")
+                format!("these are the arguments of `{class}`. `steadyhand tools --format openai` prints the tools for a plain chat endpoint")
             }
         };
         match self.file() {
-            Some(file) => format!("goes into {}; then {step}", file.display()),
+            Some(file) => format!("put this into {}, then {step}", file.display()),
             None => step,
         }
     }
@@ -191,7 +191,7 @@ fn write(client: ClientKind, args: &ClientsArgs, printed: &Value) -> anyhow::Res
     let file = args.file.clone().or_else(|| client.file());
     let path = file.with_context(|| {
         format!(
-            "{} keeps servers in no file: leave --write out, and copy what is printed",
+            "{} keeps no servers in a file. Next: leave --write out and copy the printed text",
             client.word()
         )
     })?;
@@ -211,7 +211,7 @@ fn write(client: ClientKind, args: &ClientsArgs, printed: &Value) -> anyhow::Res
         ConfigChange::Replaced => format!("replace `{name}` in {}?", path.display()),
     };
     let refusal = format!(
-        "a person says yes at a terminal before {} is changed; say --yes where one has",
+        "a person must agree at a terminal before {} is changed. Next: agree there, or add --yes",
         path.display()
     );
     if !args.yes && !questions::confirm(&format!("{question} [y/N]"), &SHORT_YES, &refusal)? {

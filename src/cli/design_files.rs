@@ -99,7 +99,7 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         designs_inside.sort();
         if designs_inside.is_empty() {
             let (path, endings) = (path.display(), design::ENDINGS.join(", "));
-            bail!("{path} has no design in it: files ending in {endings}");
+            bail!("{path} has no design in it; valid: files ending in {endings}");
         }
         found.extend(designs_inside);
     }
@@ -111,7 +111,7 @@ fn read(path: &Path, bytes_left: &mut u64) -> anyhow::Result<(String, Vec<u8>)> 
     let failure = || format!("cannot read {}", path.display());
     let bytes = match plain_file::read_at_most(path, *bytes_left) {
         Err(error) if error.kind() == ErrorKind::FileTooLarge => bail!(
-            "{} is too large: at most {} bytes are read of a drawing. Next: simplify it",
+            "{} is too large (at most {} bytes for a drawing). Next: simplify it",
             path.display(),
             DesignCaps::default().bytes_max
         ),

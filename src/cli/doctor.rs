@@ -195,7 +195,7 @@ fn targets(
             ..DoctorTarget::of(one)
         }]),
         (None, _) => bail!(
-            "no arm of the node file is called `{arm}` or of that model; valid: {}",
+            "the node file has no arm and no model `{arm}`; valid: {}",
             names(file.arms.iter())
         ),
     }
@@ -242,7 +242,7 @@ fn without_port(
         diagnosis.add(
             DiagnosisCause::NoPort,
             "this machine has no serial port",
-            "plug the adapter in; `dmesg` shows whether the kernel sees it; in a container or virtual machine, pass the device on",
+            "plug the adapter in. `dmesg` shows if the kernel sees it. In a container or virtual machine, pass the device through",
         );
     }
     if is_json {
@@ -269,7 +269,7 @@ async fn examine(
     let mut open = opener(port, &clock);
     let is_watched = std::io::stderr().is_terminal();
     terminal_output::note(&format!(
-        "listening on {port}: some seconds, ten where nothing answers …"
+        "listening on {port}: a few seconds, ten if no servo answers …"
     ));
     let progress = |speech: ServoProtocol, baud| {
         if is_watched {
@@ -357,7 +357,7 @@ fn print_diagnosis(port: &str, is_named: bool, diagnosis: &BusDiagnosis) {
     print_findings(diagnosis);
     print_servos(diagnosis);
     if !diagnosis.identity.is_empty() {
-        terminal_output::lines(["who they are now, for the arm's file:", "[identity]"]);
+        terminal_output::lines(["their identities, for the arm's file:", "[identity]"]);
     }
     let identity = diagnosis.identity.iter();
     terminal_output::lines(identity.map(|(id, identity)| format!("{id} = \"{identity}\"")));
@@ -379,17 +379,17 @@ fn print_simulated(path: &Path, file: &NodeFile) {
     let simulated = file.arms.iter().filter(|entry| entry.is_simulated());
     terminal_output::lines(simulated.map(|entry| {
         format!(
-            "✓ arm {} of {path} is simulated (`port = \"{SIMULATOR_PORT}\"`): there is no port to look into",
+            "✓ arm {} of {path} is simulated (`port = \"{SIMULATOR_PORT}\"`): there is no port to check",
             entry.name
         )
     }));
     terminal_output::line(
-        "  → for an arm on a port write its path there, or say `steadyhand doctor PORT`; `steadyhand doctor` without a node file lists the ports",
+        "  → for a real arm, write its port's path there, or run `steadyhand doctor PORT`. `steadyhand doctor` without a node file lists the ports",
     );
 }
 
 fn print_ports(ports: &[PathBuf]) {
-    terminal_output::line("serial ports of this machine; `steadyhand doctor PORT` looks into one:");
+    terminal_output::line("serial ports of this machine (`steadyhand doctor PORT` checks one):");
     let names = port_names(ports).into_iter();
     terminal_output::lines(names.map(|port| format!("  {port}")));
 }

@@ -18,6 +18,7 @@ use super::{
     AtArgs, ExitStatus, NodeOptions, files, own_node, result_copies, retyped_command,
     terminal_output, watch, which_node,
 };
+use base::wording::with_statement;
 use node::open;
 use node::operator_verb::{OperatorVerb, VerbReply};
 use node::serve::ShutdownRequests;
@@ -71,7 +72,7 @@ pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Resul
     // A node of this command's own without a file or a state folder would have no jobs to look among.
     let at = match args.resume && !keeps_jobs(options) {
         true => which_node::find(options, &args.at).await?.with_context(|| {
-            "no node runs here, and this command has no jobs of its own: start the node whose drawing was left, or name it with --config FILE or --state DIR; nothing moved"
+            "no node runs here, so there is no drawing to resume. Nothing moved. Next: start the node of that drawing, or name it with --config FILE or --state DIR"
         })?,
         false => args.at.clone(),
     };
@@ -113,7 +114,7 @@ const fn keeps_jobs(options: &NodeOptions) -> bool {
 fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
     let design = match args.resume {
         true if args.placement.is_given() => bail!(
-            "--resume goes on with a drawing as it lies: leave --size, --at and their like out"
+            "--resume continues a drawing in its place. Next: leave out --size, --at and other placement options"
         ),
         true => None,
         false => Some(args.placement.drawing(only_design(&args.files)?.as_ref())?),
@@ -147,7 +148,7 @@ fn refuse_scene_file(scene: Option<&str>) -> anyhow::Result<()> {
     }
     let folder = files::folder_of(path).display().to_string();
     bail!(
-        "--scene takes a scene's name: `--scenes {} --scene {}`; a node that runs has the scenes of the --scenes that it was started with",
+        "--scene takes a scene's name, not a file. A running node knows only the --scenes it was started with. Next: `--scenes {} --scene {}`",
         quoted_for_shell(&folder),
         quoted_for_shell(&design_files::stem(path))
     )
@@ -163,7 +164,7 @@ fn only_design(files: &[PathBuf]) -> anyhow::Result<Option<NamedDesign>> {
         return Ok(Some(first));
     }
     bail!(
-        "these are {} drawings, and one sheet takes one: draw them one at a time, or compare them with `steadyhand plan --design FILE --design FILE`; several files are one drawing only as a G-code set, STEM_pen0_NAME.gcode, STEM_pen1_NAME.gcode",
+        "these are {} drawings; one sheet takes one. Only a G-code set is one drawing in several files: `STEM_pen0_NAME.gcode`, `STEM_pen1_NAME.gcode`. Next: draw one, or compare them with `steadyhand plan --design FILE --design FILE`",
         designs.len() + 1
     )
 }
@@ -205,7 +206,7 @@ impl DrawCommand<'_> {
             return self.end_early(&drawing, ExitStatus::Refused, &[message]);
         }
         let plan = offer.plan.clone();
-        let plan = plan.context("nothing of it can be planned; nothing moved")?;
+        let plan = plan.context("no part of it can be planned. Nothing moved")?;
         if offer.is_real && !self.args.yes && !self.is_agreed(&offer)? {
             let message = "not drawn; nothing moved".to_owned();
             return self.end_early(&drawing, ExitStatus::Refused, &[message]);
@@ -227,28 +228,31 @@ impl DrawCommand<'_> {
         let order = Box::new(self.order.clone());
         let reply: VerbReply = self.door.ask(OperatorVerb::Draw { order, assent }).await?;
         if !reply.done {
-            bail!("{}{}", reply.text, self.scene_advice(&reply.text));
+            bail!("{}", self.with_scene_advice(reply.text));
         }
-        let data = reply.data.context("the node is of another version")?;
+        let data = reply.data.context("the node has a different version")?;
         Ok(T::deserialize(data)?)
     }
 
-    /// Returns what to do about a scene that is not known but whose file lies in this folder.
-    fn scene_advice(&self, refusal: &str) -> String {
+    /// Adds what to do about a scene that is not known but whose file lies in this folder.
+    fn with_scene_advice(&self, refusal: String) -> String {
         let name = self.order.scene.as_deref().unwrap_or_default();
         let is_unknown = refusal.contains(&format!("there is no scene `{name}`"));
         match is_unknown && Path::new(&format!("{name}.toml")).is_file() {
-            true => format!(
-                "; {name}.toml lies in this folder: say --scenes . too, where the node is started if one runs"
+            true => with_statement(
+                refusal,
+                &format!(
+                    "{name}.toml is in this folder: add --scenes . (to a running node, when it starts)"
+                ),
             ),
-            false => String::new(),
+            false => refusal,
         }
     }
 
     /// Asks a person at the terminal.
     fn is_agreed(&self, offer: &DrawingOffer) -> anyhow::Result<bool> {
         let refusal = format!(
-            "arm {} at {} is no simulator of this node: a person is asked at a terminal before it draws; where one has looked at the picture and stands by: {}",
+            "arm {} at {} is real: a person must agree at a terminal before it draws. Next: look at the picture, stay beside the arm, and run: {}",
             offer.arm,
             offer.port,
             retyped_command::retyped(std::env::args().skip(1), &[], &["--yes"])
@@ -342,15 +346,15 @@ impl DrawCommand<'_> {
         let resets = self.door.own().map(|node| node.resets_at_next_start());
         Some(match (resets, keeps_jobs(self.options)) {
             (None, _) => format!(
-                "what is left: {}`steadyhand {given}{last}{at}`",
+                "to draw the rest: {}`steadyhand {given}{last}{at}`",
                 each_then(before, &address)
             ),
             (Some(resets), true) if !resets.is_empty() => format!(
-                "what is left: start a node that stays, in another terminal, with `steadyhand {given}serve`, then {}`steadyhand {address}{last}`",
+                "to draw the rest: start a node in another terminal with `steadyhand {given}serve`, then {}`steadyhand {address}{last}`",
                 each_then(resets.into_iter(), &address)
             ),
-            (Some(_), true) => format!("what is left: `steadyhand {given}{last}`"),
-            (Some(_), false) => "what is left cannot be resumed: this simulated arm ends with the command; --state DIR keeps its jobs".to_owned(),
+            (Some(_), true) => format!("to draw the rest: `steadyhand {given}{last}`"),
+            (Some(_), false) => "the rest cannot be resumed: this simulated arm ends with the command. Next: add --state DIR to keep its jobs".to_owned(),
         })
     }
 }

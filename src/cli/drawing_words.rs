@@ -16,7 +16,7 @@ fn row(label: &str, text: impl AsRef<str>) -> String {
 pub(super) fn describe(offer: &DrawingOffer, picture: Option<&str>) -> Vec<String> {
     let mut lines = vec![offer.title.clone()];
     if let Some(resumes) = &offer.resumes {
-        lines.push(row("goes on with", resumes));
+        lines.push(row("resumes", resumes));
     }
     if let Some([low, high]) = offer.box_mm {
         let [width, height] = offer.sheet_mm;
@@ -56,7 +56,7 @@ fn plan_lines(offer: &DrawingOffer) -> [String; 3] {
         offer.pens.join(", ")
     );
     let (joint, deg) = (&offer.margin_least_joint, offer.margin_least_deg);
-    let margin = format!("{joint} comes within {deg:.1}° of the end of its range");
+    let margin = format!("{joint} comes within {deg:.1}° of its limit");
     [
         row("line", line),
         row("time", seconds(offer.duration_s)),
@@ -68,7 +68,7 @@ fn plan_lines(offer: &DrawingOffer) -> [String; 3] {
 pub(super) fn size_text(size_mm: f64, from: SizeSource) -> String {
     let source = match from {
         SizeSource::Asked => "as --size says",
-        SizeSource::Fitted => "the largest that its sheet holds there",
+        SizeSource::Fitted => "the largest that fits there",
         SizeSource::Scene => "as the scene says",
         SizeSource::File => "as the design itself says",
     };

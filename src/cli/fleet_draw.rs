@@ -26,7 +26,7 @@ use fleet::{Fleet, FleetPeer, QueueTag};
 use node::{open, peers};
 
 /// Error if there is no node to hand drawings to.
-pub(super) const NO_PEERS: &str = "the node file names no other nodes: give them as [[peers]], each with its address and token, and name the file with --config";
+pub(super) const NO_PEERS: &str = "the node file names no other nodes. Next: add each as [[peers]] with its address and token, and name the file with --config";
 
 /// Interval at which the nodes are asked.
 const ROUND: Duration = Duration::from_secs(2);
@@ -130,7 +130,7 @@ fn drawings(files: &[PathBuf]) -> anyhow::Result<Vec<BatchDrawing>> {
             let is_svg = name.to_lowercase().ends_with(".svg");
             let svg = String::from_utf8(bytes).ok().filter(|_| is_svg);
             let svg = svg.with_context(|| {
-                format!("{} is no SVG, and nodes take a drawing from elsewhere only as SVG: `steadyhand draw` draws it on one node", design.path.display())
+                format!("{} is not an SVG, and other nodes take only SVG. Next: draw it on one node with `steadyhand draw`", design.path.display())
             })?;
             drawings.push(BatchDrawing { name, svg });
         }
@@ -139,7 +139,7 @@ fn drawings(files: &[PathBuf]) -> anyhow::Result<Vec<BatchDrawing>> {
         0 => bail!("there is nothing to draw"),
         1..=DRAWINGS_MAX => Ok(drawings),
         count => bail!(
-            "these are {count} drawings, and a batch has {DRAWINGS_MAX} at most: give them in parts"
+            "these are {count} drawings (at most {DRAWINGS_MAX} in a batch). Next: split them"
         ),
     }
 }
@@ -173,7 +173,7 @@ struct BatchRun<'a> {
 impl BatchRun<'_> {
     fn announce(&self) {
         self.print(&format!(
-            "batch {}: {}; nodes: {}. Ctrl-C leaves it, and the same command goes on with it",
+            "batch {}: {}; nodes: {}. Ctrl-C leaves it, and the same command continues it",
             self.batch,
             count(self.drawings.len(), "drawing"),
             names(&self.peers)
@@ -197,7 +197,7 @@ impl BatchRun<'_> {
                     self.queue.answered(handout, outcome);
                 }
                 _ = interrupts.recv() => {
-                    self.print("left; the nodes go on with what they have begun");
+                    self.print("left; the nodes finish the drawings that they have begun");
                     return Ok(ExitStatus::Refused);
                 }
             }

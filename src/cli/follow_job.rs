@@ -92,7 +92,7 @@ pub(super) async fn watched_job(
     job: Option<&str>,
     json: bool,
 ) -> anyhow::Result<JobProgress> {
-    let bar = progress_bar::begin("watching (Ctrl-C leaves, and the job goes on)", json);
+    let bar = progress_bar::begin("watching (Ctrl-C leaves; the job continues)", json);
     let mut questions = JobQuestions::new(door, job);
     let outcome = loop {
         let progress = questions.next().await?;
@@ -171,7 +171,7 @@ impl<'d> JobQuestions<'d> {
                 Err(error) => {
                     let job = self.job.as_deref().unwrap_or("the job");
                     return Err(
-                        error.context(format!("{job} may go on, and is no longer followed"))
+                        error.context(format!("{job} may continue, and is no longer followed"))
                     );
                 }
             };
@@ -179,7 +179,7 @@ impl<'d> JobQuestions<'d> {
             if !reply.done {
                 bail!("{}", self.refusal(reply.text).await);
             }
-            let data = reply.data.context("the node is of another version")?;
+            let data = reply.data.context("the node has a different version")?;
             let progress = JobProgress::deserialize(data)?;
             self.job = Some(progress.job.clone());
             return Ok(progress);

@@ -78,7 +78,7 @@ pub(super) fn serve_line(answer: &str, options: &NodeOptions) -> Option<String> 
     let (serve, address) = (text(options), addressing_text(options));
     is_told.then(|| {
         format!(
-            "the node of this command ends with it: first start one that stays, in another terminal, with `steadyhand {serve}serve`; then `steadyhand {address}enable …` and `steadyhand {address}reset` reach it"
+            "this command's node ends with it. First start one in another terminal with `steadyhand {serve}serve`. Then use `steadyhand {address}enable …` and `steadyhand {address}reset`"
         )
     })
 }

@@ -131,13 +131,13 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Exam(args) => exam::run_command(&node, *args).await,
         #[cfg(not(feature = "exam"))]
         CliCommand::Exam { .. } => anyhow::bail!(
-            "this program was built without the exam: build it with the cargo feature `exam`, which is on by default"
+            "this program was built without the exam. Next: build it with the cargo feature `exam` (on by default)"
         ),
         #[cfg(feature = "recording")]
         CliCommand::Recording(args) => recording(node, *args).await,
         #[cfg(not(feature = "recording"))]
         CliCommand::Recording { .. } => anyhow::bail!(
-            "this program was built without recordings: build it with the cargo feature `recording`, which is on by default"
+            "this program was built without recordings. Next: build it with the cargo feature `recording` (on by default)"
         ),
         CliCommand::Sim(args) => sim::run(&node, args).await,
         CliCommand::Bus(what) => bus::run(&node, what).await,

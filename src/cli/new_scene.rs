@@ -69,7 +69,7 @@ pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<
     };
     ensure!(
         args.force || !file.exists(),
-        "{} is there already: name another file, or say --force",
+        "{} already exists. Next: name another file, or add --force",
         file.display()
     );
     let sheet = SheetPlace::centred_on(&choices.template, choices.sheet_mm)?;
@@ -85,7 +85,7 @@ pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<
     let preview = DrawingPreview::new(&scene, &scene.rest_rad, &SilentObserver)?;
     if let Some(refusal) = preview.refusals.first() {
         bail!(
-            "a sheet of {} by {} mm cannot be drawn on by {}: {}; say a smaller --sheet; nothing was written",
+            "nothing was written: a sheet of {} by {} mm does not suit {} (try a smaller --sheet): {}",
             choices.sheet_mm[0],
             choices.sheet_mm[1],
             scene.arm.file.name,
@@ -104,7 +104,7 @@ pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<
         terminal_output::line(&format!("it draws its name in {time}; nothing is refused"));
     }
     terminal_output::done(&format!(
-        "next: correct sheet.origin_m and the pen's tip_m to what is on your table (`steadyhand teach`, `steadyhand calibrate`), then `steadyhand --scenes {} draw FILE --scene {}`",
+        "Next: correct sheet.origin_m and the pen's tip_m for your table (`steadyhand teach`, `steadyhand calibrate`), then `steadyhand --scenes {} draw FILE --scene {}`",
         folder_of(&file).display(),
         choices.name
     ))
@@ -117,7 +117,7 @@ fn scene_file(file: &Path) -> anyhow::Result<PathBuf> {
         Some(ending) if ending == "toml" => Ok(file.to_owned()),
         Some(_) => {
             let file = file.display();
-            bail!("{file} does not end in .toml, as a scene's file must")
+            bail!("{file} must end in .toml")
         }
     }
 }
@@ -141,7 +141,9 @@ impl SceneChoices {
         if let (Some(stem), Some(name)) = (&stem, &args.name)
             && stem != name
         {
-            bail!("a scene is called as its file: the file is {stem}.toml and --name is {name}");
+            bail!(
+                "a scene has the name of its file, but the file is {stem}.toml and --name is {name}"
+            );
         }
         let name = args.name.clone().or(stem);
         let name = answer(name, "what is the scene called?", "mine")?;
@@ -313,7 +315,7 @@ fn scene_of(library: &SceneLibrary, arm: &str) -> anyhow::Result<Arc<Scene>> {
     library.arm(arm)?;
     flat_scene_of(library, arm).with_context(|| {
         format!(
-            "no scene is known for arm {arm} to take its pen and poses from: write one by docs/scenes.md, or say --arm with one of {}",
+            "arm {arm} has no scene to copy the pen and poses from. Next: write one (docs/scenes.md), or choose another --arm; valid: {}",
             arms_with_scenes(library).join(", ")
         )
     })

@@ -26,7 +26,7 @@ impl<'a> NodeFileEdit<'a> {
     /// Waits for other changes to end, and reads the file.
     pub(super) fn begin(node: &'a NodeOptions) -> anyhow::Result<Self> {
         let Some(path) = node.config.as_deref() else {
-            bail!("say which node file to edit with --config FILE");
+            bail!("no node file is named. Next: add --config FILE");
         };
         let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let lock = FolderLock::for_change_of(&target)

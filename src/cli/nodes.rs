@@ -86,7 +86,7 @@ async fn list(options: &NodeOptions, args: &NodesArgs) -> anyhow::Result<ExitSta
     if found.is_empty() {
         let time = base::wording::duration(args.for_);
         terminal_output::line(&format!(
-            "no node announced itself within {time}: a node does when it serves beyond its own machine, such as `steadyhand serve --http 0.0.0.0:8700`"
+            "no node announced itself within {time}. Only a node that serves other machines does. Next: start it there with `steadyhand serve --http 0.0.0.0:8700`"
         ));
     }
     for node in &found {
@@ -138,7 +138,7 @@ async fn announced_url(name: &str, key: &str, within: Duration) -> anyhow::Resul
         .find(|node| node.name == name && node.key == key);
     let node = node.with_context(|| {
         format!(
-            "no node `{name}` with this key announces itself here: say where it is with --address"
+            "no node `{name}` with this key announces itself here. Next: give its address with --address"
         )
     })?;
     Ok(node.url())
@@ -158,10 +158,10 @@ async fn accept(
     let edit = NodeFileEdit::begin(options)?;
     let path = edit.path;
     let changed = add_peer(&edit.text, name, &format!("{url}/mcp"), &token_file)
-        .with_context(|| format!("{} was not changed", path.display()))?;
+        .with_context(|| format!("cannot change {}", path.display()))?;
     edit.put(&changed)?;
     terminal_output::done(&format!(
-        "{name} at {url} has proven its key and is one of [[peers]] in {}; a node that runs knows it after a restart",
+        "{name} at {url} has proven its key and is now in [[peers]] of {}. Next: restart a running node",
         path.display()
     ))
 }
@@ -171,17 +171,17 @@ async fn verify_key(name: &str, key: &str, url: &str) -> anyhow::Result<()> {
     let key = key.trim().to_lowercase();
     let challenge = identity_challenge()?;
     let response = http_client::fetch(&format!("{url}/identity/{challenge}")).await;
-    let (_, reply) = response.with_context(|| format!("{url} was not asked"))?;
+    let (_, reply) = response.with_context(|| format!("cannot reach {url}"))?;
     let text = |field: &str| reply.get(field).and_then(Value::as_str).unwrap_or_default();
     if text("name") != name {
         bail!(
-            "the node at {url} is called `{}` and not `{name}`; nothing was changed",
+            "the node at {url} is called `{}`, not `{name}`. Nothing was changed",
             text("name")
         );
     }
     if text("key") != key || !is_proven(name, &key, &challenge, text("signature")) {
         bail!(
-            "the node at {url} has not proven the key that you named: it is another, or something stands between; nothing was changed"
+            "the node at {url} did not prove the given key. It is a different node, or a machine between you changes the traffic. Nothing was changed"
         );
     }
     Ok(())
@@ -203,6 +203,6 @@ async fn find(within: Duration) -> anyhow::Result<Vec<AnnouncedNode>> {
 #[cfg(not(feature = "mdns"))]
 async fn find(_: Duration) -> anyhow::Result<Vec<AnnouncedNode>> {
     bail!(
-        "this program was built without mDNS: build it with the cargo feature `mdns`, which is on by default, or say --address"
+        "this program was built without mDNS. Next: give --address, or build it with the cargo feature `mdns` (on by default)"
     )
 }

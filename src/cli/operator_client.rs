@@ -9,7 +9,7 @@ use super::questions::{self, FULL_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, given_options, terminal_output, which_node};
 use base::plain_file;
 use base::signals::{SignalKind, SignalListener};
-use base::wording::duration;
+use base::wording::{duration, with_statement};
 use mcp::http_client;
 use node::control_socket;
 use node::operator_verb::{OperatorVerb, VerbReply};
@@ -41,7 +41,7 @@ pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<Verb
     let reply = tokio::time::timeout(REPORTED_WITHIN, asking).await;
     reply.unwrap_or_else(|_| {
         bail!(
-            "the node has not answered for {}: its process hangs, and so may its arm; `steadyhand stop{}` asks it to stop and says whether it did",
+            "the node has not answered for {}: it hangs, and its arm may too. Next: `steadyhand stop{}` asks it to stop and shows the result",
             duration(REPORTED_WITHIN),
             at.text()
         )
@@ -59,13 +59,13 @@ async fn ask_to_stop(
     }
     let address = address(at);
     terminal_output::note(&format!(
-        "the node at {address} was told to stop and has not answered yet: cut its arm's power if it moves"
+        "the node at {address} was told to stop and has not answered yet. Cut its arm's power if it moves"
     ));
     let reply = tokio::time::timeout(STOP_ANSWERED_WITHIN - SILENCE_TOLD_AFTER, asking).await;
     let limit_s = STOP_ANSWERED_WITHIN.as_secs();
     reply.unwrap_or_else(|_| {
         Err(anyhow!(
-            "the node at {address} was told to stop and has said nothing for {limit_s} s; whether its arm stands is not known: look at it, cut its power if it moves"
+            "the node at {address} was told to stop and has not answered for {limit_s} s. Its arm may still move. Next: look at it, and cut its power if it moves"
         ))
     })
 }
@@ -100,14 +100,15 @@ pub(super) async fn require(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<
 
 /// Parses a reply whose text is JSON.
 pub(super) fn parse_text<T: DeserializeOwned>(reply: &VerbReply) -> anyhow::Result<T> {
-    serde_json::from_str(&reply.text).with_context(|| format!("the node says: {}", reply.text))
+    serde_json::from_str(&reply.text)
+        .with_context(|| format!("cannot read the node's answer: {}", reply.text))
 }
 
 /// Asks a node for its description.
 pub(super) async fn description(at: &AtArgs) -> anyhow::Result<NodeDescription> {
     let reply = ask(at, &OperatorVerb::Describe).await?;
     let data = reply.data.context("the node did not say who it is")?;
-    NodeDescription::deserialize(data).context("the node is of another version")
+    NodeDescription::deserialize(data).context("the node has a different version")
 }
 
 async fn ask_remote(url: &str, token: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
@@ -118,10 +119,10 @@ async fn ask_remote(url: &str, token: &Path, verb: &OperatorVerb) -> anyhow::Res
     let request = http_client::ask(&url, Some(token), serde_json::to_vec(verb)?);
     let (status, body) = request
         .await
-        .with_context(|| format!("{url} was not asked"))?;
+        .with_context(|| format!("cannot reach {url}"))?;
     if status.is_success() {
         let reply = serde_json::from_str(&body.to_string());
-        return reply.with_context(|| format!("{url} answers as no node of this kind"));
+        return reply.with_context(|| format!("{url} does not answer as a node"));
     }
     let text = body
         .pointer("/error/message")
@@ -129,7 +130,7 @@ async fn ask_remote(url: &str, token: &Path, verb: &OperatorVerb) -> anyhow::Res
     match (text, status.as_u16()) {
         (Some(text), _) => bail!("{url} refuses ({status}): {text}"),
         (None, 404) => bail!(
-            "{url} is not there: a node takes operators' verbs over HTTP only where its callers need tokens"
+            "{url} does not exist. A node takes operators' commands over HTTP only if its callers need tokens"
         ),
         (None, _) => bail!("{url} refuses ({status})"),
     }
@@ -197,8 +198,9 @@ pub(super) async fn moving(
 async fn stop_and_report(at: AtArgs, verb: OperatorVerb) {
     match ask(&at, &verb).await {
         Ok(reply) => terminal_output::line(&reply.text),
-        Err(error) => terminal_output::note(&format!(
-            "the node did not hear the stop: {error:#}; cut the arm's power if it moves"
+        Err(error) => terminal_output::note(&with_statement(
+            format!("the node did not hear the stop: {error:#}"),
+            "cut the arm's power if it moves",
         )),
     }
 }
@@ -237,7 +239,7 @@ pub(super) async fn clear(options: &NodeOptions, at: &AtArgs) -> anyhow::Result<
     let cleared = which_node::verb(options, at, OperatorVerb::Clear).await;
     cleared.with_context(|| {
         let address = given_options::addressing_text(options);
-        format!("an emergency stop that is latched is ended by the node: start it, then say `steadyhand {address}clear{}`; it starts latched, and nothing moves before", at.text())
+        format!("only a running node ends an emergency stop (start it, then `steadyhand {address}clear{}`; it starts stopped, and nothing moves before)", at.text())
     })
 }
 
@@ -248,11 +250,11 @@ pub(super) async fn torque_off(
     yes: bool,
 ) -> anyhow::Result<ExitStatus> {
     const WARNING: &str =
-        "the arm will DROP when its torque is off: hold it, or be sure that it lies";
+        "the arm DROPS when its torque is off: hold it, or make sure that it lies down";
     let at = which_node::required(options, at).await?;
     if !yes {
         let question = format!("{WARNING}. Type yes to take its torque off:");
-        let refusal = format!("{WARNING}; say --yes if that is what you want");
+        let refusal = format!("{WARNING}. Next: add --yes to confirm");
         if !questions::confirm(&question, &FULL_YES, &refusal)? {
             return terminal_output::refused("nothing was done");
         }

@@ -36,7 +36,7 @@ pub(super) async fn run(
 
 fn confirm_awaited(awaited: &AwaitedPen) -> anyhow::Result<bool> {
     let question = match awaited.is_pause {
-        true => "may it go on, and are all hands away? [y/N]".to_owned(),
+        true => "may the arm continue, and are all hands away? [y/N]".to_owned(),
         false => format!(
             "is {} in the holder, and are all hands away? [y/N]",
             awaited.words
@@ -45,6 +45,6 @@ fn confirm_awaited(awaited: &AwaitedPen) -> anyhow::Result<bool> {
     questions::confirm(
         &question,
         &SHORT_YES,
-        "a person confirms a pen at a terminal; say --yes where one has put it in",
+        "a person must confirm a pen at a terminal. Next: put the pen in, then add --yes",
     )
 }

@@ -69,15 +69,17 @@ fn prompt(awaited: &AwaitedPen, has_keys: bool, is_own: bool) -> String {
     };
     if awaited.is_simulated && is_own {
         return match awaited.is_pause {
-            true => format!("{job} waits for {words}; nobody is at a simulated arm: it goes on"),
+            true => {
+                format!("{job} waits for {words}; a simulated arm needs no person, so it continues")
+            }
             false => format!("the simulated arm takes {words}"),
         };
     }
     if has_keys {
-        format!("{job} waits for {words}: {put_in}take your hands away, then press y; q stops")
+        format!("{job} waits for {words}: {put_in}take your hands away, then press y (q stops)")
     } else if is_own {
         format!(
-            "{job} waits for {words}, and no terminal is here to confirm it: run this command at one"
+            "{job} waits for {words}, and there is no terminal to confirm it. Next: run this command at a terminal"
         )
     } else {
         format!("{job} waits for {words}; {}", awaited.how())

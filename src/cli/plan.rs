@@ -52,7 +52,7 @@ pub(super) fn run(node: &NodeOptions, args: &PlanArgs) -> anyhow::Result<ExitSta
     let is_text = args.placement.text.is_some();
     if args.placement.is_given() && args.design.is_empty() && !is_text {
         bail!(
-            "--size, --at and their like place a --design FILE or --text WORDS; a scene's own design is placed by its file"
+            "--size, --at and other placement options are only for --design FILE or --text WORDS. The scene's file places its own design"
         );
     }
     if let Some(out) = &args.out {
@@ -232,7 +232,7 @@ impl DesignReport {
 
     /// Reports that a canvas without a design has nothing to plan yet.
     fn add_canvas(&mut self) {
-        let message = format!("{CANVAS}; --design FILE or --text WORDS plans one");
+        let message = format!("{CANVAS}. Next: add --design FILE or --text WORDS");
         self.set("message", message.clone());
         self.lines.push(message);
     }
@@ -293,7 +293,7 @@ impl DesignReport {
     fn save_picture(&mut self, out: &Path, name: &str, png: Option<Vec<u8>>) -> anyhow::Result<()> {
         let path = out.join(name).display().to_string();
         let result = png
-            .context("it could not be painted")
+            .context("the picture could not be drawn")
             .and_then(|png| Ok(std::fs::write(&path, png)?));
         result.with_context(|| format!("cannot write {path}"))?;
         self.lines.push(path.clone());
@@ -316,7 +316,7 @@ impl DesignReport {
                 }
                 self.lines.push(format!("plan {}", plan.hash));
             }
-            None => self.lines.push("nothing of it can be planned".to_owned()),
+            None => self.lines.push("no part of it can be planned".to_owned()),
         }
         if !preview.refusals.is_empty() {
             self.exit = ExitStatus::Refused;
@@ -419,26 +419,26 @@ fn figure_lines(report: &PlanReport) -> Vec<String> {
     };
     vec![
         format!(
-            "{}, {} of line, {} in the air, {dips}",
+            "{}, {} of line, {} pen up, {dips}",
             report.strokes_text(),
             millimetres(report.pen_down_mm, 0),
             millimetres(report.pen_up_mm, 0)
         ),
         format!(
-            "{} from rest, {:.0} % of the line at the asked speed; {} is driven hardest, at {:.0} % of the speed or acceleration that it is planned with",
+            "{} from rest, {:.0} % of the line at the requested speed; {} works hardest, at {:.0} % of its speed or acceleration limit",
             seconds(report.duration_s),
             report.at_speed_share * 1e2,
             report.limiting_joint,
             report.limiting_ratio * 1e2
         ),
         format!(
-            "pen up {}, {:.0} % of the time; {} is the least under the same limits",
+            "pen up {}, {:.0} % of the time (at least {} under the same limits)",
             seconds(report.pen_up_s),
             report.pen_up_s / report.duration_s * 1e2,
             seconds(report.pen_up_bound_s)
         ),
         format!(
-            "the pen leans {:.1}° at the most; {} comes within {:.1}° of the end of its range",
+            "the pen leans at most {:.1}°; {} comes within {:.1}° of its limit",
             report.tilt_max_deg, report.margin_least_joint, report.margin_least_deg
         ),
     ]

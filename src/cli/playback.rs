@@ -40,7 +40,7 @@ pub(super) async fn run(node: &NodeOptions, args: &ReplayArgs) -> anyhow::Result
     let recorded_family = family_of(&events);
     if let Some(family) = recorded_family.filter(|family| *family != arm.file.family) {
         terminal_output::note(&format!(
-            "{name} was recorded of {}, and {} has {}: name an arm of that kind with --arm",
+            "{name} was recorded from {}, and {} has {}. Next: name an arm of that kind with --arm",
             describe(family),
             args.arm,
             describe(arm.file.family)
@@ -78,9 +78,9 @@ fn family_of(events: &[TraceEvent]) -> Option<ServoFamily> {
 
 const fn describe(family: ServoFamily) -> &'static str {
     match family {
-        ServoFamily::FeetechSts => "servos of the family feetech-sts",
-        ServoFamily::Dynamixel2 => "servos of the family dynamixel2",
-        ServoFamily::Firmware => "a controller with firmware of its own",
+        ServoFamily::FeetechSts => "feetech-sts servos",
+        ServoFamily::Dynamixel2 => "dynamixel2 servos",
+        ServoFamily::Firmware => "a controller with its own firmware",
     }
 }
 

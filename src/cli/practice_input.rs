@@ -20,7 +20,7 @@ const ESCAPE: u8 = 0x1b;
 const ARROW_BYTES: usize = 3;
 
 /// What may be written.
-const WORDS: &str = "`pen N`, `fault WORDS` (as --fault), `hand X Y Z` (the tip, in mm on the sheet and over it), `joint N DEGREES`; or keys: 1 to 9 choose a joint, + and - or the arrows turn it";
+const WORDS: &str = "`pen N`, `fault WORDS` (as --fault), `hand X Y Z` (the tip, in mm on the sheet and above it), `joint N DEGREES`; or keys: 1 to 9 choose a joint, + and - or the arrows turn it";
 
 /// A person beside the simulated arm.
 pub(super) struct PracticeInput {
@@ -147,7 +147,7 @@ impl PracticeInput {
         let is_by_hand = self.scene.holder.is_by_hand();
         let Some(pen) = pen.filter(|pen| self.scene.pen(*pen).is_some() && is_by_hand) else {
             bail!(
-                "{line:?} is no pen: write `pen 1` to `pen {}`",
+                "{line:?} is not a pen: write `pen 1` to `pen {}`",
                 self.scene.pens.len()
             );
         };
@@ -158,12 +158,11 @@ impl PracticeInput {
     /// Brings the tip of the first pen to a place over the sheet.
     fn hand(&self, place: &[f64]) -> anyhow::Result<String> {
         let &[x_mm, y_mm, height_mm] = place else {
-            bail!("write `hand 50 40 0`: x and y on the sheet and the height over it, in mm");
+            bail!("write `hand 50 40 0`: x and y on the sheet and the height above it, in mm");
         };
         let now = self.simulator.true_joints();
         let joints = plan::joints_over(&self.scene, [x_mm, y_mm], height_mm, &now);
-        let joints = joints
-            .context("the tip does not reach that place: the joints' limits are in the way")?;
+        let joints = joints.context("the tip cannot reach that place within the joints' limits")?;
         for (joint, to_rad) in joints.iter().enumerate() {
             self.turn(joint, *to_rad)?;
         }
@@ -225,7 +224,7 @@ impl PracticeInput {
 fn numbers(text: &str) -> anyhow::Result<Vec<f64>> {
     let number = |word: &str| {
         let number = word.parse::<f64>().ok().filter(|number| number.is_finite());
-        number.with_context(|| format!("{word:?} is no number"))
+        number.with_context(|| format!("{word:?} is not a number"))
     };
     text.split_whitespace().map(number).collect()
 }

@@ -89,8 +89,8 @@ fn chosen(answer: &str, choices: &[String]) -> anyhow::Result<String> {
     let index = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
     match index.and_then(|index| choices.get(index)) {
         Some(one) => Ok(one.clone()),
-        None if answer.is_empty() => bail!("none of {range} was picked; nothing was done"),
-        None => bail!("{answer:?} is not one of {range}; nothing was done"),
+        None if answer.is_empty() => bail!("no number of {range} was picked. Nothing was done"),
+        None => bail!("{answer:?} is not a number of {range}. Nothing was done"),
     }
 }
 
@@ -109,6 +109,6 @@ pub(super) fn ask(question: &str, default: &str) -> anyhow::Result<String> {
 /// Returns what a person types after a question, at most so much of it as an answer may have.
 fn typed(question: &str) -> anyhow::Result<String> {
     let answer = answer_to(question)?;
-    let answer = answer.context("the input ended without an answer; nothing was done")?;
+    let answer = answer.context("the input ended without an answer. Nothing was done")?;
     Ok(cut(answer.trim(), ANSWER_CHARS_MAX))
 }

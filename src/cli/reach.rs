@@ -71,13 +71,13 @@ fn describe(scene: &Scene, map: &ReachMap) -> [String; 2] {
     let shares = map.shares.iter();
     let shares = shares.map(|(tilt, share)| format!("{} within {tilt:.1}°", percent(*share)));
     let (title, shares) = (scene.title(), shares.collect::<Vec<_>>().join(", "));
-    let present = format!("{title}: of the sheet as it lies the pen gets to {shares}");
+    let present = format!("{title}: where the sheet lies now, the pen reaches {shares} of it");
     let better = match &map.suggestion {
-        None => "no place near is clearly better".to_owned(),
+        None => "no nearby place is clearly better".to_owned(),
         Some(better) => {
             let ([dx, dy], [x, y, z]) = (better.move_mm, better.origin_m);
             format!(
-                "better: move it by ({dx:.0}, {dy:.0}) mm along its own axes, origin_m = [{x:.4}, {y:.4}, {z:.4}]: {} within the pen's cone, leaning {:.1}° at the most, every joint {:.1}° or more from the end of its range",
+                "better: move it by ({dx:.0}, {dy:.0}) mm along its own axes, to origin_m = [{x:.4}, {y:.4}, {z:.4}]: {} within the pen's cone, leaning at most {:.1}°, every joint at least {:.1}° from its limit",
                 percent(better.share),
                 better.tilt_max_deg,
                 better.margin_least_deg

@@ -29,14 +29,14 @@ const JOURNAL_TOLERANCE_MM: f64 = 5.5;
 pub(super) async fn run(state: &Path, past: &PastJob, scene: &Scene) -> anyhow::Result<ExitStatus> {
     if scene.arm.file.family == ServoFamily::Firmware {
         bail!(
-            "the bytes of a controller with a queue of its own belong to one connection; replay the plan of {}, without --bytes",
+            "the bytes of a controller with its own queue belong to one connection. Next: replay the plan of {}, without --bytes",
             past.id
         );
     }
     let events = read_bytes(state, past)?;
     if past.began_rad.len() != scene.arm.dof() {
         bail!(
-            "{} began with {} joint angles and arm {} has {} joints: it was another arm's",
+            "{} began with {} joint angles and arm {} has {} joints: the job belongs to another arm",
             past.id,
             past.began_rad.len(),
             scene.arm.file.name,
@@ -62,7 +62,7 @@ fn read_bytes(state: &Path, past: &PastJob) -> anyhow::Result<Vec<TraceEvent>> {
     let path = job::folder(state, &past.id).join(job::BYTES);
     let text = plain_file::read_text(&path).with_context(|| {
         format!(
-            "no bytes of {} were kept in {}: it moved nothing, or an older node carried it out; `steadyhand replay {}` replays its plan",
+            "{} has no bytes in {} (it moved nothing, or an older node ran it; `steadyhand replay {}` replays its plan)",
             past.id,
             path.display(),
             past.id
@@ -70,7 +70,7 @@ fn read_bytes(state: &Path, past: &PastJob) -> anyhow::Result<Vec<TraceEvent>> {
     })?;
     if text.lines().next_back() == Some(CUT) {
         bail!(
-            "the bytes of {} are not whole: there were more than are kept of one job, or the disk was too slow; `steadyhand replay {}` replays its plan",
+            "the bytes of {} are incomplete: there were too many for one job, or the disk was too slow. Next: replay its plan with `steadyhand replay {}`",
             past.id,
             past.id
         );
@@ -79,7 +79,7 @@ fn read_bytes(state: &Path, past: &PastJob) -> anyhow::Result<Vec<TraceEvent>> {
     let events = events.with_context(|| path.display().to_string())?;
     let is_received = |event: &TraceEvent| event.direction == ByteDirection::Came;
     if events.iter().all(is_received) {
-        bail!("{} holds nothing that was sent", path.display());
+        bail!("{} holds no sent bytes", path.display());
     }
     Ok(events)
 }
@@ -112,7 +112,7 @@ fn print_comparison(
 ) -> ExitStatus {
     let inked_mm: f64 = ink.iter().map(|line| length(line)).sum();
     terminal_output::line(&format!(
-        "{}: {} in {} played to a simulated arm: it answered {} bytes where {} were recorded, and drew {} where the job, which {}, has {} in its journal",
+        "{}: {} in {} played to a simulated arm. It answered {} bytes where {} were recorded. It drew {}; the job, which {}, has {} in its journal",
         past.id,
         count(playback.frames, "frame"),
         seconds(playback.seconds),
@@ -137,7 +137,7 @@ fn print_comparison(
     };
     if let Some(end_error_deg) = end_error_deg {
         terminal_output::line(&format!(
-            "its joints end at most {end_error_deg:.2} degrees from the plan's end; the arm was read {}",
+            "its joints end at most {end_error_deg:.2} degrees from the plan's end; the real arm was read {}",
             figure(past, "joint_error_deg").map_or_else(
                 || "not at all".to_owned(),
                 |deg| format!("{deg:.2} degrees from it")

@@ -16,7 +16,7 @@ use node::open;
 use scene::{Scene, SceneError, SceneFile, SceneLibrary};
 
 /// Describes a scene without a design of its own.
-pub(super) const CANVAS: &str = "a canvas: what is drawn on it comes with a call";
+pub(super) const CANVAS: &str = "a canvas: its drawing comes with a call";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SceneCommand {
@@ -81,7 +81,7 @@ pub(super) fn named_or_default(
         .or_else(|| library.default_scene(&arms));
     name.with_context(|| {
         format!(
-            "no scene is the default of {}. Next: `steadyhand scene list`, and name one",
+            "{} has no default scene. Next: choose one from `steadyhand scene list`",
             arms.join(", ")
         )
     })
@@ -92,12 +92,12 @@ fn convert(library: &SceneLibrary, file: &Path) -> anyhow::Result<ExitStatus> {
     let name = file.display();
     let Some(text) = library.converted_file(file)? else {
         return terminal_output::done(&format!(
-            "{name} is unchanged: it names its frame, or its arm has no frame of before"
+            "{name} is unchanged: it already names its frame, or its arm has no older frame"
         ));
     };
     disk::put(file, &text).with_context(|| format!("cannot write {name}"))?;
     terminal_output::done(&format!(
-        "{name} is rewritten: its places are in the frame of the arm's foot. Next: `steadyhand scene check` of the scene"
+        "{name} is rewritten: its places are now in the frame of the arm's foot. Next: `steadyhand scene check` on the scene"
     ))
 }
 
@@ -156,7 +156,7 @@ pub(super) fn find(
     let path = Path::new(scene);
     if is_design(path) {
         let words = format!(
-            "is a drawing, not a scene: `steadyhand plan --design {0}` plans it, `steadyhand draw {0}` draws it",
+            "is a drawing, not a scene. Next: plan it with `steadyhand plan --design {0}`, or draw it with `steadyhand draw {0}`",
             given_options::quoted_for_shell(scene)
         );
         return Err(SceneError::File(FileError::single(scene, words)));

@@ -67,7 +67,7 @@ pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<Exi
     };
     if scene.arm.file.name != arm.file.name {
         let (name, arm) = (&scene.name, &scene.arm.file.name);
-        bail!("scene `{name}` is for the arm {arm}; choose another with --scene");
+        bail!("scene `{name}` is for the arm {arm}. Next: choose another with --scene");
     }
     let scene = match &args.truth {
         Some(folder) => {
@@ -137,7 +137,7 @@ fn scene_of(library: &SceneLibrary, arm: &ArmModel) -> anyhow::Result<Arc<Scene>
     let default = library.default_scene(&arms);
     let Some(name) = default.or_else(|| library.scenes_for(&arms).into_iter().next()) else {
         bail!(
-            "no scene is for the arm {}; write one and name it with --scene",
+            "there is no scene for the arm {}. Next: write one and name it with --scene",
             arm.file.name
         );
     };
@@ -155,7 +155,7 @@ impl FarEnd for TracedSimulator {
         if let Some(trace) = &mut self.trace {
             let hex: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
             if let Err(error) = writeln!(trace, "{hex}") {
-                terminal_output::note(&format!("the trace cannot be written any more: {error}"));
+                terminal_output::note(&format!("the trace can no longer be written: {error}"));
                 self.trace = None;
             }
         }

@@ -85,7 +85,7 @@ fn not_stopped(left_out: &[String]) -> Option<String> {
     left_out.iter().any(is_address).then(|| {
         let words = quoted(left_out);
         format!(
-            "the node that `{words}` may mean was NOT stopped: stop it with `steadyhand stop --node HOST:PORT --token-file FILE`"
+            "`{words}` may name another node: that one was NOT stopped. Next: `steadyhand stop --node HOST:PORT --token-file FILE`"
         )
     })
 }

@@ -46,7 +46,7 @@ pub(super) fn run(args: &NodeOptions, command: TokenCommand) -> anyhow::Result<E
     let file = open::file(args)?;
     ensure!(
         !state_folder::is_practice(args, &file),
-        "a node without a node file keeps nothing: say --config FILE, or --state DIR for `serve` as well"
+        "a node without a node file keeps no tokens. Next: add --config FILE, or --state DIR here and for `serve`"
     );
     let token_store = TokenStore::at(&state_folder::folder(args, &file)?);
     match command {
@@ -63,18 +63,20 @@ pub(super) fn run(args: &NodeOptions, command: TokenCommand) -> anyhow::Result<E
             if let Some(level) = qualified {
                 token_store.require_level(&name, Some(level.word()))?;
             }
-            terminal_output::note("this is shown once; give it as `Authorization: Bearer …`");
+            terminal_output::note("this is shown only once. Send it as `Authorization: Bearer …`");
             terminal_output::line(&token);
             if terminal_output::lost_output().is_some() {
                 token_store.revoke(&name)?;
-                terminal_output::note(&format!("nobody has seen the token: {name} is revoked"));
+                terminal_output::note(&format!(
+                    "the token could not be printed, so {name} is revoked"
+                ));
             }
         }
         TokenCommand::List => list(&token_store)?,
         TokenCommand::Revoke { name } => {
             token_store.revoke(&name)?;
             terminal_output::note(&format!(
-                "{name} is revoked, on a node that runs too; a motion that it began goes on until `steadyhand stop`"
+                "{name} is revoked, also on a running node. Its motion continues until `steadyhand stop`"
             ));
         }
     }
@@ -101,7 +103,7 @@ fn list(token_store: &TokenStore) -> anyhow::Result<()> {
             card.name,
             card.role.to_string(),
             card.calls_per_minute,
-            labelled(", wants level", card.qualified.as_deref()),
+            labelled(", needs level", card.qualified.as_deref()),
             labelled(", certificate", card.certificate.as_deref()),
         ));
     }

@@ -90,7 +90,8 @@ fn toml_value(text: &str) -> Value {
 
 fn pair(text: &str) -> anyhow::Result<(String, Value)> {
     let parts = text.split_once('=');
-    let (name, value) = parts.with_context(|| format!("{text:?} is not of the form NAME=VALUE"))?;
+    let (name, value) =
+        parts.with_context(|| format!("{text:?} does not have the form NAME=VALUE"))?;
     Ok((name.trim().to_owned(), toml_value(value.trim())))
 }
 
@@ -118,7 +119,8 @@ fn argument(text: &str) -> anyhow::Result<ArgumentEntry> {
 impl ToolArgs {
     fn entry(&self) -> anyhow::Result<ToolEntry> {
         let description = self.description.clone();
-        let description = description.context("say what the tool does with --description")?;
+        let description =
+            description.context("the tool has no description. Next: add --description")?;
         let mut entry = ToolEntry {
             name: self.name.clone(),
             title: None,
@@ -201,7 +203,7 @@ pub(super) fn run(
             let edit = NodeFileEdit::begin(node)?;
             edit.put(&edit_node_file::remove(&edit.text, &name)?)?;
             terminal_output::done(&format!(
-                "removed `{name}`; a node that runs keeps it until it is started again"
+                "removed `{name}`. A running node keeps it until it is restarted"
             ))
         }
     }
@@ -229,7 +231,7 @@ fn add(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
     edit.put(&edit_node_file::add(&edit.text, &args.entry()?)?)?;
     if is_new {
         let path = edit.path.display();
-        terminal_output::line(&format!("there was no {path}: it is new, and names no arm"));
+        terminal_output::line(&format!("{path} is new, and names no arm"));
     }
     report_written(&args.name)
 }
@@ -241,7 +243,7 @@ fn set(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
     let old = file.tools.into_iter().find(|tool| tool.name == args.name);
     let old = old.with_context(|| {
         let (path, name) = (path.display(), &args.name);
-        format!("{path} declares no tool `{name}`; `tools add` does")
+        format!("{path} declares no tool `{name}`. Next: `steadyhand tools add`")
     })?;
     let mut new = old.clone();
     args.apply_to(&mut new);
@@ -251,7 +253,7 @@ fn set(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
 
 fn report_written(name: &str) -> anyhow::Result<ExitStatus> {
     terminal_output::done(&format!(
-        "wrote `{name}`; a node that runs knows it when it is started again"
+        "wrote `{name}`. A running node knows it after a restart"
     ))
 }
 

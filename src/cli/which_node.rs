@@ -50,7 +50,7 @@ pub(super) async fn find_unless_several(
         return find(options, at).await;
     }
     terminal_output::note(&format!(
-        "on a simulated arm of this command's own: {running} nodes run here and none is named. `steadyhand status` lists them, `--socket PATH` names one"
+        "using this command's own simulated arm: {running} nodes run here and none is named. `steadyhand status` lists them, `--socket PATH` names one"
     ));
     Ok(None)
 }
@@ -66,7 +66,7 @@ pub(super) async fn required(options: &NodeOptions, at: &AtArgs) -> anyhow::Resu
     if let Some(node) = running_nodes::silent_node().await? {
         let (options, socket) = (given_options::text(options), node.socket.display());
         bail!(
-            "no node answers for these options, but the one at {socket} does not say who it is, and may be meant: its process hangs, and so may its arm. `steadyhand {options}stop` asks it to stop and says whether it did"
+            "no node answers for these options. The one at {socket} may be meant, but it hangs, and its arm may too. Next: `steadyhand {options}stop` asks it to stop and shows the result"
         );
     }
     bail!(absent(options))
@@ -167,14 +167,14 @@ const fn names_files(options: &NodeOptions) -> bool {
 fn pick_node(several: &[RunningNode]) -> anyhow::Result<&RunningNode> {
     if !std::io::stdin().is_terminal() {
         bail!(
-            "{}\nname one with --socket, or with the --config that it was started with; nothing was done",
+            "{}\nNothing was done. Next: name one with --socket, or with the --config that it was started with",
             running_nodes::list(several)
         );
     }
     let descriptions: Vec<String> = several.iter().map(RunningNode::distinct_words).collect();
-    let choice = questions::pick("several nodes run here; which one is meant?", &descriptions)?;
+    let choice = questions::pick("several nodes run here. Which one?", &descriptions)?;
     let picked = several.iter().find(|node| node.distinct_words() == choice);
-    picked.context("no node was picked; nothing was done")
+    picked.context("no node was picked. Nothing was done")
 }
 
 /// Returns the message that the addressed node does not run, and how to start it.
@@ -185,7 +185,7 @@ pub(super) fn absent(options: &NodeOptions) -> String {
             return format!("{error:#}");
         }
         return format!(
-            "the node of {} does not run here: start it in another terminal with `steadyhand {options_text}serve`, and leave it running; nothing moves by that. If it was started with a --socket of its own, name that",
+            "the node of {} does not run here (if it has its own --socket, name that). Starting it moves nothing. Next: `steadyhand {options_text}serve` in another terminal, and leave it running",
             file.display()
         );
     }
@@ -199,6 +199,6 @@ pub(super) fn absent(options: &NodeOptions) -> String {
         _ => ("", ""),
     };
     format!(
-        "no node runs here: start it in another terminal with `steadyhand {file}{options_text}{port}serve`, and leave it running; nothing moves by that.{simulated} `steadyhand init` writes a node file"
+        "no node runs here. Starting one moves nothing.{simulated} `steadyhand init` writes a node file. Next: `steadyhand {file}{options_text}{port}serve` in another terminal, and leave it running"
     )
 }

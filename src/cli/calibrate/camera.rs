@@ -13,7 +13,7 @@ use node::operator_verb::OperatorVerb;
 impl CalibrationFolders {
     pub(super) async fn camera(&self, args: &CameraArgs) -> anyhow::Result<ExitStatus> {
         let Some(at) = &self.running else {
-            bail!("the picture is a running node's: {}", self.absent);
+            bail!("only a running node takes the picture: {}", self.absent);
         };
         let verb = OperatorVerb::Look {
             scene: args.scene.clone(),

@@ -24,7 +24,7 @@ impl CalibrationFolders {
                 format!(" (line {}, column {}: no JSON)", error.line(), error.column())
             };
             anyhow!(
-                "{} is not a LeRobot calibration{position}: one names each joint with whole counts, such as {{\"shoulder_pan\": {{\"id\": 1, \"drive_mode\": 0, \"homing_offset\": -12, \"range_min\": 800, \"range_max\": 3200}}}}",
+                "{} is not a LeRobot calibration{position}. A calibration lists each joint in whole counts: `{{\"shoulder_pan\": {{\"id\": 1, \"drive_mode\": 0, \"homing_offset\": -12, \"range_min\": 800, \"range_max\": 3200}}}}`",
                 file.display()
             )
         })?;
@@ -32,7 +32,7 @@ impl CalibrationFolders {
         let imported = lerobot::import(&parsed, &arm)?;
         terminal_output::line(report::comparison(&imported.old, &imported.new).trim_end());
         let skipped = imported.skipped.iter();
-        terminal_output::lines(skipped.map(|skipped| format!("not taken over: {skipped}")));
+        terminal_output::lines(skipped.map(|skipped| format!("not imported: {skipped}")));
         if !self.may_turn(
             &arm.file.name,
             &imported.new,
@@ -42,7 +42,7 @@ impl CalibrationFolders {
             return Ok(ExitStatus::Refused);
         }
         if !accept {
-            return terminal_output::done("nothing was written; say --accept to write it");
+            return terminal_output::done("nothing was written. Next: add --accept to write it");
         }
         let lock = self.store.lock()?;
         let mut record = CalibrationRecord {
@@ -62,7 +62,7 @@ impl CalibrationFolders {
         let homing = arm_state.map(|arm_state| arm_state.homing.iter().copied().collect());
         if homing.is_none() {
             terminal_output::note(
-                "the servos' homing offsets are not known without a node on the arm: they are written as 0",
+                "no node reads this arm, so the servos' homing offsets are unknown and written as 0",
             );
         }
         let motors = lerobot::export(&arm, &homing.unwrap_or_default());

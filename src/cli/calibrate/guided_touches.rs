@@ -21,10 +21,10 @@ pub(super) struct TouchPlace {
 }
 
 /// Instruction between touches of a place in the same pose.
-pub(super) const LIFTED: &str = "lift the tip, let it down on the same place";
+pub(super) const LIFTED: &str = "lift the tip and put it down on the same place";
 
 /// Message if a place is to be repeated before it was touched.
-const NOTHING_YET: &str = "there is nothing to take again yet";
+const NOTHING_YET: &str = "there is no touch to repeat yet";
 
 /// End of a round of touches.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(super) async fn collect(
     person: &mut OperatorInput,
 ) -> anyhow::Result<TouchRoundEnd> {
     terminal_output::note(
-        "Enter takes a touch, r takes this place again, r 8 the place of touch 8, q leaves and keeps what there is",
+        "Enter takes a touch; r repeats this place, r 8 the place of touch 8. q leaves and keeps the touches",
     );
     loop {
         // Read the arm's position again.
@@ -90,7 +90,7 @@ pub(super) async fn collect(
                     folders.drop_place_of(number)?;
                 }
                 _ => terminal_output::note(&format!(
-                    "{other:?} is none of Enter, r, r with the number of a touch, and q; nothing was touched"
+                    "{other:?} is unknown; no touch was taken. Valid: Enter, r, r with the number of a touch, q"
                 )),
             },
         }
@@ -177,7 +177,7 @@ impl CalibrationFolders {
         let is_large = is_good && calib::check(&assessed.finding, &assessed.change, false).is_err();
         let question = match is_large {
             true => {
-                "the change is above 20 mm or 10 degrees, which is right only where the files were far off: write it all the same?"
+                "the change is above 20 mm or 10 degrees. That is right only if the files were far off. Write it anyway?"
             }
             false => "write this into the file?",
         };

@@ -14,7 +14,7 @@ impl CalibrationFolders {
     pub(super) fn history(&self) -> anyhow::Result<ExitStatus> {
         let history = self.store.history()?;
         if history.is_empty() {
-            terminal_output::line("nothing was calibrated yet");
+            terminal_output::line("there are no calibrations yet");
         }
         terminal_output::lines(history.iter().map(CalibrationRecord::line));
         Ok(ExitStatus::Done)
@@ -29,7 +29,7 @@ impl CalibrationFolders {
         if !one.session.is_of_same(&other.session) {
             let (kind, other_kind) = (one.session.kind.word(), other.session.kind.word());
             let other = other.number;
-            bail!("calibration {number} is of {kind} and {other} is of {other_kind}");
+            bail!("calibration {number} is for {kind} and {other} is for {other_kind}");
         }
         terminal_output::done(report::comparison(&one.new, &other.new).trim_end())
     }
@@ -54,13 +54,13 @@ impl CalibrationFolders {
         let lacks_name = !possible.is_empty();
         if lacks_name && arm.is_none_or(|arm| !possible.contains(&arm)) {
             bail!(
-                "calibration {number} has the name of no arm of this node: say with --arm which one it was made on: {}; nothing was written",
+                "calibration {number} names no arm of this node. Nothing was written. Next: name its arm with --arm: {}",
                 possible.join(", ")
             );
         }
         if !says_no_arm && !lacks_name && arm.is_some() {
             bail!(
-                "calibration {number} is written for the arm on which it was made: leave --arm out; nothing was written"
+                "calibration {number} already names its arm. Nothing was written. Next: leave --arm out"
             );
         }
         if !says_no_arm && !lacks_name {
@@ -99,7 +99,7 @@ impl CalibrationFolders {
         terminal_output::line(report::comparison(&old, &target.new).trim_end());
         if old == target.new && !is_before {
             terminal_output::note(&format!(
-                "this changes no value: `steadyhand calibrate restore {number} --before` writes what the file said before calibration {number}"
+                "this changes no value. `steadyhand calibrate restore {number} --before` writes the values from before calibration {number}"
             ));
         }
         let record = CalibrationRecord {
@@ -140,14 +140,14 @@ fn state_before(record: CalibrationRecord) -> anyhow::Result<CalibrationRecord> 
     } = &record;
     if record.session.kind == CalibrationKind::Camera {
         bail!(
-            "a camera's pose is in no file before it is calibrated: `steadyhand calibrate history` lists earlier ones, and `restore N` writes one of them again"
+            "no file holds a camera's pose from before its calibration. Next: find an earlier one with `steadyhand calibrate history`, then `restore N`"
         );
     }
     let absent = new.keys().filter(|key| !old.contains_key(*key));
     let absent: Vec<&str> = absent.map(String::as_str).collect();
     if !absent.is_empty() {
         bail!(
-            "before calibration {number} there was no {}: take that out of the file by hand; nothing was written",
+            "before calibration {number} there was no {}. Nothing was written. Next: remove that from the file by hand",
             absent.join(", ")
         );
     }

@@ -73,7 +73,7 @@ pub(super) async fn with_person(
         None => {
             let Some((at, measured_arm)) = folders.running.as_ref().zip(measured_arm) else {
                 bail!(
-                    "no running node has an arm {}, and --from says no recording: {}",
+                    "no running node has an arm {}, and --from names no recording: {}",
                     arm.file.name,
                     folders.absent
                 );
@@ -110,7 +110,7 @@ pub(super) async fn let_go(
     person: &mut OperatorInput,
     yes: bool,
 ) -> anyhow::Result<Option<VerbReply>> {
-    let warning = "torque goes off and the arm will drop: hold it.";
+    let warning = "torque goes off and the arm drops: hold it.";
     if !person.confirm(warning, yes).await? {
         return Ok(None);
     }
@@ -123,7 +123,7 @@ fn replay(file: &std::path::Path, ranges: &mut RangeRecorder<'_>) -> anyhow::Res
     for (number, line) in text.lines().take(LINES_MAX).enumerate() {
         let line: RecordingLine = serde_json::from_str(line).map_err(|error| {
             anyhow!(
-                "{}: line {}, column {}: no reading; one is {{\"ticks\": {{\"1\": 2048}}}}, whole counts by the servos' ids, or {{\"enter\": true}}",
+                "{}: line {}, column {} is not a reading. A reading is {{\"ticks\": {{\"1\": 2048}}}} (whole counts by servo id) or {{\"enter\": true}}",
                 file.display(),
                 number + 1,
                 error.column()
@@ -150,9 +150,9 @@ async fn record_by_hand(
         let measured: NodeMeasurements = operator_client::parse_text(&reply)?;
         let is_it = |arm: &MeasuredArm| arm.name == recorded.name && arm.model == recorded.model;
         let arm = measured.arms.into_iter().find(is_it);
-        let arm = arm.context("the node does not read the arm any more: `steadyhand status`")?;
+        let arm = arm.context("the node no longer reads the arm. Next: `steadyhand status`")?;
         if arm.energised {
-            bail!("torque came on again: nothing was saved");
+            bail!("torque came on again. Nothing was saved");
         }
         let unread = arm.unread.map(|reason| format!("\n{reason}"));
         if unread.is_none() {
@@ -169,14 +169,14 @@ async fn record_by_hand(
             answer = person.next_input() => match answer {
                 OperatorAnswer::Line(answer) => match answer.trim() {
                     "" if unread.is_some() => {
-                        hint = "\nthe arm is not read, so Enter was not heeded".to_owned();
+                        hint = "\nthe arm is not read, so Enter was ignored".to_owned();
                     }
                     "" => hint = end_task(ranges),
                     "q" | "Q" => return Ok(false),
-                    other => hint = format!("\n{other:?} is neither Enter nor q, which leaves: it was not heeded"),
+                    other => hint = format!("\n{other:?} was ignored: press Enter, or write q to leave"),
                 },
                 OperatorAnswer::Interrupt => return Ok(false),
-                OperatorAnswer::End => bail!("the input ended before every joint was moved: nothing was saved; {}", torque(false)),
+                OperatorAnswer::End => bail!("the input ended before every joint was moved. Nothing was saved; {}", torque(false)),
             },
             () = pause(REDRAW_INTERVAL) => {}
         }
@@ -195,7 +195,7 @@ fn end_task(ranges: &mut RangeRecorder<'_>) -> String {
     let lines = problems.iter().map(|problem| format!("\nredo: {problem}"));
     let mut hint: String = lines.collect();
     if !problems.is_empty() {
-        hint += "\nmove it again and press Enter, or write q and begin anew from the zero pose";
+        hint += "\nmove it again and press Enter, or write q and start again from the zero pose";
     }
     hint
 }
@@ -229,7 +229,7 @@ async fn save(
     };
     folders.write_with(&record, servos, &lock)?;
     if servos.is_some() {
-        terminal_output::line("the file knows these servos now: a node attaches no others");
+        terminal_output::line("the file names these servos now: a node attaches only them");
     }
     Ok(ExitStatus::Done)
 }

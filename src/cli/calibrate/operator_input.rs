@@ -82,10 +82,10 @@ impl OperatorInput {
             return Ok(true);
         }
         if !std::io::stdin().is_terminal() {
-            bail!("there is no terminal to ask at: say --yes");
+            bail!("there is no terminal to ask at. Next: add --yes");
         }
         self.discard_typed();
-        terminal_output::note(&format!("{question} Write `yes` to go on:"));
+        terminal_output::note(&format!("{question} Write `yes` to continue:"));
         let answer = self.next_input().await;
         Ok(matches!(answer, OperatorAnswer::Line(line) if questions::agrees(&line, &FULL_YES)))
     }

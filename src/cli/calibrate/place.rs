@@ -34,7 +34,7 @@ impl CalibrationFolders {
     pub(super) async fn find(node: &NodeOptions, at: &AtArgs) -> anyhow::Result<Self> {
         if let Some(url) = &at.node {
             bail!(
-                "a calibration is kept in the folders of the node's own machine: run this there, not for {url}"
+                "a calibration is stored on the node's own machine. Next: run this there, without --node {url}"
             );
         }
         if let Some(at) = which_node::find(node, at).await? {
@@ -51,13 +51,13 @@ impl CalibrationFolders {
                 entries: Vec::new(),
                 known: measurements.known,
                 running: Some(at),
-                absent: "the node that runs has no such arm".to_owned(),
+                absent: "the running node has no such arm".to_owned(),
             });
         }
         let file = open::file(node)?;
         if state_folder::is_practice(node, &file) {
             bail!(
-                "a calibration is kept for a node file, and none is named. Next: `steadyhand init` writes one, then the same command with `--config node.toml`"
+                "a calibration needs a node file. Next: `steadyhand init`, then the same command with `--config node.toml`"
             );
         }
         let library = open::library(node, &file)?;
@@ -112,10 +112,10 @@ impl CalibrationFolders {
         let valid = names.join(", ");
         match name {
             None if names.len() > 1 => bail!(
-                "several arms of this node are {model}: name one with --arm: {valid}; nothing was done"
+                "this node has several arms {model}. Nothing was done. Next: name one with --arm: {valid}"
             ),
             Some(name) if !names.is_empty() && !names.contains(&name) => bail!(
-                "this node has no arm `{name}` of the model {model}; valid: {valid}; nothing was done"
+                "this node has no arm `{name}` of the model {model}; valid: {valid}. Nothing was done"
             ),
             None => {}
             Some(name) => {
@@ -192,7 +192,7 @@ impl CalibrationFolders {
         let measured = self.arm(&arm.name);
         if measured.is_some_and(|measured| measured.zeros != calib::zeros_of(arm)) {
             bail!(
-                "the node measures arm {0} with other zeros than its file has; start the node again, then touch: nothing was recorded",
+                "the node uses older zeros than the file of arm {0}. Nothing was recorded. Next: restart the node, then touch",
                 arm.name
             );
         }
@@ -221,9 +221,7 @@ impl CalibrationFolders {
 /// Describes what a person must know of the arm before leaving it.
 pub(super) const fn torque(energised: bool) -> &'static str {
     match energised {
-        true => "the arm holds with its torque on",
-        false => {
-            "the arm's torque is off: it lies where your hands leave it, and `steadyhand status` says so"
-        }
+        true => "the arm stands with its torque on",
+        false => "the arm is limp: it lies where your hands leave it",
     }
 }

@@ -11,7 +11,7 @@ use crate::{ExitStatus, NodeOptions, operator_client, terminal_output};
 use calib::{CalibrationSession, PatternGap, gap_sketch, gaps, ink_pattern};
 use node::operator_verb::{AlignRequest, OperatorVerb};
 
-const INSTRUCTIONS: &str = "measure each gap at its middle, from the middle of one line to the middle of the other, in mm by ruler or loupe: a number and Enter; Enter alone skips one, q leaves and keeps what there is";
+const INSTRUCTIONS: &str = "measure each gap at its middle in mm, from the middle of one line to the middle of the other. Write the number and press Enter. Only Enter skips a gap. q leaves and keeps the numbers";
 
 /// Draws the pattern unless one waits to be measured, then asks for its gaps.
 pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<ExitStatus> {
@@ -22,10 +22,10 @@ pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<E
         return folders.ask_gaps(session, &gaps).await;
     }
     let Some(at) = &folders.running else {
-        bail!("the pattern is drawn by a running node: {}", folders.absent);
+        bail!("only a running node draws the pattern: {}", folders.absent);
     };
     terminal_output::note(
-        "it stands still over the sheet, and draws a pattern on it: a clean sheet, and a pen that draws; Ctrl-C stops it",
+        "the arm stops above the sheet, then draws a pattern. It needs a clean sheet and a pen that draws. Ctrl-C stops it",
     );
     let verb = OperatorVerb::Align(AlignRequest {
         scene: args.scene.clone(),
@@ -111,7 +111,7 @@ fn question(gap: usize, drawn: &PatternGap) -> String {
 
 fn print_left() -> ExitStatus {
     terminal_output::line(
-        "what was measured is kept; the same command goes on, `steadyhand calibrate discard` throws it away",
+        "the numbers are kept: the same command continues, and `steadyhand calibrate discard` deletes them",
     );
     ExitStatus::Done
 }

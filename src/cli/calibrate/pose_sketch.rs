@@ -32,9 +32,9 @@ impl SketchView {
 
     const fn description(self) -> &'static str {
         match self {
-            Self::Side => "from its right, ahead is to the right",
-            Self::Above => "from above, ahead is up",
-            Self::Front => "from behind, ahead is away from you",
+            Self::Side => "seen from its right, with ahead to the right",
+            Self::Above => "seen from above, with ahead up",
+            Self::Front => "seen from behind, with ahead away from you",
         }
     }
 
@@ -70,7 +70,7 @@ pub(super) fn sketch(arm: &ArmModel, joint: Option<usize>) -> String {
     let mut canvas = DotCanvas::fitting(&[zero.as_slice(), &moved].concat());
     canvas.polyline(&zero, joint.map_or(1, |_| DOT_SPACING));
     canvas.polyline(&moved, 1);
-    let legend = joint.map_or("", |_| "; dotted the zero pose");
+    let legend = joint.map_or("", |_| "; dotted: the zero pose");
     format!("{}\n{}{legend}\n", canvas.text(), view.description())
 }
 

@@ -46,10 +46,10 @@ impl CalibrationFolders {
     pub(super) fn discard(&self) -> anyhow::Result<ExitStatus> {
         let lock = self.store.lock()?;
         if matches!(self.store.proposal(), Ok(None)) {
-            return terminal_output::refused("nothing was proposed; nothing was done");
+            return terminal_output::refused("there is no proposal. Nothing was done");
         }
         self.store.discard(&lock)?;
-        terminal_output::done("the proposal is thrown away")
+        terminal_output::done("the proposal is discarded")
     }
 
     pub(super) fn undo(&self) -> anyhow::Result<ExitStatus> {

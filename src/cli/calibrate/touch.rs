@@ -6,6 +6,7 @@ use super::arguments::TouchArgs;
 use super::place::CalibrationFolders;
 use crate::{ExitStatus, terminal_output};
 use arm::ArmModel;
+use base::wording::with_statement;
 use calib::{self, report};
 use node::measurements::{self, MeasuredArm};
 use scene::Scene;
@@ -35,7 +36,7 @@ impl CalibrationFolders {
         let arm = self.arm(model);
         if given.is_none() && arm.is_some_and(|arm| arm.is_moving) {
             bail!(
-                "arm {model} is at work: a touch is taken where it stands; `steadyhand stop` or wait, then touch"
+                "arm {model} is moving, and a touch needs it to stand still. Next: wait or `steadyhand stop`, then touch"
             );
         }
         if let Some(arm) = arm.filter(|_| given.is_none()) {
@@ -44,13 +45,13 @@ impl CalibrationFolders {
         let measured = || arm.map(|arm| arm.joints_rad.clone());
         let joints = given.cloned().or_else(measured).with_context(|| {
             format!(
-                "no running node measures an arm {model}, and --joints says none: {}",
+                "no running node measures an arm {model}, and --joints is missing: {}",
                 self.absent
             )
         })?;
         if joints.len() != scene.arm.dof() || joints.iter().any(|q| !q.is_finite()) {
             let (count, expected) = (joints.len(), scene.arm.dof());
-            bail!("{count} joints were given; arm {model} has {expected}");
+            bail!("--joints has {count} values and arm {model} has {expected} joints");
         }
         if let Some(typed) = given {
             check_limits(typed, &scene.arm)?;
@@ -62,13 +63,11 @@ impl CalibrationFolders {
 /// Refuses an arm that is not read now, or whose fault waits for a reset.
 fn check_read(arm: &MeasuredArm) -> anyhow::Result<()> {
     if let Some(reason) = &arm.unread {
-        bail!("{reason}; nothing was recorded");
+        bail!(with_statement(reason, "nothing was recorded"));
     }
     if let Some(fault) = &arm.fault {
-        bail!(
-            "{}: nothing was recorded",
-            measurements::unmended_fault(&arm.name, fault)
-        );
+        let fault = measurements::unmended_fault(&arm.name, fault);
+        bail!(with_statement(fault, "nothing was recorded"));
     }
     Ok(())
 }
@@ -86,11 +85,11 @@ fn check_limits(joints_rad: &[f64], arm: &ArmModel) -> anyhow::Result<()> {
         }
         let in_rad = typed.to_radians();
         let hint = match possible.contains(&in_rad) {
-            true => format!("{typed} degrees would be {in_rad:.4}"),
-            false => "look at what `steadyhand call sense` measures".to_owned(),
+            true => format!("write {in_rad:.4} for {typed} degrees"),
+            false => "see the measured joints with `steadyhand call sense`".to_owned(),
         };
         bail!(
-            "joint {} of arm {} is said to be at {typed} rad, and its limits are {min} to {max} rad: --joints takes radians, base first; {hint}; nothing was recorded",
+            "--joints puts joint {} of arm {} at {typed} rad; its limits are {min} to {max} rad. Values are in radians, base first. Nothing was recorded. Next: {hint}",
             joint.name,
             arm.file.name
         );

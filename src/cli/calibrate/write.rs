@@ -26,12 +26,12 @@ impl CalibrationFolders {
             return Ok(true);
         }
         let outcome = if overridden {
-            "written, for --override was said"
+            "written because of --override"
         } else {
-            "not accepted: say --override once you have seen that joint turn the other way than the file says"
+            "not accepted. Next: add --override if you saw that joint turn against the file's direction"
         };
         terminal_output::line(&format!(
-            "!!! SIGN FLIP: {} would turn the other way round than the arm's file says; every motion of it would go the other way; {outcome}",
+            "!!! SIGN FLIP: {} would turn against the direction in the arm's file. All its motions would be reversed; {outcome}",
             flipped.join(", ")
         ));
         Ok(overridden)

@@ -35,7 +35,7 @@ impl ConfigFile {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
             }
             Ok(metadata) if metadata.len() > BYTES_MAX => bail!(
-                "{} has {} bytes; at most {BYTES_MAX} are read",
+                "{} has {} bytes (at most {BYTES_MAX})",
                 path.display(),
                 metadata.len()
             ),
@@ -58,7 +58,7 @@ impl ConfigFile {
         let servers = root.entry(key).or_insert_with(|| json!({}));
         let Some(servers) = servers.as_object_mut() else {
             bail!(
-                "`{key}` in {} is not an object; correct it first",
+                "`{key}` in {} is not an object. Next: correct it",
                 self.path.display()
             );
         };
@@ -80,7 +80,7 @@ impl ConfigFile {
             Ok(Value::Object(all)) => Ok(all),
             Ok(_) => bail!("{} is not a JSON object", self.path.display()),
             Err(error) => bail!(
-                "{} is not plain JSON ({error}); comments would be lost, so leave --write out and add what is printed by hand",
+                "{} is not plain JSON ({error}), and comments would be lost. Next: leave --write out and add the printed text by hand",
                 self.path.display()
             ),
         }

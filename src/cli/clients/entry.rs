@@ -25,13 +25,13 @@ const TOKEN_VARIABLE: &str = "STEADYHAND_TOKEN";
 impl NodeConnection {
     /// Returns this program with absolute paths in its options: clients start it in their own folder with their own `PATH`.
     pub(super) fn started(node: &NodeOptions) -> anyhow::Result<Self> {
-        let command = std::env::current_exe().context("where this program lies is not known")?;
+        let command = std::env::current_exe().context("the path of this program is unknown")?;
         let options = given_options::arguments(&with_absolute_paths(node)?).into_iter();
         let options = options.map(|word| word.into_string());
         let options = options.collect::<Result<Vec<String>, _>>();
         let mut arguments = options.map_err(|word| {
             anyhow!(
-                "{} is not text: clients' files cannot name it",
+                "{} is not valid text, so a client's file cannot name it",
                 word.display()
             )
         })?;

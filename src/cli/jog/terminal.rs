@@ -26,7 +26,7 @@ type RunningStep = JoinHandle<anyhow::Result<VerbReply>>;
 
 pub(super) async fn run(args: &JogArgs) -> anyhow::Result<ExitStatus> {
     if !std::io::stdout().is_terminal() {
-        bail!("this is not a terminal: say one step with --step, such as --step z-1");
+        bail!("this is not a terminal. Next: give one step with --step, such as --step z-1");
     }
     let mut view = JogView::new(state(args).await?);
     let screen = JogScreen::open()?;
@@ -56,7 +56,7 @@ async fn run_view(
         screen.show(&view.lines())?;
         tokio::select! {
             key = keys.recv() => {
-                let key = key.context("the keyboard is gone")?;
+                let key = key.context("the keyboard input has ended")?;
                 let key = view.press(key);
                 if key == JogAction::Quit {
                     return stop_running_step(args, running_step.as_ref()).await;

@@ -90,7 +90,7 @@ impl JogView {
             KeyCode::Char('s') => self.size = (self.size + 1) % STEPS.len(),
             KeyCode::Char('g') => {
                 self.confirms_let_go = true;
-                "torque goes off and the arm will drop: hold it, then press y"
+                "torque goes off and the arm drops: hold it, then press y"
                     .clone_into(&mut self.message);
             }
             _ => {}

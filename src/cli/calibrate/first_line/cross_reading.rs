@@ -23,19 +23,19 @@ impl Guide<'_> {
     pub(super) async fn cross(&mut self) -> anyhow::Result<StepEnd> {
         if self.is_simulated {
             return not_needed(
-                "  not needed in practice: there is no paper for a ruler; `drawn.png` of the job shows the ink",
+                "  not needed in practice: there is no paper to measure. The job's `drawn.png` shows the ink",
             );
         }
         let (_, scene) = self.folders().await?;
         let Some(planned_mm) = tools::cross_place_mm(&scene) else {
-            return not_needed("  not possible: the design leaves no place for a cross");
+            return not_needed("  not possible: the design leaves no room for a cross");
         };
         let Some(read_mm) = self.read_cross(planned_mm).await else {
             return Ok(StepEnd::Left);
         };
         let off_mm = [read_mm[0] - planned_mm[0], read_mm[1] - planned_mm[1]];
         if off_mm[0].hypot(off_mm[1]) < READ_MM_MIN {
-            terminal_output::line("it stands where it should");
+            terminal_output::line("the cross is where it should be");
             return Ok(StepEnd::Done);
         }
         let verb = self.align_verb(false, Some(off_mm));
@@ -52,7 +52,7 @@ impl Guide<'_> {
         let [x, y] = planned_mm;
         loop {
             terminal_output::note(&format!(
-                "measure from the sheet's left edge and from its lower edge to the middle of the cross, in mm: two numbers and Enter, such as `{:.1} {:.1}`; Enter alone where it stands at {x:.1} {y:.1}, q leaves",
+                "measure the middle of the cross in mm from the sheet's left edge and from its lower edge. Write both numbers, such as `{:.1} {:.1}`. Only Enter means {x:.1} {y:.1}. q leaves",
                 x + 0.4,
                 y - 0.3
             ));
@@ -64,7 +64,7 @@ impl Guide<'_> {
                 "q" | "Q" => return None,
                 text => match distances_mm(text) {
                     Some(read_mm) => return Some(read_mm),
-                    None => terminal_output::note("that is not two distances"),
+                    None => terminal_output::note("write two distances in mm"),
                 },
             }
         }

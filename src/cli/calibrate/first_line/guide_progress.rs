@@ -31,7 +31,7 @@ impl GuideProgress {
         let path = state.join("first_line.toml");
         let hint = || {
             format!(
-                "{} was changed by something else: move it away",
+                "{} was changed by another program (move it away)",
                 path.display()
             )
         };

@@ -5,7 +5,7 @@ use super::super::teach;
 use calib::TouchRole;
 
 /// Instruction between two touches of one point in different poses.
-const TURNED: &str = "turn and tilt the pen another way, bring its tip to the same point";
+const TURNED: &str = "turn and tilt the pen differently, and bring its tip to the same point";
 
 /// Touches of the fixed point that determines the tip.
 const TOOL_TOUCHES: usize = 14;
@@ -34,7 +34,7 @@ pub(super) fn tool() -> Vec<TouchPlace> {
         ),
         place(
             TouchRole::Verify,
-            "that point once more, the pen held as when it draws",
+            "that point once more, with the pen held as when it draws",
             1,
         ),
     ]
@@ -52,7 +52,9 @@ pub(super) fn zeros() -> Vec<TouchPlace> {
             number: number + 1,
             ..place(
                 TouchRole::Point,
-                &format!("a fixed point {name} in the arm's reach, which nobody needs to measure"),
+                &format!(
+                    "a fixed point {name} in the arm's reach (its place need not be measured)"
+                ),
                 POINT_TOUCHES,
             )
         });

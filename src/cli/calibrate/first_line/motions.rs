@@ -25,7 +25,7 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 impl Guide<'_> {
     pub(super) async fn enable(&mut self) -> anyhow::Result<StepEnd> {
         let question = format!(
-            "the arm may then move in scene {} for 30 minutes: take your hands away, and keep one at the switch of the servos' supply.",
+            "this enables motion in scene {} for 30 minutes. Take your hands away from the arm, and keep one at the switch of the servos' supply.",
             self.scene
         );
         if !self.person.confirm(&question, false).await? {
@@ -53,7 +53,7 @@ impl Guide<'_> {
             return Ok(StepEnd::Done);
         }
         terminal_output::line(
-            "leave is asked for again: it is for a scene as it is, and for 30 minutes",
+            "motion must be enabled again: the scene has changed, or 30 minutes are over",
         );
         self.enable().await
     }
@@ -92,7 +92,7 @@ impl Guide<'_> {
         let is_needle = scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle);
         if is_needle || !scene.surface.is_flat() {
             return not_needed(
-                "  left out: an arm feels for a flat sheet, and with a pen; it draws where the touches by hand put the sheet",
+                "  skipped: the arm can feel only a flat sheet, and only with a pen. It uses the sheet's place from your touches",
             );
         }
         loop {
@@ -121,7 +121,7 @@ impl Guide<'_> {
             StepEnd::Done => {}
             other => return Ok(other),
         }
-        terminal_output::note("it moves; Enter or Ctrl-C stops it");
+        terminal_output::note("the arm moves; Enter or Ctrl-C stops it");
         let at = self.at.clone();
         let mut motion = std::pin::pin!(move_to_end(&at, &verb));
         let reply = loop {
@@ -145,7 +145,7 @@ impl Guide<'_> {
             return Ok(StepEnd::Done);
         }
         self.enabled = None;
-        let prompt = "see to that (after a stop: `steadyhand reset`), and press Enter to try again, or write q to leave";
+        let prompt = "correct that (after a stop: `steadyhand reset`) and press Enter to try again, or write q to leave";
         Ok(self.again_or_leave(prompt).await)
     }
 }
@@ -167,7 +167,8 @@ pub(in super::super) async fn move_to_end(
     loop {
         let progress = operator_client::ask(at, &progress).await?;
         let data = progress.data.with_context(|| progress.text.clone())?;
-        let progress = JobProgress::deserialize(data).context("the node is of another version")?;
+        let progress =
+            JobProgress::deserialize(data).context("the node has a different version")?;
         if progress.is_over {
             return Ok(match has_continued {
                 false => reply,

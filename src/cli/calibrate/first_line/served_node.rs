@@ -46,7 +46,7 @@ impl ServedNode {
         let mut served = Self { child, log };
         match tokio::time::timeout(STARTS_WITHIN, served.wait_until_ready(options)).await {
             Ok(at) => at.map(|at| (served, at)),
-            Err(_) => bail!("the node did not start in time: {}", served.log_tail()),
+            Err(_) => bail!("the node took too long to start: {}", served.log_tail()),
         }
     }
 
