@@ -127,12 +127,12 @@ impl CameraEntry {
             (CameraSource::Simulator, Some(_)) => None,
             (CameraSource::Simulator, None) => Some((
                 "source",
-                " is simulated: say where it stands in [cameras.simulated], stands_m and looks_at_m"
+                " is simulated: give its place in [cameras.simulated] as stands_m and looks_at_m"
                     .to_owned(),
             )),
             (_, Some(_)) => Some((
                 "simulated",
-                format!(" is at {source}: take [cameras.simulated] away, or say source = \"simulator\""),
+                format!(" is at {source}: remove [cameras.simulated], or write source = \"simulator\""),
             )),
             (CameraSource::Http(address), None)
                 if !address.starts_with("http://") || address.contains('@') =>
@@ -148,12 +148,12 @@ impl CameraEntry {
             {
                 Some((
                     "source",
-                    format!(": source is `{source}`, which names no port up to 65535"),
+                    format!(": source is `{source}`; its port must be a number up to 65535"),
                 ))
             }
             (CameraSource::Device(path), None) if !path.is_absolute() => Some((
                 "source",
-                format!(": source is `{source}`; a device is a whole path such as /dev/video0"),
+                format!(": source is `{source}`; a device is a full path such as /dev/video0"),
             )),
             _ => None,
         }
@@ -162,7 +162,7 @@ impl CameraEntry {
     fn arm_problem(&self, arms: &[ArmEntry]) -> Option<(&'static str, String)> {
         let what = match &self.arm {
             None if arms.len() > 1 => {
-                ": say whose sheet it sees with `arm`, for there are several".to_owned()
+                ": there are several arms; name the arm of its sheet with `arm`".to_owned()
             }
             Some(arm) if arms.iter().all(|entry| entry.name != *arm) => {
                 let known: Vec<&str> = arms.iter().map(|entry| entry.name.as_str()).collect();
@@ -189,7 +189,7 @@ impl CameraEntry {
         } else if !self.focal_px.iter().flatten().all(is_length) {
             Some(("focal_px", ": focal_px must be 10 to 100000".to_owned()))
         } else if !self.centre_px.iter().flatten().all(is_in_picture) {
-            Some(("centre_px", ": centre_px is beyond any picture".to_owned()))
+            Some(("centre_px", ": centre_px is outside any picture".to_owned()))
         } else if !self.distortion.iter().all(|k| k.abs() <= 10.0) {
             let what = ": distortion must be numbers between -10 and 10";
             Some(("distortion", what.to_owned()))
@@ -201,7 +201,7 @@ impl CameraEntry {
             .simulated
             .is_none_or(|simulated| simulated.is_possible())
         {
-            let what = ": it must stand within 10 m, look at another point than it stands at, with a light of 0 to 2 and noise of 0 to 50";
+            let what = ": it must stand within 10 m and look at a different point; light is 0 to 2 and noise 0 to 50";
             Some(("simulated", what.to_owned()))
         } else {
             None
@@ -264,7 +264,7 @@ mod tests {
         );
         let with = |old: &str, new: &str| error(&GOOD.replace(old, new));
         for (old, new, expected) in [
-            ("/dev/video0", "video0", "a device is a whole path"),
+            ("/dev/video0", "video0", "a device is a full path"),
             (
                 "/dev/video0",
                 "https://10.0.0.9/a.jpg",
@@ -273,10 +273,10 @@ mod tests {
             (
                 "/dev/video0",
                 "http://10.0.0.9:99999/",
-                "names no port up to 65535",
+                "a number up to 65535",
             ),
             ("/dev/video0", "http://me:word@10.0.0.9/", "names no user"),
-            ("/dev/video0", "simulator", "say where it stands"),
+            ("/dev/video0", "simulator", "give its place"),
             ("[1280, 960]", "[1280, 9600]", "size_px is"),
             ("\"top\"", "\"a/b\"", "a name is 1 to 40"),
             (
@@ -303,7 +303,7 @@ mod tests {
         let both = format!(
             "{GOOD}[cameras.simulated]\nstands_m = [0.0, 0.0, 0.4]\nlooks_at_m = [0.0, 0.0, 0.0]\n"
         );
-        assert!(error(&both).contains("take [cameras.simulated] away"));
+        assert!(error(&both).contains("remove [cameras.simulated]"));
         assert!(NodeFile::read("node.toml", &both.replace("/dev/video0", "simulator")).is_ok());
     }
 

@@ -15,7 +15,7 @@ pub enum NodeFileEditError {
     #[error("the file is not TOML: {0}")]
     Toml(String),
     /// It has no such tool.
-    #[error("the file declares no tool `{name}`; it declares: {}", known.join(", "))]
+    #[error("the file declares no tool `{name}`; valid: {}", known.join(", "))]
     Unknown {
         /// The requested name.
         name: String,
@@ -23,13 +23,13 @@ pub enum NodeFileEditError {
         known: Vec<String>,
     },
     /// It has the tool already.
-    #[error("the file declares a tool `{0}` already; `tools set` changes it")]
+    #[error("the file already declares a tool `{0}`. Next: change it with `steadyhand tools set`")]
     Known(String),
     /// It is written in a form that cannot be edited without rewriting it.
     #[error("`{0}` must be written as [[{0}]] tables to be edited by a command")]
     Form(&'static str),
     /// It names the node already.
-    #[error("the file has [[peers]] called `{0}` already: change or remove that by hand")]
+    #[error("the file already has [[peers]] called `{0}`. Next: change or remove it by hand")]
     KnownPeer(String),
 }
 

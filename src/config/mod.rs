@@ -254,7 +254,7 @@ impl std::str::FromStr for RequiredQualification {
 
 /// A text that names no level of qualification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no level; the levels are observe, home, align and stroke")]
+#[error("{0:?} is not a level; valid: observe, home, align, stroke")]
 pub struct UnknownQualification(String);
 
 /// The longest that a call may be kept waiting.
@@ -326,7 +326,9 @@ impl ArmEntry {
         let is_name = !name.trim().is_empty() && !name.chars().any(char::is_control);
         problems.check(is_name, "name", || {
             let shown = name.escape_debug();
-            format!("`{shown}` cannot be an arm's name: it is empty or holds a control character")
+            format!(
+                "`{shown}` cannot be an arm's name: it is empty or contains a control character"
+            )
         });
         let mut others = before.iter();
         if let Some(other) = others.find(|other| other.file_name_part() == self.file_name_part()) {
@@ -335,20 +337,23 @@ impl ArmEntry {
                 format!("two arms are called `{name}`; each needs its own name")
             } else {
                 format!(
-                    "the arms `{other}` and `{name}` are called alike where only letters, digits and `-` count, as in the name of the file that keeps an emergency stop; each needs its own name"
+                    "the arms `{other}` and `{name}` would share the file of an emergency stop, whose name keeps only letters, digits and `-`; rename one of them"
                 )
             };
             problems.add("name", what);
         }
         let is_shared = !self.is_simulated() && before.iter().any(|other| other.port == self.port);
         problems.check(!is_shared, "port", || {
-            format!("arms share the port `{}`; a port has one arm", self.port)
+            format!(
+                "two arms share the port `{}`; a port has one arm",
+                self.port
+            )
         });
         let Some([x, y, z]) = self.base_m else { return };
         if [x, y, z].into_iter().all(|m| m.abs() <= BASE_MAX_M) {
             problems.check(!self.apart, "base_m", || {
                 format!(
-                    "arm `{name}` has both base_m and apart = true: keep base_m where the bases were measured, apart where a person says that no other arm is within reach"
+                    "arm `{name}` has both base_m and apart = true: keep base_m if you measured the bases, or apart if no other arm is within its reach"
                 )
             });
         } else {

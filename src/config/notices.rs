@@ -60,17 +60,19 @@ impl NoticesEntry {
         problems.check(
             self.webhook.as_ref().is_none_or(is_address),
             "notices.webhook",
-            || "notices.webhook is no address of the form http://HOST/PATH or https://HOST/PATH, with a PORT up to 65535 behind HOST where one is named",
+            || "notices.webhook is not of the form http://HOST/PATH, https://HOST/PATH or https://HOST:PORT/PATH (PORT up to 65535)",
         );
         let has_program =
             |command: &Vec<String>| command.first().is_some_and(|name| !name.is_empty());
-        problems.check(self.command.as_ref().is_none_or(has_program), "notices.command", || {
-            "notices.command is empty; write [\"PROGRAM\", \"ARGUMENT\"], without a shell's signs"
-        });
+        problems.check(
+            self.command.as_ref().is_none_or(has_program),
+            "notices.command",
+            || "notices.command is empty; write [\"PROGRAM\", \"ARGUMENT\"], without shell syntax",
+        );
         problems.check(
             self.on.is_none() || self.is_on(),
             "notices.on",
-            || "notices.on chooses notices that go nowhere: give a webhook or a command",
+            || "notices.on needs a webhook or a command to send its notices to",
         );
     }
 }
@@ -92,12 +94,18 @@ mod tests {
         );
         assert!(!format!("{node:?}").contains("T0-secret"));
         for (keys, expected) in [
-            ("webhook = \"ftp://x\"", "notices.webhook is no address"),
-            ("webhook = \"http://\"", "notices.webhook is no address"),
-            ("webhook = \"http://host:99999/x\"", "a PORT up to 65535"),
-            ("webhook = \"https://host:http/x\"", "a PORT up to 65535"),
+            (
+                "webhook = \"ftp://x\"",
+                "notices.webhook is not of the form",
+            ),
+            (
+                "webhook = \"http://\"",
+                "notices.webhook is not of the form",
+            ),
+            ("webhook = \"http://host:99999/x\"", "PORT up to 65535"),
+            ("webhook = \"https://host:http/x\"", "PORT up to 65535"),
             ("command = []", "notices.command is empty"),
-            ("on = [\"done\"]", "go nowhere"),
+            ("on = [\"done\"]", "needs a webhook"),
             ("command = [\"x\"]\non = [\"soon\"]", "soon"),
         ] {
             let result = NodeFile::read("node.toml", &format!("[notices]\n{keys}\n"));

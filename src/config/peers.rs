@@ -145,14 +145,14 @@ impl ZenohEntry {
         let router = &self.router;
         let files = [&self.ca, &self.cert, &self.key];
         let problem = match router.split_once('/') {
-            Some((_, address)) if !is_port_possible(address) => Some("names no PORT up to 65535"),
+            Some((_, address)) if !is_port_possible(address) => Some("needs a PORT up to 65535"),
             Some(("tls", _)) if files.iter().any(|file| file.is_none()) => {
                 Some("needs `ca`, `cert` and `key`")
             }
             Some(("tls", _)) => None,
             Some(("tcp", address)) if is_loopback(address) => None,
             Some(("tcp", _)) => Some(
-                "is another machine's, which is reached by `tls/` alone; without TLS only 127.0.0.1, [::1] and localhost are possible",
+                "is on another machine and needs `tls/`; without TLS only 127.0.0.1, [::1] and localhost are possible",
             ),
             _ => Some("is not of the form tls/HOST:PORT or tcp/HOST:PORT"),
         };
@@ -234,7 +234,7 @@ pub(super) fn check(node: &str, peers: &[PeerEntry], problems: &mut ProblemList)
             }
             let has_both = peer.token.is_some() && peer.token_file.is_some();
             problems.check(!has_both, "token_file", || {
-                format!("peer `{name}` has a `token` and a `token_file`; one of them is enough")
+                format!("peer `{name}` has a `token` and a `token_file`; leave one of them out")
             });
         });
     }
@@ -245,7 +245,7 @@ fn bad_address(peer: &PeerEntry) -> Option<String> {
     let (name, address) = (&peer.name, &peer.address);
     if address.contains('@') {
         return Some(format!(
-            "peer `{name}`: its address holds a user or a password, which would do nothing and be shown to every caller; write HOST:PORT alone, and a token under `token_file`"
+            "peer `{name}`: its address contains a user or a password, and every caller can see it; write only HOST:PORT, and put a token in `token_file`"
         ));
     }
     peer.url().is_none().then(|| {
@@ -262,7 +262,7 @@ pub(super) fn bad_name(name: &str) -> Option<String> {
         .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '));
     if name.eq_ignore_ascii_case(EVERYWHERE) {
         return Some(format!(
-            "`{name}` means every node; a node needs another name"
+            "`{name}` means every node; give the node a different name"
         ));
     }
     if name.trim().is_empty() || name.chars().count() > NAME_CHARS_MAX || !is_plain {
@@ -320,7 +320,7 @@ mod tests {
             "line 3: two nodes are called `bench`",
             "line 4: peer `bench`: `x` is not of the form",
             "`all` means every node",
-            "one of them is enough",
+            "leave one of them out",
             "quiet_s is 0; 2 to 600",
         ] {
             assert!(error.contains(expected), "{expected:?} is not in {error}");
@@ -337,17 +337,17 @@ mod tests {
         };
         let files = "ca = \"a\"\ncert = \"b\"\nkey = \"c\"";
         for (keys, expected) in [
-            ("router = \"tcp/10.0.0.1:7447\"", "reached by `tls/` alone"),
+            ("router = \"tcp/10.0.0.1:7447\"", "needs `tls/`"),
             (
                 "router = \"tcp/127.0.0.1.example.org:7447\"",
-                "reached by `tls/` alone",
+                "needs `tls/`",
             ),
             (
                 "router = \"tls/10.0.0.1:7447\"",
                 "needs `ca`, `cert` and `key`",
             ),
             ("router = \"10.0.0.1\"", "is not of the form"),
-            ("router = \"tcp/[::1]:99999\"", "names no PORT up to 65535"),
+            ("router = \"tcp/[::1]:99999\"", "needs a PORT up to 65535"),
             ("router = \"tcp/[::1]:7447\"\nlease_ms = 10", "200 to 60000"),
         ] {
             let error = error(keys).unwrap();

@@ -79,9 +79,7 @@ impl RecordEntry {
         for name in self.cameras() {
             let is_known = cameras.iter().any(|camera| camera.name == *name);
             problems.check(is_known, "record", || {
-                format!(
-                    "record.cameras names {name}, and this node has no such camera: `[[cameras]]` names them"
-                )
+                format!("record.cameras names {name}, but `[[cameras]]` has no such camera")
             });
         }
         if let Self::Detailed(RecordDetailsEntry { fps: Some(fps), .. }) = self {

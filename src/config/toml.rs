@@ -214,7 +214,7 @@ impl<'a> SchemaWalker<'a> {
     /// Returns the actual and the expected kind of a value if its schema rules it out.
     fn misfit(&self, schema: &'a Value, value: &toml::Value) -> Option<String> {
         if value.as_float().is_some_and(|number| !number.is_finite()) {
-            return Some("no finite number, expected one".to_owned());
+            return Some("not a finite number, expected one".to_owned());
         }
         let choices = self.choices(schema);
         if !choices.is_empty() {
@@ -522,7 +522,7 @@ mod tests {
         for number in ["nan", "inf", "-inf"] {
             let text = format!("speed = 1.0\nfinite_mm = {number}\n");
             let error = read::<Outer>("a.toml", &text).unwrap_err().to_string();
-            let expected = "line 2: invalid type: `finite_mm` is no finite number, expected one, in mm, such as `finite_mm = 12.5`";
+            let expected = "line 2: invalid type: `finite_mm` is not a finite number, expected one, in mm, such as `finite_mm = 12.5`";
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -180,7 +180,7 @@ impl ToolEntry {
             problems.add("name", problem);
         }
         problems.check(!self.description.trim().is_empty(), "description", || {
-            format!("tool `{name}` has no description; say what it does")
+            format!("tool `{name}` has no description; write one")
         });
         self.check_action(problems);
         let arguments = self.arguments.as_deref().unwrap_or_default();
@@ -211,7 +211,7 @@ impl ToolEntry {
         let (key, problem) = match (&self.server, &self.tool) {
             _ if actions.iter().filter(|is_set| **is_set).count() != 1 => (
                 "",
-                " must say exactly one of `calls`, `sequence` and `server` with `tool`".to_owned(),
+                " needs exactly one of `calls`, `sequence` and `server` with `tool`".to_owned(),
             ),
             _ if self.calls.is_none() && !self.fixed.is_empty() => (
                 "fixed",
@@ -227,11 +227,11 @@ impl ToolEntry {
             (Some(_), None) => ("server", " must name the `tool` of its `server`".to_owned()),
             (None, Some(_)) => (
                 "tool",
-                " has a `tool` but no `server`; a built-in one is named by `calls`".to_owned(),
+                " has a `tool` but no `server`; name a built-in tool with `calls`".to_owned(),
             ),
             (None, None) if self.effect.is_some() => (
                 "effect",
-                ": `effect` is for the tool of a `server`; what built-in tools do is known"
+                ": `effect` is for the tool of a `server`; built-in tools have their own"
                     .to_owned(),
             ),
             (None, None) => return,
@@ -252,7 +252,7 @@ impl ServerEntry {
         match (&self.url, &self.command) {
             (Some(url), None) if !is_address(url) => {
                 problems.add("url", format!(
-                    "{tool}: `{url}` is not an address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp, with a PORT up to 65535"
+                    "{tool}: `{url}` is not of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp (PORT up to 65535)"
                 ));
             }
             (Some(_), None) => problems.check(self.args.is_empty(), "args", || {
