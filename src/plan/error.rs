@@ -192,15 +192,15 @@ impl fmt::Display for RefusalCause {
             ),
             Self::Tilt { .. } => write!(
                 f,
-                "makes the tool lean {value}°, and its cone is {limit}°; move the sheet or mount the tool at another angle"
+                "makes the tool lean {value}° (at most {limit}°, its cone); move the sheet or mount the tool at another angle"
             ),
             Self::Stretched { .. } => write!(
                 f,
-                "is stretched by {value} % on the surface, and limits.stretch allows {limit} %; make the design narrower or lay it wrapped"
+                "is stretched by {value} % on the surface (at most {limit} %, limits.stretch); make the design narrower or lay it wrapped"
             ),
             Self::Turns { .. } => write!(
                 f,
-                "follows a surface that turns {value}° in a millimetre, and the pen allows {limit}°; draw along it, or on a larger radius"
+                "follows a surface that turns {value}° in a millimetre (at most {limit}° for this pen); draw along it, or on a larger radius"
             ),
             Self::Jump { by_deg, joint } => write!(
                 f,
@@ -213,13 +213,13 @@ impl fmt::Display for RefusalCause {
             ),
             Self::TooFast { .. } => write!(
                 f,
-                "asks a joint for {value} times what it can do, however slowly the line is drawn: the arm is too near a singular pose; move the sheet or the design"
+                "needs {value} times a joint's limit at any speed: the arm is too near a singular pose; move the sheet or the design"
             ),
             Self::Unfit { why } => write!(f, "{why}"),
             Self::Cancelled => write!(f, "was cancelled"),
             Self::TooLong { waypoints, most } => write!(
                 f,
-                "needs {waypoints} waypoints, and {most} are possible; split or simplify it"
+                "needs {waypoints} waypoints (at most {most}); split or simplify it"
             ),
         }
     }

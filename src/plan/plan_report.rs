@@ -71,7 +71,7 @@ impl PlanReport {
         let joint = Some(&self.margin_least_joint).filter(|joint| !joint.is_empty())?;
         (self.margin_least_deg < AT_LIMIT_DEG).then(|| {
             format!(
-                "{joint} comes to the end of its range, where the tip slows down: move or turn the sheet, or tilt the pen otherwise in its holder"
+                "{joint} reaches its limit, and the tip slows down there: move or turn the sheet, or tilt the pen differently in its holder"
             )
         })
     }

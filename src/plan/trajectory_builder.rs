@@ -142,7 +142,7 @@ impl<'a> TrajectoryBuilder<'a> {
     pub(super) fn ik(&self, pen: usize) -> Result<ToolIk<'a>, RefusalCause> {
         self.iks.get(pen).copied().ok_or_else(|| {
             let count = self.iks.len();
-            let why = format!("asks for pen {pen}; the scene has {count} of them, counted from 0");
+            let why = format!("asks for pen {pen}; the scene has {count} pens, counted from 0");
             RefusalCause::Unfit { why }
         })
     }
