@@ -21,7 +21,7 @@ const FORMATS: [(&[u8], &str, &str); 15] = [
     (b"%!PS", "PostScript", CONVERT),
     (b"\xc5\xd0\xd3\xc6", "PostScript", CONVERT),
     (b"AC10", "a DWG", "save it as DXF in text (ASCII)"),
-    (b"\x1f\x8b", "compressed by gzip, as .svgz is", UNPACK),
+    (b"\x1f\x8b", "compressed by gzip (such as .svgz)", UNPACK),
     (b"PK\x03\x04", "a ZIP archive", "unpack it first"),
     (b"solid ", "an STL model", EXPORT),
     (b"ISO-10303-21", "a STEP model", EXPORT),

@@ -145,7 +145,7 @@ const PHRASES: [(&str, &str); 14] = [
     ("unknown field", "the unknown key"),
     (
         "expected f64",
-        "expected a number such as 12.5, in mm where `units` says nothing else",
+        "expected a number such as 12.5, in mm unless `units` says otherwise",
     ),
     ("expected u16", "expected a pen's number such as 1"),
     (
@@ -273,7 +273,7 @@ mod tests {
             ),
             ("[]", "the drawing has no line"),
             ("[[[1e999, 0]]]", "line 1 column"),
-            ("[[[1e11, 0]]]", "stroke 1: a point lies at 1e11, 0 mm"),
+            ("[[[1e11, 0]]]", "stroke 1: a point is at 1e11, 0 mm"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.starts_with(place), "{text}: {error}");
@@ -319,7 +319,7 @@ mod tests {
             ),
             (
                 r#"{"page_mm": [9, 9], "strokes": [{"points": [[-1.5e308, 0]]}]}"#,
-                "a point lies at -1.5e308, 0 mm",
+                "a point is at -1.5e308, 0 mm",
             ),
             (
                 r#"{"lines": []}"#,

@@ -203,6 +203,6 @@ pub(super) fn sections(
     Err(DesignError::syntax(
         format!("the file is cut off after line {}", text.lines().count()),
         "no EOF",
-        "a whole DXF, which ends with it: save or copy the file again",
+        "a complete DXF that ends with it: save or copy the file again",
     ))
 }

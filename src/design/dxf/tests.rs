@@ -312,7 +312,7 @@ fn a_file_that_is_cut_off_is_refused_wherever_it_is_cut() {
     let error = read(&text[..text.find("ENDSEC").unwrap()]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the file is cut off after line 29: found no EOF; accepted: a whole DXF, which ends with it: \
+        "the file is cut off after line 29: found no EOF; accepted: a complete DXF that ends with it: \
          save or copy the file again"
     );
 }
@@ -391,7 +391,7 @@ fn refuses_by_place() {
         ("0 HATCH|8 0", "the file: HATCH (1) cannot be drawn"),
         (
             "0 LINE|8 0|10 0|20 0|11 1e11|21 0",
-            "LINE on line 16: a point lies at 1e11, 0 mm",
+            "LINE on line 16: a point is at 1e11, 0 mm",
         ),
     ] {
         let error = draw(entities).unwrap_err().to_string();

@@ -293,7 +293,7 @@ fn disagreement(line: usize, has_pen_down: &str) -> DesignError {
     undrawable(
         line,
         format!(
-            "a cut for which Z and the tool (M3, M5, S) disagree (only {has_pen_down} has the pen down)"
+            "a cut where Z and the tool (M3, M5, S) disagree (only {has_pen_down} has the pen down)"
         ),
         "delete every Z word of the file, or every M3, M4, M5 and S: the others then lift the pen",
     )

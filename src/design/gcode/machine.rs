@@ -363,8 +363,8 @@ impl GcodeMachine {
         if mode != GcodeMode::Rapid && (lost_x || lost_y) && (x.is_some() || y.is_some()) {
             return Err(undrawable(
                 line.number,
-                "a line that begins at a place in the machine's own coordinates (G53)",
-                "go to its beginning by G0 with X and Y first",
+                "a line that begins in the machine's own coordinates (G53)",
+                "go to its start with G0 X Y first",
             ));
         }
         if !self.is_relative {
@@ -474,7 +474,7 @@ fn tool_number(word: GcodeWord, line: usize) -> Result<u16, DesignError> {
 
 fn unknown_word(line: usize, word: GcodeWord) -> DesignError {
     let found = format!("{}{}", word.letter, word.value);
-    undrawable(line, found, format!("supported are {ACCEPTED}"))
+    undrawable(line, found, format!("supported: {ACCEPTED}"))
 }
 
 /// Returns the centre of an arc with this radius; a negative radius means the longer arc.

@@ -25,7 +25,7 @@ impl PenNumbering {
 
     /// Returns a note about pens that count from 0.
     pub(super) fn note(self) -> Option<String> {
-        let note = "the files' names count pens from 0: `_pen0_` is drawn with pen 1, `_pen1_` with pen 2, and so on";
+        let note = "the file names count pens from 0: pen 1 draws `_pen0_`, pen 2 draws `_pen1_`, and so on";
         (self.offset > 0).then(|| note.to_owned())
     }
 }

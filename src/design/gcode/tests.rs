@@ -175,7 +175,7 @@ fn a_tool_is_a_pen_unless_a_person_puts_it_in() {
     let (found, notes) = pens("a_pen3_red.nc", two);
     assert_eq!(found, [Some(3), Some(3)]);
     assert!(
-        notes[0].starts_with("line 9: T2 is drawn with pen 3 as well"),
+        notes[0].starts_with("line 9: T2 is drawn with pen 3 too"),
         "{notes:?}"
     );
     assert_eq!(pens("a.nc", "T102 M6\nG0 X0 Y0\nG1 X9"), (vec![None], none));
@@ -187,7 +187,7 @@ fn one_tool_alone_chooses_no_pen() {
     for tool in ["T0", "T2", "T5"] {
         let (found, notes) = pens("a.nc", &format!("{tool}\nG0 X0 Y0\nG1 X9\nG0 Y9\nG1 X0"));
         assert_eq!(found, [None, None]);
-        let note = format!("line 3: {tool} is the file's only tool and chooses no pen: ");
+        let note = format!("line 3: {tool} is the file's only tool and chooses no pen, ");
         assert!(notes[0].starts_with(&note), "{notes:?}");
     }
     let none: Vec<String> = Vec::new();
@@ -211,7 +211,7 @@ fn refuses_by_name_and_line() {
         ("T1.5\nG1 X1", "line 1: found T1.5; accepted: T1 for"),
         (
             "G1 X1\nG5 X3 Y4",
-            "line 2: G5 cannot be drawn: supported are G0",
+            "line 2: G5 cannot be drawn: supported: G0",
         ),
         ("M106 S3", "line 1: M106 cannot be drawn"),
         ("G1 X1 E0.4", "line 1: E0.4 cannot be drawn"),
@@ -252,7 +252,7 @@ fn refuses_by_name_and_line() {
         ("G0 X1\nG1 X9e9", "line 2: E9 cannot be drawn"),
         (
             "G1 X99999999999",
-            "line 1: a point lies at 9.9999999999e10, 0 mm",
+            "line 1: a point is at 9.9999999999e10, 0 mm",
         ),
     ] {
         let error = read(text).unwrap_err().to_string();

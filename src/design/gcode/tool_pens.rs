@@ -86,14 +86,14 @@ impl ToolPens {
         let at = line_name(used.line);
         let number = used.number;
         Some(match self.of_file {
-            Some(pen) => format!(
-                "{at}: T{number} is drawn with pen {pen} as well, which the file's name says"
-            ),
+            Some(pen) => {
+                format!("{at}: T{number} is drawn with pen {pen} too, as the file's name says")
+            }
             None if is_alone => format!(
-                "{at}: T{number} is the file's only tool and chooses no pen: the first pen draws it; a file named NAME_pen2.gcode is drawn with pen 2"
+                "{at}: T{number} is the file's only tool and chooses no pen, so the first pen draws it; pen 2 draws a file named NAME_pen2.gcode"
             ),
             None => format!(
-                "{at}: T{number} is drawn with the same pen: a person puts in the tools at M6; without M6, T2 is pen 2"
+                "{at}: T{number} is drawn with the same pen: a person changes tools at M6; without M6, T2 is pen 2"
             ),
         })
     }

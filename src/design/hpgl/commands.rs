@@ -236,7 +236,7 @@ impl<'b> HpglScanner<'b> {
             };
             return Err(DesignError::unsupported(
                 byte_name(self.at),
-                format!("{found}, which belongs to PCL, RTL or PJL,"),
+                format!("{found} (PCL, RTL or PJL)"),
                 "write the file as plain HP-GL for a pen plotter",
             ));
         }

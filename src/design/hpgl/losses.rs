@@ -59,9 +59,8 @@ impl HpglLosses {
             (!of_cutter.is_empty())
                 .then(|| format!("set-up words of a cutter are skipped: {of_cutter}")),
             (filled > 0).then(|| format!("areas that the file fills are outlined: {filled}")),
-            (without_pen > 0).then(|| {
-                format!("lines after SP0, which puts the pen away, are not drawn: {without_pen}")
-            }),
+            (without_pen > 0)
+                .then(|| format!("lines after SP0 (no pen) are not drawn: {without_pen}")),
         ];
         notes.into_iter().flatten().collect()
     }

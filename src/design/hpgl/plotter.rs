@@ -330,7 +330,7 @@ impl<'c> HpglPlotter<'c> {
         let parts = parts.ok_or_else(|| {
             DesignError::unsupported(
                 template.source.clone(),
-                "so much clipping to a window (IW)",
+                "too much clipping to a window (IW)",
                 "remove IW",
             )
         })?;
@@ -354,6 +354,6 @@ pub(super) fn unknown(command: &HpglCommand) -> DesignError {
     DesignError::unsupported(
         byte_name(command.at),
         quoted(&command.word()),
-        "supported are the lines, arcs, rectangles, wedges, polygons and labels of HP-GL",
+        "supported: lines, arcs, rectangles, wedges, polygons and labels of HP-GL",
     )
 }

@@ -174,10 +174,7 @@ fn pens_count_from_1_and_sp0_puts_the_pen_away() {
     let design = read("SP2;PU0,0PD400,0;SP1;PU0,80PD400,80;SP0;PU0,160PD400,160;PU;").unwrap();
     let pens: Vec<_> = design.strokes.iter().map(|s| s.pen).collect();
     assert_eq!(pens, [Some(2), Some(1)]);
-    assert_eq!(
-        design.notes,
-        ["lines after SP0, which puts the pen away, are not drawn: 1"]
-    );
+    assert_eq!(design.notes, ["lines after SP0 (no pen) are not drawn: 1"]);
     assert_eq!(read("PD400,0;").unwrap().strokes[0].pen, None);
 }
 
@@ -324,7 +321,7 @@ fn refuses_by_name_and_byte() {
         ),
         (
             "\u{1b}*r1AIN;",
-            "byte 0: the escape sequence ESC *, which belongs to PCL, RTL or PJL, cannot be drawn",
+            "byte 0: the escape sequence ESC * (PCL, RTL or PJL) cannot be drawn",
         ),
         ("\u{1b}E\u{1b}&l0OIN;", "byte 2: the escape sequence ESC &"),
         (
@@ -341,7 +338,7 @@ fn refuses_by_name_and_byte() {
             "IN;SP1;PU5,5;",
             "the drawing has no line to draw: PD draws while a pen is selected",
         ),
-        ("PD999999999999999,0;PU;", "byte 0: a point lies at"),
+        ("PD999999999999999,0;PU;", "byte 0: a point is at"),
     ] {
         let error = read(text).unwrap_err().to_string();
         assert!(error.starts_with(message), "{text:?}: {error}");

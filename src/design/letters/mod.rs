@@ -295,7 +295,7 @@ mod tests {
         let error = letters("ab\nc漢", 5.0, f64::INFINITY).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "character 5 is `漢`, which the single-line letters do not have: \
+            "character 5 is `漢`, and the single-line letters do not have it: \
              use Latin letters, digits and common signs"
         );
     }

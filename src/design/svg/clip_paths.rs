@@ -25,7 +25,7 @@ pub(super) fn push(
         // The areas are made anew for every group, so limit how often.
         let edges: usize = areas.iter().map(|area| area.edges.len()).sum();
         let spent = work.spend(edges.saturating_mul(64));
-        spent.ok_or_else(|| refuse(clip, "a clip path used so often"))?;
+        spent.ok_or_else(|| refuse(clip, "a clip path that is used too often"))?;
         clips.push(areas);
         next = clip.clip_path();
     }
@@ -40,7 +40,7 @@ fn collect_areas(
     areas: &mut Vec<FilledArea>,
 ) -> Result<(), DesignError> {
     if group.clip_path().is_some() {
-        return Err(refuse(clip, "a clip path that is clipped inside"));
+        return Err(refuse(clip, "a clip path with its own clip path"));
     }
     for node in group.children() {
         match node {
@@ -52,7 +52,8 @@ fn collect_areas(
                 let page = page.with(transform);
                 page.refuse_far(path, &name(clip))?;
                 let lines = outlines(path, &page, true, POINTS_MAX);
-                let lines = lines.ok_or_else(|| refuse(clip, "a clip path of so many points"))?;
+                let lines =
+                    lines.ok_or_else(|| refuse(clip, "a clip path with too many points"))?;
                 let fill_rule = path
                     .fill()
                     .map_or(usvg::FillRule::NonZero, usvg::Fill::rule);

@@ -125,7 +125,7 @@ pub(super) fn check(node: Node<'_, '_>, patterns: &HashSet<&str>) -> Result<(), 
     let has_bad_box = property(node, "transform-box").is_some_and(|value| value != "view-box");
     match is_moved && (has_bad_origin || has_bad_box) {
         true if has_bad_box => Err(unsupported(node, "a transform with a `transform-box`")),
-        true => Err(unsupported(node, "such a `transform-origin`")),
+        true => Err(unsupported(node, "this `transform-origin`")),
         false => Ok(()),
     }
 }
@@ -209,14 +209,16 @@ pub(super) fn add_notes(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
         if node.parent_element().is_none() && is_geometry("svg", name) {
             notes.add(node, || {
                 let value = quoted(value);
-                format!(": the {name} {value} of its style is not used: the page is as its attributes say")
+                format!(
+                    ": the {name} {value} of its style is not used: the attributes give the page"
+                )
             });
         }
     }
     for (name, neutral) in LETTER_PROPERTIES {
         if is_set(name, neutral) && holds_text() {
             notes.add(node, || {
-                format!(": its {name} is not used: the letters are placed as without it")
+                format!(": its {name} is not used: the letters are placed without it")
             });
         }
     }

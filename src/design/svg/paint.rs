@@ -142,7 +142,7 @@ impl<'p> SvgPainter<'p> {
             return Err(DesignError::unsupported(
                 self.places.masked(group.id()),
                 "a mask",
-                "cut the paths to what should be seen, or remove the mask",
+                "cut the paths to their visible parts, or remove the mask",
             ));
         }
         let clips_before = self.clips.len();
@@ -351,7 +351,7 @@ pub(super) fn outlines(
 fn too_much_work(template: &DesignStroke) -> DesignError {
     DesignError::unsupported(
         template.source.clone(),
-        "an area that takes so many lines to fill or clip",
+        "an area that needs too many lines to fill or clip",
         "use wider spacing, or simpler outlines",
     )
 }
@@ -363,7 +363,7 @@ fn too_far(at: impl Into<String>) -> DesignError {
     DesignError::unsupported(
         at,
         format!(
-            "a line so far from the origin that its places are more than {GRID_MAX_MM} mm apart"
+            "a line too far from the origin (its points would be more than {GRID_MAX_MM} mm apart)"
         ),
         "move the drawing to the origin of its coordinates, without large numbers in viewBox and transform",
     )

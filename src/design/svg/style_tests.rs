@@ -213,15 +213,15 @@ fn styles_that_change_no_line_are_noted() {
     for (body, note) in [
         (
             r#"<text letter-spacing="3">H</text>"#,
-            "text on line 3: its letter-spacing is not used: the letters are placed as without it",
+            "text on line 3: its letter-spacing is not used: the letters are placed without it",
         ),
         (
             r#"<style>.u{text-decoration:underline}</style><text class="u">H</text>"#,
-            "text on line 3: its text-decoration is not used: the letters are placed as without it",
+            "text on line 3: its text-decoration is not used: the letters are placed without it",
         ),
         (
             r#"<text>H<tspan baseline-shift="sub">2</tspan></text>"#,
-            "tspan on line 3: its baseline-shift is not used: the letters are placed as without it",
+            "tspan on line 3: its baseline-shift is not used: the letters are placed without it",
         ),
         (
             r#"<path style="animation:dash 5s" stroke="red" d="M0 0h5"/>"#,
@@ -243,7 +243,7 @@ fn a_page_keeps_the_size_of_its_attributes() {
         (
             "svg{width:30px}",
             Some(
-                "svg on line 1: the width `30px` of its style is not used: the page is as its attributes say",
+                "svg on line 1: the width `30px` of its style is not used: the attributes give the page",
             ),
         ),
     ] {

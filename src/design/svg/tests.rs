@@ -521,11 +521,11 @@ fn refuses_what_cannot_be_drawn_by_name() {
         ),
         (
             r##"<use id="u" href="#lost"/><path d="M0 0h9"/>"##,
-            "use `u` on line 3: a `use` of `lost`, which is not in the file, cannot",
+            "use `u` on line 3: a `use` of `lost` (not in the file) cannot",
         ),
         (
             r##"<use xlink:href="b.svg#a"/>"##,
-            "use on line 3: a `use` of another file, `b.svg#a`, cannot be drawn",
+            "use on line 3: a `use` of another file (`b.svg#a`) cannot be drawn",
         ),
         (
             r#"<path id="p" d="M0 0h9 v"/>"#,
@@ -565,7 +565,7 @@ fn refuses_what_cannot_be_drawn_by_name() {
         ),
         (
             r##"<path clip-path="url(#lost)" d="M0 0h9"/>"##,
-            "path on line 3: a clip-path `lost`, which is not in the file,",
+            "path on line 3: a clip-path `lost` (not in the file)",
         ),
         (
             r#"<g stroke-dasharray="1 1"><path pathLength="4" d="M0 0h9"/></g>"#,
@@ -632,7 +632,7 @@ fn what_changes_no_line_is_noted_with_its_place() {
         ),
         (
             r#"<text textLength="30"/>"#,
-            "text on line 3: its textLength is not used: the letters have widths of their own",
+            "text on line 3: its textLength is not used: the letters have their own widths",
         ),
         (
             "<animate attributeName='x'/>",

@@ -321,8 +321,8 @@ fn refuse_missing(node: Node<'_, '_>, ids: &HashSet<&str>) -> Result<(), DesignE
         if let Some(id) = url_ids(value).find(|id| !ids.contains(id)) {
             return Err(undrawable(
                 node,
-                format!("a {name} {}, which is not in the file,", quoted(id)),
-                format!("remove its {name}, or add what it refers to"),
+                format!("a {name} {} (not in the file)", quoted(id)),
+                format!("remove its {name}, or add that element"),
             ));
         }
     }
@@ -346,14 +346,14 @@ fn refuse_dangling_use(node: Node<'_, '_>, ids: &HashSet<&str>) -> Result<(), De
     let href = href.map_or("", |href| href.value().trim());
     let found = match href.strip_prefix('#') {
         Some(id) if ids.contains(id) => return Ok(()),
-        Some(id) => format!("a `use` of {}, which is not in the file,", quoted(id)),
+        Some(id) => format!("a `use` of {} (not in the file)", quoted(id)),
         None if href.is_empty() => "a `use` of nothing".to_owned(),
-        None => format!("a `use` of another file, {},", quoted(href)),
+        None => format!("a `use` of another file ({})", quoted(href)),
     };
     Err(undrawable(
         node,
         found,
-        "put what it refers to into the drawing, or remove it",
+        "put the element that it uses into the drawing, or remove it",
     ))
 }
 
@@ -379,7 +379,7 @@ fn note_appearance(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut Unsuppor
     }
     if matches!(tag, "text" | "tspan") && node.has_attribute("textLength") {
         notes.add(node, || {
-            ": its textLength is not used: the letters have widths of their own".to_owned()
+            ": its textLength is not used: the letters have their own widths".to_owned()
         });
     }
     css_limits::add_notes(node, notes);

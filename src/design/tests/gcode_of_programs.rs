@@ -201,7 +201,7 @@ fn gcode_that_cannot_be_drawn_is_refused_by_name_and_line() {
         (
             "Z and M3 that contradict each other",
             "G0 Z5\nM3\nG1 X5\nM5\nG1 Z0\nG1 X9\nG0 Z5\nG0 X20\nG1 Z0\nG1 X30\nG0 Z5\nG0 X31\nM3\nG1 X40",
-            "line 6: a cut for which Z and the tool (M3, M5, S) disagree",
+            "line 6: a cut where Z and the tool (M3, M5, S) disagree",
         ),
         (
             "grey values",
@@ -211,7 +211,7 @@ fn gcode_that_cannot_be_drawn_is_refused_by_name_and_line() {
         (
             "a place of the machine",
             "G53 G0 X-5 Y-5\nG1 X9",
-            "line 2: a line that begins at a place in the machine's own coordinates (G53)",
+            "line 2: a line that begins in the machine's own coordinates (G53)",
         ),
     ] {
         let error = load("a.nc", text.as_bytes(), &DesignCaps::default()).unwrap_err();

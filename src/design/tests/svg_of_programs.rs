@@ -110,7 +110,7 @@ fn what_a_program_requests_but_does_not_get_is_noted() {
         (
             "plantuml.svg",
             &[
-                "text on line 1: its textLength is not used: the letters have widths of their own",
+                "text on line 1: its textLength is not used: the letters have their own widths",
                 "2 filled areas drawn as an outline: `--fill hatch` fills",
                 "text is drawn in single-line letters, not in its font",
             ],
