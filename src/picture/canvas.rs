@@ -132,7 +132,8 @@ fn draw_at_scale(
         px
     };
     let pixels = Pixmap::new(side(width), side(height));
-    let mut pixels = pixels.ok_or_else(|| PictureError::Encoding("no room for it".to_owned()))?;
+    let mut pixels =
+        pixels.ok_or_else(|| PictureError::Encoding("not enough memory".to_owned()))?;
     pixels.fill(colour(BACKGROUND));
     let mut canvas = Canvas {
         pixels,
