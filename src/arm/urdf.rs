@@ -268,13 +268,12 @@ impl ArmDraft {
             "revolute" | "continuous" => self.turning_joint(node, name, origin, options),
             "prismatic" => Err(wrong(
                 node,
-                "slides; an arm has turning joints only: hold it at a place, such as 0.02 m",
+                "slides, and an arm has only turning joints: hold it at a place, such as 0.02 m",
             )),
             _ => {
                 let kind = shorten(kind);
-                let reason = format!(
-                    "its type is `{kind}`; revolute, continuous, prismatic and fixed are known"
-                );
+                let reason =
+                    format!("its type is `{kind}`; valid: revolute, continuous, prismatic, fixed");
                 Err(wrong(node, reason))
             }
         }
@@ -290,7 +289,7 @@ impl ArmDraft {
         if child(node, "mimic").is_some() {
             return Err(wrong(
                 node,
-                "follows another joint (<mimic>), which an arm's joint cannot: hold it still",
+                "follows another joint (<mimic>), and an arm's joint cannot: hold it still",
             ));
         }
         if self.joints.len() == JOINTS_MAX {
@@ -334,7 +333,7 @@ impl ArmDraft {
         }
         if let Some(bone) = link_shapes::bone(moved_by, next_joint.translation.vector) {
             self.assumed.push(format!(
-                "{} has no box, cylinder or sphere; a capsule of {:.0} mm radius along its bone stands for it",
+                "{} has no box, cylinder or sphere; a capsule of {:.0} mm radius along its bone replaces it",
                 bone.name,
                 link_shapes::BONE_M * 1e3
             ));
@@ -355,7 +354,7 @@ impl ArmDraft {
             )));
         }
         self.assumed.insert(0, format!(
-            "servo ids are 1 to {}, all signs 1 and all zeros at tick 2048; no joint accelerates harder than {} rad/s²",
+            "servo ids are 1 to {}, all signs 1 and all zeros at tick 2048; no joint accelerates faster than {} rad/s²",
             self.joints.len(),
             options.acceleration_max_rad_s2
         ));
@@ -439,7 +438,7 @@ impl UrdfLimit {
             .ok_or_else(|| wrong(node, "needs <limit velocity=\"…\"/> above 0 rad/s"))?;
         if node.attribute("type") == Some("continuous") {
             assumed.push(format!(
-                "`{}` turns without end; it is kept to half a turn either way",
+                "`{}` turns without end; it is limited to half a turn each way",
                 name_of(node)?
             ));
             return Ok(Self {
@@ -457,7 +456,7 @@ impl UrdfLimit {
         }
         if lower_rad.abs().max(upper_rad.abs()) > LIMIT_MAX_RAD {
             let reason = format!(
-                "its limits are {lower_rad} to {upper_rad} rad, which is beyond a whole turn either way: are they in degrees? URDF has them in radians"
+                "its limits are {lower_rad} to {upper_rad} rad, more than a whole turn each way: are they in degrees? URDF uses radians"
             );
             return Err(wrong(node, reason));
         }

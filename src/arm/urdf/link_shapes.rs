@@ -48,7 +48,7 @@ pub(super) fn of_link(
                     });
                 }
                 None => shapes.skipped.push(format!(
-                    "a {tag} shape of link `{name}` is a mesh, which is not opened"
+                    "a {tag} shape of link `{name}` is a mesh, and meshes are not read"
                 )),
             }
         }
@@ -91,7 +91,7 @@ fn capsule(
         _ => {
             return Err(wrong(
                 kind,
-                "is not a shape; box, cylinder, sphere and mesh are",
+                "is not a shape; valid: box, cylinder, sphere, mesh",
             ));
         }
     };
