@@ -17,7 +17,7 @@ pub enum RecordingError {
         error: std::io::Error,
     },
     /// The file is not an MCAP, or an MCAP cannot be written.
-    #[error("{path} is not a recording that can be used: {error}")]
+    #[error("{path} is not a usable recording: {error}")]
     Mcap {
         /// The file.
         path: PathBuf,
@@ -25,7 +25,7 @@ pub enum RecordingError {
         error: Box<mcap::McapError>,
     },
     /// The file is of another format.
-    #[error("{path} is not a recording: it is no MCAP file. {LIST_JOBS}")]
+    #[error("{path} is not a recording: it is not an MCAP file. {LIST_JOBS}")]
     NotMcap {
         /// The file.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum RecordingError {
     },
     /// The file ends before its first tick.
     #[error(
-        "{path} is cut off after {bytes} bytes, before its first tick: nothing of it can be shown. {LIST_JOBS}"
+        "{path} is cut off after {bytes} bytes, before its first tick, so nothing can be shown. {LIST_JOBS}"
     )]
     Cut {
         /// The file.
@@ -66,7 +66,7 @@ pub enum RecordingError {
     },
     /// Frames are asked for more often than ticks were recorded.
     #[error(
-        "{path} has {ticks_hz:.0} ticks a second and {fps} frames a second were asked for: frames would repeat readings. Next: --fps {ticks_hz:.0} or less"
+        "{path} has {ticks_hz:.0} ticks a second and --fps is {fps}: frames would repeat readings. Next: --fps {ticks_hz:.0} or less"
     )]
     Rate {
         /// The recording.
@@ -97,7 +97,7 @@ pub enum RecordingError {
     /// The live view's port cannot be opened.
     #[cfg(feature = "live")]
     #[error(
-        "there is no live view at 127.0.0.1:{port}: {error}; take another port for `record.live_port`, or the key away"
+        "there is no live view at 127.0.0.1:{port}: {error}. Next: choose another port for `record.live_port`, or remove the key"
     )]
     Live {
         /// The port.
@@ -108,7 +108,7 @@ pub enum RecordingError {
     /// The program has no live view.
     #[cfg(not(feature = "live"))]
     #[error(
-        "`record.live_port = {port}` is asked for, and this program was built without the live view: take it away, or build with the cargo feature `live`"
+        "`record.live_port = {port}` needs the live view, and this program was built without it. Next: remove the key, or build with the cargo feature `live`"
     )]
     NotLive {
         /// The port.

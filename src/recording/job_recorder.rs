@@ -239,7 +239,7 @@ impl RecorderTask {
 
     /// Stops recording after an error; the job goes on, and the file stays as it is.
     fn give_up(&mut self, error: &RecordingError) {
-        tracing::warn!("the job is not recorded any further: {error}");
+        tracing::warn!("the job is no longer recorded: {error}");
         (self.file, self.writer, self.ticks) = (None, None, None);
     }
 
@@ -280,7 +280,7 @@ impl RecorderTask {
         if file.bytes() > self.bytes_max {
             let at_ns = writer.ns(writer.motion().clock.now());
             let text = format!(
-                "the recording ends here: {} MB is half of what the node keeps of all jobs; a larger `keep_jobs_mb` allows more",
+                "the recording ends here: {} MB is half of the limit for all jobs; a larger `keep_jobs_mb` allows more",
                 self.bytes_max >> 20
             );
             log(file, at_ns, LOG_WARNING, &text)?;

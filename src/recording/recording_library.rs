@@ -67,8 +67,10 @@ impl StoredRecordings {
             let newest = jobs.iter().take(5);
             let newest: Vec<&str> = newest.map(|(_, job, _)| job.as_str()).collect();
             let hint = match newest.as_slice() {
-                [] => "none is; `record = true` in the node file records them".to_owned(),
-                newest => format!("the newest that are: {}", newest.join(", ")),
+                [] => {
+                    "no job is recorded (`record = true` in the node file records jobs)".to_owned()
+                }
+                newest => format!("the newest recorded jobs: {}", newest.join(", ")),
             };
             return Err(Refusal::new(format!(
                 "{job} is not a recorded job of this node; {hint}"
@@ -95,7 +97,7 @@ impl StoredRecordings {
                 })
             });
         let text = format!(
-            "{job} took {}; its ink is {} from the plan at most, {} on average",
+            "{job} took {}; its ink is at most {} from the plan, {} on average",
             seconds(recorded.duration_s()),
             millimetres(figures.max_mm, 2),
             millimetres(figures.mean_mm, 2)

@@ -35,7 +35,7 @@ pub(super) fn run(
         let path = job.path.display();
         if job.is_torn {
             show::note(&format!(
-                "{path} is torn: what it holds up to there is exported"
+                "{path} is torn: only the part before the break is exported"
             ));
         }
         for warning in job.warnings() {
@@ -77,7 +77,7 @@ fn refuse_other_content(file: &Path, content: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Ok(stored) if stored == content.as_bytes() => Ok(()),
         _ => bail!(
-            "{} holds another recording. Next: name another folder with --out",
+            "{} holds a different recording. Next: name another folder with --out",
             file.display()
         ),
     }

@@ -139,7 +139,7 @@ fn recording_path(node: &NodeOptions, name: &str) -> anyhow::Result<PathBuf> {
     let path = job::folder(&state, name).join(RECORDING);
     if !path.is_file() {
         bail!(
-            "there is no recording {name}: it is neither a file nor a recorded job of {}; `steadyhand jobs` lists jobs, --config FILE or --state DIR names their node, and `--record` or `record = true` in the node file records them",
+            "there is no recording {name}: it is neither a file nor a recorded job of {}. `--record`, or `record = true` in the node file, records jobs. Next: `steadyhand jobs` lists them (with --config FILE or --state DIR of their node)",
             state.display()
         );
     }

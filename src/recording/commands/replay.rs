@@ -24,7 +24,7 @@ pub(super) async fn run(node: &NodeOptions, name: &str) -> anyhow::Result<ExitSt
     let scene = recorded_scene(node, &job)?;
     if missing(&job) > 0 {
         bail!(
-            "{name} cannot be replayed: {} ticks are missing in it",
+            "{name} cannot be replayed: {} ticks are missing",
             missing(&job)
         );
     }
@@ -63,7 +63,7 @@ fn refuse(job: &RecordedJob, why: Option<String>) -> anyhow::Result<()> {
     };
     let name = job.name();
     bail!(
-        "{name} cannot be replayed from its recording: {why}, and only whole motions are replayed; `steadyhand replay {name} --bytes` plays what was sent"
+        "{name} cannot be replayed from its recording: {why}. Only complete motions can be replayed. Next: play the sent bytes with `steadyhand replay {name} --bytes`"
     )
 }
 
@@ -76,18 +76,15 @@ fn interruption(job: &RecordedJob) -> Option<String> {
             "faulted" => "ended by a fault",
             _ => "stopped",
         };
-        return Some(format!(
-            "it was {what} {} into it",
-            seconds(job.time_s(tick))
-        ));
+        return Some(format!("it was {what} after {}", seconds(job.time_s(tick))));
     }
     if job.facts.is_none() {
-        return Some("its node ended before it did".to_owned());
+        return Some("its node ended before the job".to_owned());
     }
     let mut motions = job.plans.iter().map(|plan| plan.motion);
     let last_tick = |motion| job.ticks.iter().rfind(|tick| tick.motion == motion);
     let cut = motions.find(|motion| last_tick(*motion).is_none_or(|tick| !tick.is_last));
-    cut.map(|motion| format!("the end of motion {motion} is not in it"))
+    cut.map(|motion| format!("the end of motion {motion} is missing"))
 }
 
 /// Returns where the arm was first moved by less than a sample: what was sent from there on is not the plan's own samples.
@@ -99,7 +96,7 @@ fn slowed(job: &RecordedJob) -> Option<String> {
     })?;
     let at = seconds(job.time_s(tick));
     Some(format!(
-        "a late reading or a slow disk slowed it down on its path {at} into it"
+        "a late reading or a slow disk slowed it down after {at}"
     ))
 }
 
@@ -117,7 +114,7 @@ fn recorded_scene(node: &NodeOptions, job: &RecordedJob) -> anyhow::Result<Arc<S
     let scene = library.scene(&plan.scene, plan.overlay.as_deref())?;
     if scene.revision.hex() != plan.revision {
         bail!(
-            "scene `{}` was changed since {} was recorded: restore it to replay",
+            "scene `{}` has changed since {} was recorded. Next: restore the scene",
             plan.scene,
             plan.job
         );
@@ -197,10 +194,10 @@ mod tests {
     #[test]
     fn what_kept_a_motion_from_its_end_is_named() {
         for (state, why) in [
-            ("held", "it was held 0 s into it"),
-            ("stopping", "it was stopped 0 s into it"),
-            ("faulted", "it was ended by a fault 0 s into it"),
-            ("moving", "its node ended before it did"),
+            ("held", "it was held after 0 s"),
+            ("stopping", "it was stopped after 0 s"),
+            ("faulted", "it was ended by a fault after 0 s"),
+            ("moving", "its node ended before the job"),
         ] {
             let mut job = job(&[1, 2]);
             job.ticks
@@ -213,7 +210,7 @@ mod tests {
         for (tick, q_rad) in slowed.ticks.iter_mut().zip(places) {
             tick.setpoint_rad = vec![q_rad];
         }
-        let why = "a late reading or a slow disk slowed it down on its path 0 s into it";
+        let why = "a late reading or a slow disk slowed it down after 0 s";
         assert_eq!(super::slowed(&slowed).as_deref(), Some(why));
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn summary(job: &RecordedJob, figures: &RecordingFigures) -> Vec<Stri
     lines.push(format!("size            {} kB", size / 1000));
     if !figures.errors_mm.is_empty() {
         lines.push(format!(
-            "ink             {} from the plan at most, {} on average",
+            "ink             at most {} from the plan, {} on average",
             millimetres(figures.max_mm, 2),
             millimetres(figures.mean_mm, 2)
         ));
@@ -126,7 +126,7 @@ pub(super) fn png(job: &RecordedJob, figures: &RecordingFigures) -> Result<Vec<u
     picture::plan_png(&PlanView {
         title: job.name(),
         caption: format!(
-            "ink {} from the plan at most, {} on average",
+            "ink at most {} from the plan, {} on average",
             millimetres(figures.max_mm, 2),
             millimetres(figures.mean_mm, 2)
         ),

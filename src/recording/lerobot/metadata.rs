@@ -181,10 +181,10 @@ pub(crate) fn put_readme(out: &Path, jobs: &[RecordedJob]) -> Result<(), Recordi
     let path = out.join("README.md");
     let names: Vec<String> = jobs.iter().map(RecordedJob::name).collect();
     let text = format!(
-        "# Strokes of a drawing arm\n\nA LeRobotDataset v3.0, an episode a stroke with its approach and lift, of {}.\n\n\
-`action` is the setpoint that was sent and `observation.state` the joints that were read, both in **degrees** from the \
-arm's own zeros, not in shares of a calibrated range. Lengths are in millimetres on the sheet, from its lower left corner, and \
-the height over the paper. `meta/steadyhand.json` says of which plan and scene each episode is.\n",
+        "# Strokes of a drawing arm\n\nA LeRobotDataset v3.0 of {}. Each episode is one stroke with its approach and lift.\n\n\
+`action` is the setpoint that was sent and `observation.state` the joints that were read. Both are in **degrees** from the \
+arm's own zeros, not in shares of a calibrated range. Lengths are in millimetres on the sheet, from its lower left corner. \
+Heights are above the paper. `meta/steadyhand.json` names the plan and scene of each episode.\n",
         names.join(", ")
     );
     disk::put(&path, &text).map_err(RecordingError::file(&path))

@@ -66,7 +66,7 @@ impl OtherExport {
         for (what, names) in [
             ("without", missing_in(&new, &old)),
             ("with", missing_in(&old, &new)),
-            ("another size or names of", changed),
+            ("a different size or names of", changed),
         ] {
             if !names.is_empty() {
                 differences.push(format!("{what} {}", names.join(", ")));

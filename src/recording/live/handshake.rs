@@ -19,7 +19,7 @@ pub(super) fn accept(request: &Request, mut response: Response) -> Result<Respon
         && !is_trusted(origin)
     {
         let reason = format!(
-            "{origin} may not look at this arm: pages of this machine and {} may",
+            "{origin} may not view this arm; allowed are pages of this machine and {}",
             FOXGLOVE.join(", ")
         );
         return Err(refusal(StatusCode::FORBIDDEN, reason));

@@ -223,10 +223,7 @@ mod tests {
         send_request(&mut listener, &json!({"op": "setParameters"})).await;
         let status = next_json(&mut listener).await;
         assert!(
-            status["message"]
-                .as_str()
-                .unwrap()
-                .contains("changes nothing"),
+            status["message"].as_str().unwrap().contains("read-only"),
             "{status}"
         );
         view.wrote("/job", 6, b"unheard");

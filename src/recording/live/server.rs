@@ -65,9 +65,7 @@ impl LiveServer {
 
     fn accept(&self, stream: TcpStream, permits: &Arc<Semaphore>) {
         let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
-            tracing::warn!(
-                "a listener is sent away: {LISTENERS_MAX} look at the live view already"
-            );
+            tracing::warn!("a listener is refused: the live view already has {LISTENERS_MAX}");
             return;
         };
         let Some(messages) = self.messages.upgrade() else {

@@ -81,7 +81,7 @@ impl LiveSession {
                 message = self.messages.recv() => match message {
                     Ok(message) => self.forward(&mut socket, &message).await?,
                     Err(RecvError::Lagged(missed)) => {
-                        let text = format!("{missed} messages are left out here: you read too slowly; the recording has them");
+                        let text = format!("{missed} messages are left out: you read too slowly; the recording has them");
                         send_status(&mut socket, StatusLevel::Warning, &text).await?;
                     }
                     Err(RecvError::Closed) => return Ok(socket.close(None).await?),
@@ -108,7 +108,7 @@ impl LiveSession {
                     .retain(|_, id| !subscription_ids.contains(id));
             }
             Ok(ListenerRequest::Other) => {
-                let text = "only subscribing is possible: the live view shows, and changes nothing";
+                let text = "only subscribing is possible: the live view is read-only";
                 send_status(socket, StatusLevel::Warning, text).await?;
             }
             Err(error) => {
@@ -133,7 +133,9 @@ impl LiveSession {
         } else if self.subscriptions.contains_key(&channel_id) {
             Some(format!("channel {channel_id} is subscribed to already"))
         } else if self.subscriptions.len() >= SUBSCRIPTIONS_MAX {
-            Some(format!("{SUBSCRIPTIONS_MAX} subscriptions are the most"))
+            Some(format!(
+                "at most {SUBSCRIPTIONS_MAX} subscriptions are possible"
+            ))
         } else {
             None
         };
