@@ -22,12 +22,12 @@ pub struct CameraError {
 pub enum CameraFailure {
     /// The device file does not exist.
     #[error(
-        "there is no {}: plug the camera in, or correct its `source` in the node file; `ls /dev/video*` shows what is there", .0.display()
+        "there is no {}: plug the camera in, or correct its `source` in the node file (`ls /dev/video*` lists cameras)", .0.display()
     )]
     Missing(PathBuf),
     /// This user may not open the device.
     #[error(
-        "{} may not be opened by this user: add the user to the group `video`, and start the node again", .0.display()
+        "this user may not open {}: add the user to the group `video`, and restart the node", .0.display()
     )]
     Denied(PathBuf),
     /// A different program has the device open.
@@ -35,12 +35,12 @@ pub enum CameraFailure {
     Busy(PathBuf),
     /// Camera devices are not supported on this system.
     #[error(
-        "{} is not opened: camera devices are read on Linux alone; name a picture by http://, or \"simulator\"", .0.display()
+        "cannot open {}: camera devices work only on Linux; use an http:// picture, or \"simulator\"", .0.display()
     )]
     OtherSystem(PathBuf),
     /// The file is not a camera.
     #[error(
-        "{} is no camera: {what}; most cameras have a second device that gives no pictures, so try the other one", path.display()
+        "{} is not a camera: {what}; most cameras have a second device without pictures, so try the other one", path.display()
     )]
     NotACamera {
         /// The file.
@@ -61,14 +61,14 @@ pub enum CameraFailure {
     },
     /// The camera gave no picture before the deadline.
     #[error(
-        "no picture within {} ms: look whether it is on and reached, or raise its timeout_ms", .0.as_millis()
+        "no picture within {} ms: check that it is on and connected, or raise its timeout_ms", .0.as_millis()
     )]
     Late(Duration),
     /// The address is invalid.
-    #[error("`{0}` is no address of the form http://HOST/PATH or http://HOST:PORT/PATH")]
+    #[error("`{0}` is not of the form http://HOST/PATH or http://HOST:PORT/PATH")]
     Address(String),
     /// No connection to the host.
-    #[error("cannot reach {host}: {what}; look at its network and its `source`")]
+    #[error("cannot reach {host}: {what}; check its network and its `source`")]
     Connect {
         /// Host and port.
         host: String,
@@ -99,15 +99,13 @@ pub enum CameraFailure {
     )]
     Kind(String),
     /// It does not say that the picture is fresh.
-    #[error(
-        "its answer says `Age: {0}` of the picture, and {AGE_S_MAX} s are the limit: turn its cache off"
-    )]
+    #[error("its picture is too old (`Age: {0}`, at most {AGE_S_MAX} s): turn its cache off")]
     Old(String),
     /// The stream is malformed.
-    #[error("its stream is no MJPEG: {0}")]
+    #[error("its stream is not MJPEG: {0}")]
     Stream(&'static str),
     /// The stream ended before a picture was complete.
-    #[error("its stream ended before a picture was whole")]
+    #[error("its stream ended before a picture was complete")]
     Ended,
     /// The picture has too many bytes.
     #[error("its picture has more than {JPEG_BYTES_MAX} bytes: lower its resolution or quality")]
@@ -116,10 +114,10 @@ pub enum CameraFailure {
     #[error("its picture cannot be read: {0}")]
     Jpeg(String),
     /// The picture has an invalid size.
-    #[error("its picture cannot be used: {0}")]
+    #[error("its picture is unusable: {0}")]
     Frame(#[from] FrameError),
     /// The thread that takes the picture could not start, or failed.
-    #[error("no thread for the picture: {0}")]
+    #[error("the thread for the picture failed: {0}")]
     Thread(String),
 }
 

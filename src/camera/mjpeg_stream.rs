@@ -188,6 +188,6 @@ fn content_length(line: &[u8]) -> Result<Option<usize>, CameraFailure> {
     match value.parse::<usize>() {
         Ok(length) if length <= JPEG_BYTES_MAX => Ok(Some(length)),
         Ok(_) => Err(CameraFailure::TooLong),
-        Err(_) => Err(CameraFailure::Stream("a part's length is no number")),
+        Err(_) => Err(CameraFailure::Stream("a part's length is not a number")),
     }
 }

@@ -269,7 +269,7 @@ fn system_errors_of_a_device_are_reported_with_a_fix() {
         (Errno::ACCESS, "add the user to the group `video`"),
         (Errno::NOENT, "there is no /dev/video7: plug the camera in"),
         (Errno::NODEV, "there is no /dev/video7: plug the camera in"),
-        (Errno::NOTTY, "/dev/video7 is no camera"),
+        (Errno::NOTTY, "/dev/video7 is not a camera"),
         (Errno::IO, "unplug it and plug it in again"),
     ] {
         let message = message_of(errno);
@@ -314,7 +314,7 @@ async fn a_file_that_is_not_a_camera_is_refused_unopened() {
             matches!(error.failure, CameraFailure::NotACamera { .. }),
             "{path}: {error}"
         );
-        assert!(error.to_string().contains("no video device"), "{error}");
+        assert!(error.to_string().contains("not a video device"), "{error}");
     }
 }
 

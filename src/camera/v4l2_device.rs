@@ -78,7 +78,7 @@ fn check_is_video(path: &Path) -> Result<(), CameraFailure> {
     if is_video {
         Ok(())
     } else {
-        Err(not_a_camera(path, "it is no video device"))
+        Err(not_a_camera(path, "it is not a video device"))
     }
 }
 
