@@ -18,7 +18,7 @@ pub struct ImageFrame {
 pub enum FrameError {
     /// No pixels, or too many.
     #[error(
-        "a picture of {width} by {height} px: each side must be 1 to {SIDE_PX_MAX}, and {PIXELS_MAX} pixels are the most"
+        "a picture of {width} by {height} px: each side must be 1 to {SIDE_PX_MAX}, with at most {PIXELS_MAX} pixels"
     )]
     Size {
         /// Its width.
@@ -27,7 +27,7 @@ pub enum FrameError {
         height: u32,
     },
     /// Too few or too many bytes for its size.
-    #[error("{got} bytes for a picture that has {want}")]
+    #[error("the picture has {got} bytes and needs {want}")]
     Bytes {
         /// Number of bytes received.
         got: usize,

@@ -29,7 +29,7 @@ pub use tag_finder::{TagFinderError, find};
 pub enum VisionError {
     /// None of the sheet's tags is in the picture.
     #[error(
-        "none of the sheet's {of} tags is in the picture: clean the lens, light the sheet, take away what covers the tags"
+        "none of the sheet's {of} tags is in the picture: clean the lens, light the sheet, or uncover the tags"
     )]
     NoTag {
         /// Expected number of tags.
@@ -37,7 +37,7 @@ pub enum VisionError {
     },
     /// The tags are not where the scene says, or the lens is not what the node file says.
     #[error(
-        "the tags do not fit together: their corners are {rms_px:.2} px off, at most {most_px} are believed; a tag lies elsewhere than the scene says, or the camera's focal_px or distortion is wrong"
+        "the tags do not fit together: their corners are {rms_px:.2} px off (at most {most_px} px). A tag is not where the scene says, or the camera's focal_px or distortion is wrong"
     )]
     Misfit {
         /// Root mean square distance of the corners.
@@ -46,11 +46,11 @@ pub enum VisionError {
         most_px: f64,
     },
     /// The corners do not determine a pose.
-    #[error("the tags' corners say nothing of where the sheet lies: they are on one line")]
+    #[error("the tags' corners are on one line, so they do not show where the sheet lies")]
     Flat,
     /// The lens was calibrated for another picture size.
     #[error(
-        "the picture is {} by {} px and the camera's size_px is {} by {}: its lens is known for that size alone", got[0], got[1], want[0], want[1]
+        "the picture is {} by {} px and the camera's size_px is {} by {}: its lens is known only for that size", got[0], got[1], want[0], want[1]
     )]
     Size {
         /// Size of the picture.
@@ -59,6 +59,6 @@ pub enum VisionError {
         want: [u32; 2],
     },
     /// The finder failed.
-    #[error("tags cannot be looked for: {0}")]
+    #[error("cannot look for tags: {0}")]
     Finder(#[from] TagFinderError),
 }
