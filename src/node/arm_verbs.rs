@@ -24,7 +24,7 @@ const HOLD_WAIT_MAX: Duration = Duration::from_secs(3);
 const HELD_ADVICE: &str = "`steadyhand continue` goes on, `steadyhand stop` ends it";
 
 /// Refusal of `resume` where no motion can go on.
-const NOTHING_HELD: &str = "no motion is held that could go on";
+const NOTHING_HELD: &str = "no motion is held, so there is nothing to continue";
 
 /// Outcome of a verb for one arm.
 type ArmLine = Result<String, Refusal>;
@@ -70,7 +70,7 @@ pub(crate) fn clear(node: &Node, arrived: &ArrivalStamp) -> VerbReply {
     if !node.arms.iter().any(is_latched) {
         let on_ports = node.file.arms.iter();
         let on_ports = on_ports.filter_map(|entry| open::orders_on_port(node, entry));
-        let lines = std::iter::once("no emergency stop is latched; nothing was done".to_owned());
+        let lines = std::iter::once("no emergency stop is latched, so nothing was done".to_owned());
         let lines: Vec<String> = lines.chain(on_ports).collect();
         return VerbReply::failed(lines.join("; "));
     }
@@ -81,9 +81,12 @@ pub(crate) fn clear(node: &Node, arrived: &ArrivalStamp) -> VerbReply {
     });
     let failed: Vec<String> = failed.collect();
     if failed.is_empty() {
-        VerbReply::done("the emergency stop is ended; `steadyhand reset` comes next")
+        VerbReply::done("the emergency stop is cleared. Next: `steadyhand reset`")
     } else {
-        VerbReply::failed(format!("the emergency stop stands: {}", failed.join("; ")))
+        VerbReply::failed(format!(
+            "the emergency stop is still latched: {}",
+            failed.join("; ")
+        ))
     }
 }
 
@@ -159,7 +162,7 @@ pub(crate) async fn stop_fleet(
         .filter(|(name, _)| !reached.contains(name));
     lines.extend(unreached.map(|(name, text)| {
         Err(refusal!(
-            "{name}: no emergency stop reached it; an ordinary one: {text}"
+            "{name}: the emergency stop did not reach this arm. Its ordinary stop: {text}"
         ))
     }));
     VerbReply::from_lines(lines)
@@ -173,13 +176,13 @@ fn estop_line(
     let latched = match not_kept {
         None => "latched until `steadyhand clear`".to_owned(),
         Some(reason) => format!(
-            "latched until `steadyhand clear` or this node's end, for it could not be written down: {reason}"
+            "latched until `steadyhand clear` or until this node ends, because it could not be saved: {reason}"
         ),
     };
     match report.filter(|report| report.verified) {
         Some(report) => Ok(format!("{}; {latched}", stop_line(seat, Some(report)))),
         None => Err(refusal!(
-            "{}: standstill could not be verified: cut its power; {latched}",
+            "{}: standstill could not be verified. Cut the power of this arm; {latched}",
             seat.name
         )),
     }
@@ -201,7 +204,7 @@ pub(crate) async fn disable(node: &Node, caller: &str) -> VerbReply {
     for seat in &node.arms {
         seat.permits().give_order(OrderVerb::Disable, caller);
     }
-    let mut text = "nothing is enabled now; a motion under way is held at the end of its stroke: `steadyhand stop` stops it at once".to_owned();
+    let mut text = "motion is disabled. A motion under way is held at the end of its stroke; `steadyhand stop` stops it at once".to_owned();
     for seat in &node.arms {
         text += &kept_text(seat).await;
     }
@@ -212,9 +215,7 @@ pub(crate) async fn disable(node: &Node, caller: &str) -> VerbReply {
 async fn kept_text(seat: &AttachedArm) -> String {
     let kept = seat.permits().orders_are_kept().await;
     kept.err().map_or_else(String::new, |error| {
-        format!(
-            "; that lasts only as long as this node runs, for it could not be written down: {error}"
-        )
+        format!(". This lasts only while this node runs, because it could not be saved: {error}")
     })
 }
 
@@ -233,11 +234,13 @@ pub(crate) async fn hold(node: &Node, now: bool, caller: &str) -> VerbReply {
         }
         let line = match result {
             Ok(Ok(())) if now => wait_until_held(seat).await,
-            Ok(Ok(())) => Ok(format!("holds at the stroke's end; {HELD_ADVICE}")),
+            Ok(Ok(())) => Ok(format!(
+                "will be held at the end of the stroke; {HELD_ADVICE}"
+            )),
             // It is in the requested state.
-            Ok(Err(MotionError::HeldAlready)) => Ok(format!("held already, pen up; {HELD_ADVICE}")),
+            Ok(Err(MotionError::HeldAlready)) => Ok(format!("already held, pen up; {HELD_ADVICE}")),
             Ok(Err(MotionError::NothingToHold)) if let Some(job) = &beginning => Ok(format!(
-                "{} has not begun to move and does not begin; `steadyhand continue` ends the hold",
+                "{} is held before its first motion; `steadyhand continue` ends the hold",
                 job.id
             )),
             Ok(Err(error)) => Err(error.into()),
@@ -262,9 +265,9 @@ async fn wait_until_held(seat: &AttachedArm) -> ArmLine {
     };
     match state {
         MotionState::Held => Ok(format!("held, pen up; {HELD_ADVICE}")),
-        MotionState::Holding => Ok("its motion came to its end".to_owned()),
+        MotionState::Holding => Ok("its motion ended".to_owned()),
         _ => Err(refusal!(
-            "was not held within {}: look at the arm",
+            "was not held within {}. Look at the arm",
             duration(HOLD_WAIT_MAX)
         )),
     }
@@ -285,7 +288,7 @@ pub(crate) async fn resume(node: &Node, arrived: &ArrivalStamp) -> VerbReply {
 async fn end_hold(node: &Node, seat: &AttachedArm, orders_seen: u64) -> ArmLine {
     let is_under_way = seat.motion.snapshot().state.is_under_way();
     if !is_under_way && seat.permits().end_hold(orders_seen) {
-        return Ok("the hold is over, and no motion was left to go on".to_owned());
+        return Ok("the hold is over; no motion was left to continue".to_owned());
     }
     resume_arm(node, seat).await?;
     seat.permits().end_hold(orders_seen);
@@ -321,7 +324,7 @@ pub(crate) async fn torque_off(node: &Node, caller: &str) -> VerbReply {
 /// Switches torque off on one arm.
 async fn release_arm(seat: &Arc<AttachedArm>, caller: &str) -> ArmLine {
     if seat.motion.snapshot().state.is_under_way() {
-        return Err(refusal!("it moves or is held; `steadyhand stop` first"));
+        return Err(refusal!("it moves or is held. Next: `steadyhand stop`"));
     }
     let released = seat.motion.release().await;
     if seat.permits().latched() == Some(StopLatch::Stopped(ActorRank::Operator)) {
@@ -337,7 +340,7 @@ async fn release_arm(seat: &Arc<AttachedArm>, caller: &str) -> ArmLine {
         };
         let kept = kept_text(seat).await;
         return Ok(format!(
-            "torque is off on {}, read back; {next_step} makes it hold again{kept}",
+            "torque is off on {} and was read back; {next_step} switches it on again{kept}",
             count(released.off.len(), "servo")
         ));
     }
@@ -346,7 +349,7 @@ async fn release_arm(seat: &Arc<AttachedArm>, caller: &str) -> ArmLine {
         .map(|(servo, error)| format!("{servo}: {error}"))
         .collect();
     Err(refusal!(
-        "torque may still be on: {}; cut its power",
+        "torque may still be on: {}. Cut the power of this arm",
         failed.join(", ")
     ))
 }
@@ -364,7 +367,7 @@ mod tests {
         bench.sim.break_it(SimulatedFault::Unplug);
         let reply = estop(&bench.node, "test").await;
         assert!(!reply.done, "{}", reply.text);
-        for part in ["cut its power", "latched until `steadyhand clear`"] {
+        for part in ["Cut the power", "latched until `steadyhand clear`"] {
             assert!(reply.text.contains(part), "{}", reply.text);
         }
         let latched = bench.seat.permits().latched();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::measurements::{self, unread_reason};
 use super::operator_verb::{VerbReply, without_keys};
 use arm::ArmFile;
-use base::wording::count;
+use base::wording::{count, with_statement};
 use calib::{
     AcceptConsent, CalibrationDesk, CalibrationDeskError, CalibrationKind, CalibrationOrigin,
     CalibrationSession, CalibrationStore, FitVerdict, HandTouch, TagObservation, TouchAssessment,
@@ -126,7 +126,7 @@ pub(super) async fn run(node: &Node, action: &CalibrateAction) -> VerbReply {
             with_desk(node, |desk| accept_proposal(desk, shown, *overridden))
         }
         CalibrateAction::Discard { shown } => with_desk(node, |desk| desk.discard(shown))
-            .map(|()| VerbReply::done("the proposal is thrown away")),
+            .map(|()| VerbReply::done("the proposal is discarded")),
     };
     reply.unwrap_or_else(|error| VerbReply::failed(error.to_string()))
 }
@@ -198,9 +198,14 @@ fn record_touch(
     kind: CalibrationKind,
     touch: &HandTouch,
 ) -> Result<VerbReply, CalibrationDeskError> {
-    let refuse = |reason: String| Ok(VerbReply::failed(format!("{reason}; nothing was recorded")));
+    let refuse = |reason: String| {
+        Ok(VerbReply::failed(with_statement(
+            reason,
+            "nothing was recorded",
+        )))
+    };
     if touch.mm.is_some_and(|mm| !(mm.is_finite() && mm > 0.0)) {
-        return refuse("write millimetres above 0, such as 100 or 62.5".to_owned());
+        return refuse("the distance must be above 0 mm, such as 100 or 62.5".to_owned());
     }
     let scene = desk.library.scene(scene, None)?;
     let seat = match node.arm_for(&scene, arm) {
@@ -212,7 +217,7 @@ fn record_touch(
     }
     let snapshot = seat.motion.snapshot();
     if snapshot.state.is_under_way() {
-        return refuse("the arm is at work: a touch is taken where it stands".to_owned());
+        return refuse("the arm moves or is held, and a touch needs it to stand still".to_owned());
     }
     if let Some(reason) = unread_reason(seat, &snapshot) {
         return refuse(reason);

@@ -44,7 +44,7 @@ impl Drop for ClientWatch {
             arrived,
         }) = &self.0
         {
-            tracing::warn!("the client of {tool} has gone: its motion stops, or does not begin");
+            tracing::warn!("the client of {tool} disconnected: its motion stops or does not start");
             node.give_up(arrived);
         }
     }

@@ -150,7 +150,7 @@ fn link(socket: &Path, link: &Path) -> anyhow::Result<PathBuf> {
 fn bind(path: &Path) -> anyhow::Result<ControlListener> {
     if is_answered(path) {
         bail!(
-            "a node answers at {} already; give this one another --socket",
+            "another node already uses the socket {}. Next: start this one with a different --socket",
             path.display()
         );
     }
@@ -196,7 +196,7 @@ pub(super) fn check_owner(folder: &Path) -> anyhow::Result<()> {
     let owner = rustix::fs::stat(folder)?.st_uid;
     if owner != rustix::process::geteuid().as_raw() {
         bail!(
-            "the folder {} belongs to another user; name a socket with --socket",
+            "the folder {} belongs to another user. Next: name a socket with --socket",
             folder.display()
         );
     }
@@ -212,7 +212,7 @@ pub async fn serve(control: &ControlListener, node: &Arc<Node>) -> ! {
         let (stream, _) = match control.listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "a connection to the control socket could not be taken");
+                tracing::warn!(%error, "cannot accept a connection to the control socket");
                 silent.close_longest();
                 task::pause(EXHAUSTED_PAUSE).await;
                 continue;
@@ -277,7 +277,7 @@ async fn serve_connection(
     let caller = stream.peer_cred()?.uid();
     let (read, mut write) = stream.split();
     if caller != rustix::process::geteuid().as_raw() && caller != 0 {
-        bail!("user {caller} was turned away");
+        bail!("user {caller} was refused");
     }
     let mut line = Vec::new();
     let mut reader = BufReader::new(read.take(VERB_BYTES_MAX as u64));
@@ -288,9 +288,9 @@ async fn serve_connection(
         request = request => match request {
             Ok(Ok(_)) => None,
             Ok(Err(error)) => Some(format!("it broke: {error}")),
-            Err(_) => Some(format!("its request was not here after {} s", REQUEST_WAIT_MAX.as_secs())),
+            Err(_) => Some(format!("its request did not arrive within {} s", REQUEST_WAIT_MAX.as_secs())),
         },
-        _ = evicted => Some("it had sent no request, and others came".to_owned()),
+        _ = evicted => Some("it had sent no request, and its place was needed".to_owned()),
     };
     match cut_reason {
         // A line that is not whole may still be a stop.
@@ -306,7 +306,7 @@ async fn serve_connection(
     let is_full = slot.is_err() && !verb.as_ref().is_ok_and(OperatorVerb::stops);
     let reply = match verb {
         _ if is_full => VerbReply::failed(refusal!(
-            "{WORKING_MAX} requests of operators are under way; try again when one of them is done (a stop is heard always)"
+            "{WORKING_MAX} requests of operators are under way, the most at a time. A stop is always accepted. Next: wait until one has ended, then send this again"
         )),
         Ok(OperatorVerb::PageLogin) => page_login(&node, &caller_name),
         Ok(verb) => {
@@ -345,7 +345,7 @@ fn page_login(node: &Node, caller: &str) -> VerbReply {
     let now = node.clock.now();
     let reply = match node.login_codes.make(caller, now) {
         Ok((address, code)) => VerbReply::done(format!(
-            "open {address} and type {code} there; it opens once, within {}",
+            "open {address} and type {code}. The code works once, within {}",
             duration(CODE_VALID)
         )),
         Err(error) => VerbReply::failed(error.to_string()),
@@ -373,7 +373,7 @@ pub async fn ask(path: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> 
     let read = BufReader::new(stream).read_line(&mut answer).await;
     if !read.is_ok_and(|bytes| bytes > 0) {
         bail!(
-            "the node at {} went away before it answered: what it was asked may have been done. Look at the arm, then at the node's log; `steadyhand status` says how the arm is once a node runs again",
+            "the node at {} ended before it answered, and may have done this. Look at the arm, then at the node's log. Next: start the node, then `steadyhand status`",
             path.display()
         );
     }

@@ -34,11 +34,11 @@ pub fn auth_queue(node: &Arc<Node>, address: SocketAddr) -> anyhow::Result<AuthQ
     let tokens = TokenStore::at(&node.state);
     if is_required && tokens.list()?.is_empty() {
         let alternative = match node.file.require_tokens {
-            true => "take `require_tokens` out of the node file",
+            true => "remove `require_tokens` from the node file",
             false => "serve on 127.0.0.1",
         };
         bail!(
-            "callers at {address} need tokens and there are none: make one with `steadyhand token add NAME --role planner` (with the same --config or --state), or {alternative}"
+            "callers at {address} need tokens, and there are none. Next: `steadyhand token add NAME --role planner` (with the same --config or --state), or {alternative}"
         );
     }
     let node = Arc::clone(node);
@@ -57,7 +57,7 @@ struct NodeAuthenticator {
     is_required: bool,
 }
 
-const WANTS_TOKEN: &str = "this node wants a token: send `Authorization: Bearer …`; an operator makes one with `steadyhand token add`";
+const WANTS_TOKEN: &str = "this node needs a token. An operator makes one with `steadyhand token add`. Next: send `Authorization: Bearer …`";
 
 impl Authenticator for NodeAuthenticator {
     fn verify_cached(&self, token: Option<&str>) -> Option<Result<VerifiedIdentity, Refusal>> {
@@ -83,8 +83,7 @@ impl Authenticator for NodeAuthenticator {
 
 /// Returns the identity of a checked token, and logs a refusal.
 fn identity(result: Result<Principal, AccessDenied>) -> Result<VerifiedIdentity, Refusal> {
-    let principal =
-        result.inspect_err(|denied| tracing::warn!(%denied, "a caller was turned away"))?;
+    let principal = result.inspect_err(|denied| tracing::warn!(%denied, "a caller was refused"))?;
     Ok(VerifiedIdentity {
         name: principal.name,
         role: principal.role.to_string(),
@@ -138,7 +137,7 @@ fn hear_stop(node: &Node, identity: &VerifiedIdentity, text: &[u8]) {
         return;
     };
     let caller = format!("token {}", identity.name);
-    let cause = StopCause::by("a request that did not become whole", caller.as_str());
+    let cause = StopCause::by("a request that arrived incomplete", caller.as_str());
     match is_operator(identity) {
         true => node.stop_all(ActorRank::Operator, verb.is_emergency(), &cause),
         false => node.stop_all(ActorRank::Planner, false, &cause),
@@ -146,7 +145,7 @@ fn hear_stop(node: &Node, identity: &VerifiedIdentity, text: &[u8]) {
     node.audit.note(
         "operator",
         format!(
-            "token {}: {verb:?} in a request that did not become whole",
+            "token {}: {verb:?} in a request that arrived incomplete",
             identity.name
         ),
     );
@@ -158,11 +157,11 @@ async fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: Vec<u8
     let stops = verb.as_ref().is_ok_and(OperatorVerb::stops);
     let (name, role) = (&identity.name, &identity.role);
     let stop_note = if stops && node.stray_stop("stop", ActorRank::Planner, Some(name)) {
-        "; it names a stop, so every arm of this node was told to stop"
+        ". It asks for a stop, so all arms of this node were told to stop"
     } else {
         ""
     };
-    refusal!("the token `{name}` is a {role}'s; verbs are for operators' tokens{stop_note}")
+    refusal!("the token `{name}` is for a {role}, and commands need an operator's token{stop_note}")
 }
 
 /// Carries out the verb of an operator who does not use the control socket.

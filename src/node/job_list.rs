@@ -80,7 +80,7 @@ fn pretty_json(value: &impl Serialize) -> String {
 }
 
 /// Said in place of this process's own folder, in which nothing is kept before a node runs.
-const NO_JOBS_OF_ITS_OWN: &str = "no node runs here, and this command has no jobs of its own: start the node whose jobs are meant, or name it with --config FILE or --state DIR";
+const NO_JOBS_OF_ITS_OWN: &str = "no node runs here, and this command has no jobs of its own. Next: start the node with those jobs, or name it with --config FILE or --state DIR";
 
 /// Returns whether a folder is the one that a node for practice in this process would have.
 fn is_own_unmade(state: &Path) -> bool {
@@ -95,7 +95,7 @@ pub fn describe_unread(state: &Path, id: &str, error: &JournalError) -> String {
             format!("{id} cannot be read: {error}")
         }
         JournalError::NoJob(_) | JournalError::File { .. } => format!(
-            "there is no job {id:?} in {}; `steadyhand jobs` lists the jobs of the node that runs here; --state DIR or --config FILE names another node",
+            "there is no job {id:?} in {}; --state DIR or --config FILE names another node. Next: `steadyhand jobs`",
             state.display()
         ),
         other => format!("{id} cannot be read: {other}"),
@@ -114,17 +114,19 @@ fn list_reply(
             return VerbReply::done(match json {
                 true => "[]".to_owned(),
                 false => format!(
-                    "no node has kept jobs in {folder} yet; --state DIR or --config FILE names another node's folder"
+                    "there are no jobs in {folder} yet; --state DIR or --config FILE names another node's folder"
                 ),
             });
         }
         Err(_) if is_own_unmade(state) => return VerbReply::failed(NO_JOBS_OF_ITS_OWN.to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return VerbReply::failed(format!(
-                "there is no folder {folder}: no node has kept jobs there; --state DIR or --config FILE names a node's"
+                "there is no folder {folder}. Next: name a node's folder with --state DIR or --config FILE"
             ));
         }
-        Err(error) => return VerbReply::failed(format!("no jobs in {folder}: {error}")),
+        Err(error) => {
+            return VerbReply::failed(format!("cannot read the jobs in {folder}: {error}"));
+        }
     };
     let newest = past_jobs.iter().rev().take(LISTED_MAX);
     let pens_down = job::pens_left_down(&past_jobs);
@@ -143,8 +145,7 @@ fn list_reply(
 }
 
 /// Said of the job after which the pen of its arm may be in the paper.
-const PEN_DOWN: &str =
-    "its pen may still stand on the paper: `steadyhand status` says how to lift it";
+const PEN_DOWN: &str = "its pen may still stand on the paper. Next: `steadyhand status`";
 
 /// Writes a time as all logs and files of a node do.
 fn utc(ms: impl TryInto<i64>) -> String {
@@ -213,7 +214,7 @@ fn job_card(state: &Path, past: &PastJob, is_pen_down: bool) -> String {
         ("plan", past.plan_hash.clone()),
         ("drawn", drawn),
         ("pen", pen.to_owned()),
-        ("goes on with", past.resumes.clone()),
+        ("resumes", past.resumes.clone()),
         (takeover_text(state, past), past.settled.clone()),
         ("approved", approved.collect::<Vec<_>>().join(", ")),
         ("pens", past.pens_confirmed.join(", ")),

@@ -39,7 +39,7 @@ impl ReplayedJob {
     pub async fn of(scene: Arc<Scene>, past: PastJob) -> anyhow::Result<Self> {
         if past.strokes.is_empty() {
             let (id, tool) = (&past.id, &past.tool);
-            bail!("{id} drew nothing (it was a {tool}): there is no plan to replay");
+            bail!("{id} has no plan to replay: it was a {tool} and drew nothing");
         }
         let planned_scene = Arc::clone(&scene);
         let planning = tokio::task::spawn_blocking(move || {
@@ -75,10 +75,10 @@ impl ReplayedJob {
         let which = if self.is_same_plan() {
             "the same"
         } else {
-            "another"
+            "a different"
         };
         format!(
-            "{}: {which} plan {}; on the simulator {} of the job, which {}",
+            "{}: {which} plan {}; on the simulator {} of the job. The job {}",
             self.past.id,
             self.plan.hash,
             self.deviation.describe(),
@@ -112,15 +112,13 @@ pub fn scene_of(
 ) -> anyhow::Result<Arc<Scene>> {
     let id = &past.id;
     let scene = tools::scene_of_job(library, state, past)
-        .map_err(|error| anyhow!("{id} cannot be replayed: {error}; restore it to replay"))?;
+        .map_err(|error| anyhow!("{id} cannot be replayed until this is restored: {error}"))?;
     if scene.holder.is_by_hand() {
-        bail!(
-            "{id} cannot be replayed: a person changed its pens, and a replay has nobody to change them"
-        );
+        bail!("{id} cannot be replayed: a person changed its pens, and a replay cannot");
     }
     if scene.waits_for_person() {
         bail!(
-            "{id} cannot be replayed: its drawing pauses for a person, and a replay has nobody to let it go on"
+            "{id} cannot be replayed: its drawing pauses for a person, and a replay has no person"
         );
     }
     // Jobs of other tools have other arguments, and jobs of older nodes have none.
@@ -141,7 +139,7 @@ fn plan_again(scene: &Scene, past: &PastJob) -> anyhow::Result<Plan> {
     // The job resumed an earlier one, or drew something other than the design.
     let (strokes, order) = (&past.strokes, Order::AsDrawn);
     let plan = plan::draw_strokes(scene, &start, strokes, order, &SilentObserver);
-    plan.context("the job's strokes cannot be planned any more")
+    plan.context("the job's strokes can no longer be planned")
 }
 
 /// Replays a job of a node for an operator.

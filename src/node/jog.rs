@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::operator_verb::VerbReply;
 use base::units::ArmMeasurement;
+use base::wording::with_statement;
 use call::{ArrivalStamp, Refusal, refusal};
 use motion::Snapshot;
 use permit::MotionPermit;
@@ -41,7 +42,7 @@ pub enum JogAxis {
 
 /// A text that is not a jog step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a step: write x+1, z-0.1 or j2-1, by {STEP_MIN} to {STEP_MAX}")]
+#[error("{0:?} is not a step. Next: write x+1, z-0.1 or j2-1, by {STEP_MIN} to {STEP_MAX}")]
 pub struct NoJogStep(String);
 
 impl std::str::FromStr for JogRequest {
@@ -134,7 +135,7 @@ pub async fn step(
 ) -> VerbReply {
     let seat = match seat(node, scene, arm) {
         Ok(seat) => seat,
-        Err(reason) => return VerbReply::failed(format!("{reason}; nothing moved")),
+        Err(reason) => return VerbReply::failed(with_statement(reason, "nothing moved")),
     };
     let reply = VerbReply::of(run_step(node, arrived, seat, scene, request).await);
     VerbReply {
@@ -164,7 +165,7 @@ async fn run_step(
         scene,
         permit,
         plan,
-    } = step.map_err(|reason| refusal!("{reason}; nothing moved"))?;
+    } = step.map_err(|reason| Refusal::new(with_statement(reason, "nothing moved")))?;
     match job.run(&scene, permit, &plan).await {
         Ok(()) => {
             job.end("reached", "one step".to_owned()).await;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::operator_verb::VerbReply;
-use base::wording::count;
+use base::wording::{NEXT, count};
 use calib::{CalibrationOrigin, CalibrationStore, KnownArm, TagObservation};
 use gate::READING_AGE_MAX;
 use motion::Snapshot;
@@ -84,7 +84,7 @@ pub(super) fn calibrations_reply(node: &Node) -> VerbReply {
     });
     let listed: Vec<serde_json::Value> = listed.collect();
     let text = match listed.len() {
-        0 => "nothing was calibrated yet".to_owned(),
+        0 => "nothing has been calibrated yet".to_owned(),
         listed => count(listed, "calibration"),
     };
     VerbReply::with_data(text, &listed)
@@ -144,7 +144,7 @@ pub(super) fn unread_reason(seat: &AttachedArm, snapshot: &Snapshot) -> Option<S
     }
     let cause = snapshot.fault.as_deref();
     Some(format!(
-        "arm {} was last read {} ago, and where it is now is not known: {}",
+        "arm {} was last read {} ago, so its position is unknown: {}",
         seat.name,
         base::wording::seconds(age.as_secs_f64()),
         cause.unwrap_or("check its cable and supply")
@@ -168,7 +168,9 @@ pub async fn camera_pose_reply(node: &Node, scene: &str, camera: Option<&str>) -
 /// Says why an arm with a fault gives no touches.
 #[must_use]
 pub fn unmended_fault(arm: &str, fault: &str) -> String {
-    format!(
-        "arm {arm} has a fault: {fault}; mend it, then `steadyhand reset` or start the node again"
-    )
+    let message = format!("arm {arm} has a fault: {fault}");
+    match fault.contains(NEXT) {
+        true => message,
+        false => format!("{message}. Next: remove the cause, then `steadyhand reset`"),
+    }
 }

@@ -76,7 +76,9 @@ async fn check_arms(node: Weak<Node>, send: mpsc::Sender<SentNotice>) {
             };
             if send.try_send(notice).is_err() {
                 let text = &cause.text;
-                tracing::warn!("a notice is dropped: {WAITING_MAX} wait to be sent: {text}");
+                tracing::warn!(
+                    "a notice was dropped, because {WAITING_MAX} wait to be sent: {text}"
+                );
             }
         }
         previous = Some(current);
@@ -169,13 +171,13 @@ enum UndeliveredNotice {
     Program(#[from] std::io::Error),
     #[error("it ended with {0}")]
     Ended(std::process::ExitStatus),
-    #[error("it names no program")]
+    #[error("no program is named")]
     NoProgram,
 }
 
 fn log_failure(route: &str, sent: Result<(), UndeliveredNotice>) {
     if let Err(error) = sent {
-        tracing::warn!("a notice did not arrive by {route} of the node file: {error}");
+        tracing::warn!("a notice by {route} of the node file did not arrive: {error}");
     }
 }
 

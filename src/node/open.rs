@@ -17,6 +17,7 @@ use base::disk;
 use base::file_access;
 use base::plain_file;
 use base::units::JointVector;
+use base::wording::with_statement;
 use call::{Refusal, refusal};
 use config::{ANSWER_WITHIN_S_MAX, ArmEntry, CalibrationSource, NodeFile, RecordEntry};
 use link::byte_trace::{self, RecordLink};
@@ -83,7 +84,7 @@ pub fn library(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<SceneLibra
     let folder = args.scenes.clone().or_else(|| file.scenes.clone());
     if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
         bail!(
-            "there is no folder {} to read scenes from; correct --scenes or `scenes` in the node file",
+            "there is no folder {} to read scenes from. Next: correct --scenes, or `scenes` in the node file",
             folder.display()
         );
     }
@@ -168,7 +169,7 @@ fn attach_recordings(args: &NodeOptions, node: &mut Node) -> anyhow::Result<()> 
     let Some(recordings) = args.recordings else {
         if node.file.record.is_on() {
             bail!(
-                "`record` is asked for, and this program was built without recordings: take it away, or build with the cargo feature `recording`, which is on by default"
+                "the node file has `record`, and this program was built without recordings. Next: remove it, or build with the cargo feature `recording` (on by default)"
             );
         }
         return Ok(());
@@ -358,7 +359,7 @@ fn keep_orders(node: &Node, entry: &ArmEntry, seat: &AttachedArm) -> anyhow::Res
     }
     let orders = permits.orders();
     if !orders.is_empty() {
-        let notice = format!("an operator's word stands, and motion is disabled: {orders}");
+        let notice = format!("an operator's order stands, so motion is disabled: {orders}");
         let notice = node.commands_for_arm(seat, &notice);
         tracing::warn!(arm = seat.name, "{notice}");
     }
@@ -374,7 +375,7 @@ pub(crate) fn orders_on_port(node: &Node, entry: &ArmEntry) -> Option<String> {
     let orders = files.kept();
     (!orders.is_empty()).then(|| {
         format!(
-            "an operator's word stands for arm {} on its port, and that arm is simulated here, which ends none: at a node with its port, `steadyhand --port PORT serve` with this one's --state or --config beside it: {orders}",
+            "an operator's order stands for the real arm {}: {orders}. This node simulates the arm and cannot end the order. Next: `steadyhand --port PORT serve`, with this node's --state or --config",
             entry.name
         )
     })
@@ -394,10 +395,10 @@ pub fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
     if file_access::is_root() && !is_pseudo_terminal && !allow_root {
         let missing = match Path::new(port).exists() {
             true => "",
-            false => "; there is no such port now",
+            false => ". There is no such port now",
         };
         bail!(
-            "this process runs as root, where the lock on {port} protects nothing: run it as another user, or say --allow-root{missing}"
+            "root ignores the lock on {port}, so two programs could drive the arm{missing}. Next: run this as another user, or add --allow-root"
         );
     }
     Ok(())
@@ -413,7 +414,7 @@ fn open_on_port(
 ) -> anyhow::Result<AttachedArm> {
     if entry.truth.is_some() {
         bail!(
-            "arm `{}`: `truth` is for practice on a simulated arm, and this one is at {}: take the key away",
+            "arm `{}`: `truth` is only for a simulated arm, and this arm is at {}. Next: remove the key",
             entry.name,
             entry.port
         );
@@ -421,7 +422,7 @@ fn open_on_port(
     if arm.file.simulation.wear.is_some() {
         let like = arm.file.like.as_ref();
         bail!(
-            "arm `{}`: {} is a simulated arm with worn servos, and this one is at {}: name the arm that it is like{}",
+            "arm `{}`: {} simulates worn servos, and this arm is at {}. Next: name the model without wear{}",
             entry.name,
             entry.model,
             entry.port,
@@ -488,14 +489,17 @@ fn attach(
     let span = tracing::info_span!("arm", node, arm = entry.name);
     let name = &entry.name;
     span.in_scope(|| MotionHandle::start(arm, clock.clone(), permits, open))
-        .map_err(|error| anyhow::anyhow!("arm `{name}` cannot be used: {error}; nothing moved"))
+        .map_err(|error| {
+            let message = format!("arm `{name}` cannot be used: {error}");
+            anyhow::Error::msg(with_statement(message, "nothing moved"))
+        })
 }
 
 /// Enables each scene on every arm that it is for, unless an operator should look first.
 pub fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
     if node.has_orders() && !scenes.is_empty() {
         tracing::warn!(
-            "--enable is not heeded while an operator's word stands: use `steadyhand enable`"
+            "--enable is ignored while an operator's order stands. Next: `steadyhand enable`"
         );
         return Ok(());
     }
@@ -562,14 +566,14 @@ impl EmbeddedWorkcell {
 /// Returns the appearance of a scene's sheet: flat, with tags that the simulator can print.
 fn simulated_sheet(scene: &Scene) -> Result<ViewedSheet, Refusal> {
     let pose = scene.surface.flat_pose();
-    let pose = pose.ok_or_else(|| refusal!("a simulated camera shows flat sheets alone"))?;
+    let pose = pose.ok_or_else(|| refusal!("a simulated camera shows only flat sheets"))?;
     let fiducials = scene.fiducials.as_ref();
     let tags = fiducials.map(|fiducials| fiducials.layout.clone());
     let all = tags.iter().flat_map(|layout| &layout.tags);
     let mut ids = all.map(|tag| tag.id);
     if let Some(id) = ids.find(|id| *id >= PRINTED) {
         return Err(refusal!(
-            "tag {id} cannot be shown: the simulator has the tags 0 to {} of each family",
+            "the simulator cannot show tag {id} (valid: 0 to {} of each family)",
             PRINTED - 1
         ));
     }

@@ -208,7 +208,7 @@ fn enabled_s<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error
     let for_s = Option::<u64>::deserialize(from)?;
     match for_s {
         Some(for_s) if !ENABLED_S.contains(&for_s) => Err(D::Error::custom(format!(
-            "`for_s` is {for_s}; 1 second to 7 days are possible, which is {}",
+            "`for_s` is {for_s} (valid: 1 to {} seconds, 7 days)",
             ENABLED_S.end()
         ))),
         _ => Ok(for_s),
@@ -493,7 +493,7 @@ mod tests {
         for for_s in [0, 604_801, u64::MAX] {
             let refused = enabled(for_s);
             assert!(
-                refused.starts_with(&format!("`for_s` is {for_s};")),
+                refused.starts_with(&format!("`for_s` is {for_s} ")),
                 "{refused}"
             );
         }

@@ -115,7 +115,7 @@ impl PageServices for NodePageServices {
                 },
                 Err(_) => StopAnswer {
                     verified: false,
-                    words: "the node broke while it stopped: look at the arm, cut its power if it moves"
+                    words: "the node broke while it stopped the arm. Look at the arm; cut its power if it moves"
                         .to_owned(),
                 },
             }

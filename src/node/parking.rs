@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::measurements::unread_reason;
 use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
-use base::wording::duration;
+use base::wording::{duration, with_statement};
 use call::{Refusal, refusal};
 use job::PARK;
 use motion::{HealthAction, MotionState};
@@ -81,9 +81,7 @@ pub fn torque_text(seat: &AttachedArm) -> &'static str {
     let is_read = snapshot.state != MotionState::Detached;
     match is_read && unread_reason(seat, &snapshot).is_none() {
         true => "the arm is still energised where it stands",
-        false => {
-            "the arm does not answer, so it could not be told to let go, and whether it is still energised is not known: switch off its supply"
-        }
+        false => "the arm does not answer and may still be energised: switch off its supply",
     }
 }
 
@@ -144,7 +142,7 @@ pub async fn park(
     }
     let seen_stops = motion.stops_requested();
     if motion.deliberate_stops() != request.deliberate_stops {
-        return accept_if_at_rest(seat, "it was stopped meanwhile");
+        return accept_if_at_rest(seat, "it was stopped while it parked");
     }
     let motion_max = PARK_MOTION_MAX.min(request.time_left());
     let parked = move_to_rest(node, seat, seen_stops, hindrance_but_own_stop, motion_max);
@@ -162,7 +160,7 @@ pub async fn park(
     drop(tokio::time::timeout(JOURNAL_WAIT_MAX, parked).await);
     let deadline = duration(PARK_DEADLINE);
     Err(refusal!(
-        "it did not come to rest within {deadline}: this machine is too busy"
+        "it was not at rest within {deadline}: this machine is too busy"
     ))
 }
 
@@ -186,7 +184,7 @@ async fn move_to_rest(
 ) -> Result<ParkOutcome, Refusal> {
     let motion = &seat.motion;
     let scene = seat.last_scene().ok_or_else(|| {
-        refusal!("no scene says where it rests: it has not moved since the node started")
+        refusal!("it has not moved since the node started, so no scene says where it rests")
     })?;
     let start = motion.snapshot().measured;
     let start = start.ok_or_else(|| refusal!("it has not been read yet"))?;
@@ -220,7 +218,10 @@ async fn run_first_possible(
     permit: &MotionPermit,
     routes: &[Plan],
 ) -> (&'static str, Result<(), Refusal>) {
-    let mut outcome = ("refused", Err(refusal!("there is no way to its rest pose")));
+    let mut outcome = (
+        "refused",
+        Err(refusal!("there is no path to its rest pose")),
+    );
     for route in routes {
         outcome = match job.run(scene, permit.clone(), route).await {
             Ok(()) => ("reached", Ok(())),
@@ -254,7 +255,7 @@ fn routes_to_rest(
     from: &JointVector,
     duration_max: Duration,
 ) -> Result<Vec<Plan>, Refusal> {
-    let (mut routes, mut reason) = (Vec::new(), refusal!("there is no way to its rest pose"));
+    let (mut routes, mut reason) = (Vec::new(), refusal!("there is no path to its rest pose"));
     for poses in [&[scene.ready_rad, scene.rest_rad][..], &[scene.rest_rad]] {
         match plan::go_to(scene, from, poses, &plan::SilentObserver) {
             Ok(plan) => routes.push(plan),
@@ -269,7 +270,7 @@ fn routes_to_rest(
     routes.retain(|route| route.trajectory.duration() <= duration_max);
     if routes.is_empty() {
         return Err(refusal!(
-            "the way to its rest pose takes {}, and {} is the longest: bring it nearer (`poses.rest_rad`) or raise `limits.travel_mm_s` in scene `{}`",
+            "the path to its rest pose takes {} (at most {}). Next: in scene `{}`, bring the pose nearer (`poses.rest_rad`) or raise `limits.travel_mm_s`",
             duration(shortest),
             duration(duration_max),
             scene.name
@@ -294,8 +295,11 @@ pub async fn park_when_hot(node: Arc<Node>, seat: Arc<AttachedArm>) {
             Ok(_) => tracing::warn!(arm = seat.name, "{summary}; the arm is parked"),
             Err(error) => tracing::error!(
                 arm = seat.name,
-                "{summary}; it is not parked: {error}; {}",
-                torque_text(&seat)
+                "{}",
+                with_statement(
+                    format!("{summary}; not parked: {error}"),
+                    torque_text(&seat)
+                )
             ),
         }
         let cooled = snapshots.wait_for(|snapshot| snapshot.health.care < HealthAction::Park);

@@ -78,7 +78,7 @@ impl PeerTransport for PeerDirectory {
         let forwarded = match entries.find(|entry| entry.name == peer.name) {
             Some(entry) => forwarded_call(entry, call, self.quiet),
             None => Err(RemoteCallError::Unreached(
-                "no node of this name is known".to_owned(),
+                "no node has this name".to_owned(),
             )),
         };
         Box::pin(async move {
@@ -151,6 +151,6 @@ pub fn read_token(file: &Path) -> Result<String, String> {
         && !token.contains(|c: char| c.is_whitespace() || c.is_control());
     match is_single_token {
         true => Ok(token.to_owned()),
-        false => Err(format!("{shown} does not hold one token and nothing else")),
+        false => Err(format!("{shown} must hold one token and nothing else")),
     }
 }

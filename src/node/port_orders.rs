@@ -42,7 +42,7 @@ impl PortOrders {
             let folder = note.parent().map_or(Ok(()), disk::folder);
             if let Err(error) = folder.and_then(|()| disk::put(note, &text)) {
                 tracing::warn!(
-                    "{}: nodes with other state folders do not see this port's orders: {error}",
+                    "cannot write {}: {error}. Nodes with other state folders do not see this port's orders",
                     note.display()
                 );
             }

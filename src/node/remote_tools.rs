@@ -64,7 +64,7 @@ impl RemoteTools for RemoteServers {
                 Err(_) => {
                     slot.lock().await.take();
                     Err(refusal!(
-                        "it did not answer within {limit_s} s (`timeout_s` of its server); it may have acted"
+                        "it did not answer within {limit_s} s (`timeout_s` of its server). It may have acted"
                     ))
                 }
             }
@@ -155,7 +155,10 @@ async fn connect_program(
     program: &str,
 ) -> Result<RemoteConnection, ClientError> {
     let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err(unreachable(program, "its streams cannot be reached"));
+        return Err(unreachable(
+            program,
+            "its standard input and output cannot be opened",
+        ));
     };
     let limit = Duration::from_secs(server.timeout_s.into());
     let client = client::connect_streams_within(output, input, program, limit).await?;

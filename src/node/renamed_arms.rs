@@ -50,7 +50,7 @@ fn take_over(node: &Node, part: &str, is_on_port: bool) {
         return;
     }
     tracing::warn!(
-        "the node file has no arm {part} any more, for which this stands, now for all: {orders}"
+        "the node file no longer has the arm {part}; its operator's orders now stand for all arms: {orders}"
     );
     for permits in &permits {
         permits.disable();

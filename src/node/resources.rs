@@ -140,7 +140,7 @@ impl NodeResources {
         nearest.truncate(NEAREST_MAX);
         let nearest = nearest.join(", ");
         UnknownNameError {
-            message: format!("there is no resource {uri}; nearest first: {nearest}"),
+            message: format!("there is no resource {uri}. Nearest: {nearest}"),
         }
     }
 
@@ -198,7 +198,7 @@ impl NodeResources {
         let picture = picture.map_err(|_| {
             let limit = duration(PREVIEW_MAX);
             not_found(format!(
-                "planning takes longer than {limit}; call stroke with dry_run"
+                "planning takes longer than {limit}. Next: call stroke with dry_run"
             ))
         })?;
         let picture = picture.map_err(|reason| not_found(reason.into()))?;

@@ -113,7 +113,7 @@ pub(super) fn activity(snapshot: &Snapshot) -> String {
         (MotionState::Moving, _) => "draws or moves".to_owned(),
         (MotionState::Held, _) => "is held, pen up".to_owned(),
         (MotionState::Stopping, _) => "comes to a stop".to_owned(),
-        _ if snapshot.is_unsteady => "was not seen to stand still".to_owned(),
+        _ if snapshot.is_unsteady => "may not stand still".to_owned(),
         _ if snapshot.energised => "holds still".to_owned(),
         _ => "is at rest, torque off".to_owned(),
     }
@@ -203,7 +203,7 @@ impl RunningNode {
     fn worded(&self, words: fn(&NodeDescription) -> String) -> String {
         let silent = || {
             let socket = self.socket.display();
-            format!("a node at {socket} that does not say who it is")
+            format!("a node at {socket} that does not answer")
         };
         self.description.as_ref().map_or_else(silent, words)
     }

@@ -27,7 +27,7 @@ use tools::{AttachedArm, IncompleteMotion, Node, NodeJob, StopCause, catch_panic
 use visits::RepeatedVisits;
 use wake_latency::WakeupProbe;
 
-const OTHER_STOP: &str = "somebody else stopped it";
+const OTHER_STOP: &str = "it was stopped by another caller";
 
 /// Name of the result's file in the state folder.
 const RESULT_FILE: &str = "selftest.json";
@@ -45,7 +45,7 @@ pub(crate) async fn run(
     if !ROUNDS.contains(&rounds) {
         let (least, most) = (ROUNDS.start(), ROUNDS.end());
         return VerbReply::failed(format!(
-            "a self-test of {rounds} stops is not possible; {least} to {most} are; nothing moved"
+            "a self-test cannot have {rounds} stops (valid: {least} to {most}). Nothing moved"
         ));
     }
     let mut lines = Vec::new();
@@ -63,7 +63,7 @@ pub(crate) async fn run(
             let (name, model) = (&seat.name, &seat.motion.arm().file.name);
             let scene = &scene.name;
             lines.push(format!(
-                "{name} is a {model}, which scene `{scene}` is not for: left out"
+                "{name} is left out: scene `{scene}` is not for the arm {model}"
             ));
             continue;
         }
@@ -83,7 +83,7 @@ pub(crate) async fn run(
     if !arms.is_empty() {
         let result = json!({ "arms": arms });
         if let Err(error) = disk::put(&result_file(node), &result.to_string()) {
-            lines.push(format!("the result is not kept: {error}"));
+            lines.push(format!("the result could not be saved: {error}"));
         }
         node.tested(result);
     }
@@ -126,11 +126,15 @@ async fn measure_arm(
         (Some(name), _) => node.scene(seat, name, None)?,
         // Read again: the scene that the arm last moved in may have been recalibrated since.
         (None, Some(last)) => node.scene(seat, &last.name, last.overlay.as_deref())?,
-        (None, None) => return Err(refusal!("say which scene to move in, with --scene")),
+        (None, None) => {
+            return Err(refusal!(
+                "no scene is named to move in. Next: add --scene NAME"
+            ));
+        }
     };
     if seat.motion.snapshot().state.is_under_way() {
         return Err(refusal!(
-            "it moves; wait for its end, or `steadyhand stop` it"
+            "it moves or is held. Next: wait until it has ended, or `steadyhand stop`"
         ));
     }
     seat.permits().ask(&scene, seat.motion.clock().now())?;
@@ -248,7 +252,7 @@ async fn measure_stop(
 /// Returns the reason why a motion ended without the test's own stop.
 fn missed_stop(ended: Result<(), IncompleteMotion>) -> Refusal {
     match ended {
-        Ok(()) => refusal!("it was at its end before it was stopped"),
+        Ok(()) => refusal!("the motion ended before it was stopped"),
         Err(IncompleteMotion { stop: Some(_), .. }) => Refusal::new(OTHER_STOP),
         Err(incomplete) => incomplete.why,
     }

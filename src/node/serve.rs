@@ -21,6 +21,7 @@ use super::{
     page_services, parking, running_nodes, systemd, tls_identity,
 };
 use base::clock::{self, CALENDAR_OFFSET, SIMULATION_RATE, calendar_offset_ms, simulation_rate};
+use base::wording::with_statement;
 use job::NodeIdentity;
 use mcp::http::{self, BoundListener, HttpConfig};
 use mcp::{McpService, session_key, stdio};
@@ -80,7 +81,7 @@ pub async fn run(
 ) -> anyhow::Result<ExitStatus> {
     let served = serve_until_stopped(args, serve, sockets).await;
     if let Err(error) = &served {
-        systemd::notify(&format!("STATUS=it cannot go on: {error:#}"));
+        systemd::notify(&format!("STATUS=failed: {error:#}"));
     }
     served
 }
@@ -88,9 +89,7 @@ pub async fn run(
 /// Warns of clocks that the environment changes for tests.
 fn warn_of_test_clocks() {
     for (variable, value) in clock::unread_variables() {
-        tracing::warn!(
-            "{variable} is {value:?}, which is no number that it takes, and does nothing"
-        );
+        tracing::warn!("{variable} is {value:?}. This is not a valid number, so it is ignored");
     }
     let (ahead_ms, rate) = (calendar_offset_ms(), simulation_rate());
     if ahead_ms != 0 {
@@ -115,7 +114,7 @@ async fn serve_until_stopped(
     let signals = StopSignals::listen(serve.end_with_input);
     if node.was_cut_short() && !serve.enable.is_empty() {
         // A person should look at what the last process was doing first.
-        tracing::warn!("--enable is not heeded after an interrupted job: use `steadyhand enable`");
+        tracing::warn!("--enable is ignored after an interrupted job. Next: `steadyhand enable`");
     } else {
         open::enable(&node, &serve.enable)?;
     }
@@ -137,7 +136,7 @@ async fn serve_until_stopped(
         }
         Err(error) => {
             tracing::error!(
-                "signals cannot be heard ({error}): stop the arm with `steadyhand stop`"
+                "this node cannot receive signals ({error}). `steadyhand stop` still stops the arm"
             );
         }
     }
@@ -205,11 +204,13 @@ pub async fn close(node: &Node) {
     if let Some(fleet) = &node.fleet {
         let stops = tokio::time::timeout(PASSED_ON_STOPS_WAIT_MAX, fleet.wait_for_stops());
         if stops.await.is_err() {
-            tracing::error!("a stop for another node was not answered: look at its arm");
+            tracing::error!("a stop for another node was not answered. Look at its arm");
         }
     }
     if !node.wait_until_idle(JOURNAL_WAIT_MAX).await {
-        tracing::error!("the end of a job is not in its journal: the next start will ask about it");
+        tracing::error!(
+            "the end of a job was not written to its journal. The next start will ask about it"
+        );
     }
 }
 
@@ -226,7 +227,7 @@ async fn bind(target: HttpEndpoint, socket: Option<TcpListener>) -> anyhow::Resu
         (HttpEndpoint::Address(address), _) => Ok(http::listen(address).await?),
         (HttpEndpoint::Systemd, Some(socket)) => Ok(http::adopt(socket)?),
         (HttpEndpoint::Systemd, None) => anyhow::bail!(
-            "systemd opened no socket for HTTP: start steadyhand-http.socket, or say --http ADDRESS"
+            "systemd opened no socket for HTTP. Next: start steadyhand-http.socket, or use --http ADDRESS"
         ),
     }
 }
@@ -441,8 +442,8 @@ async fn park_all(node: &Arc<Node>, requests: &ShutdownRequests) -> ExitStatus {
             Err((status, reason)) => {
                 tracing::error!(
                     arm = seat.name,
-                    "not parked: {reason}; {}",
-                    parking::torque_text(seat)
+                    "{}",
+                    with_statement(format!("not parked: {reason}"), parking::torque_text(seat))
                 );
                 if exit != ExitStatus::Broken {
                     exit = status;

@@ -22,7 +22,7 @@ pub async fn carry_out(
     trajectory: Trajectory,
 ) -> anyhow::Result<Vec<Vec<[f64; 2]>>> {
     if scene.holder.is_by_hand() {
-        bail!("a person changed its pens, and a replay has nobody to change them");
+        bail!("a person changed its pens, and a replay cannot");
     }
     let trajectory = without_compensation(scene, trajectory)?;
     let start = trajectory.samples.first().context("nothing was sent")?;
@@ -39,7 +39,7 @@ pub async fn carry_out(
     let checked = gate::check(scene, permit, &measured, now, trajectory)?;
     match motion.run(checked, 0).await? {
         MotionOutcome::Reached { .. } => {}
-        other => bail!("the replay did not reach its end: {other:?}"),
+        other => bail!("the replay did not finish: {other:?}"),
     }
     let ink = simulator.ink().into_iter();
     Ok(ink.map(|ink| ink.points_mm).collect())
@@ -72,10 +72,7 @@ mod tests {
         };
         let refused = carry_out(&scene, trajectory).await.err();
         let message = refused.map(|error| error.to_string()).unwrap_or_default();
-        assert!(
-            message.contains("a replay has nobody to change them"),
-            "{message}"
-        );
+        assert!(message.contains("changed its pens"), "{message}");
         Ok(())
     }
 }

@@ -85,11 +85,11 @@ pub fn check_unshared(folder: &Path) -> anyhow::Result<()> {
     let folder = folder.display();
     ensure!(
         mode & 0o022 == 0,
-        "the state folder {folder} may be written to by other users (mode {mode:o}), who could end an emergency stop or give themselves a token: look for files that are not yours, then its owner ends that with `chmod 700`; or name another with --state, such as one in it"
+        "other users may write to the state folder {folder} (mode {mode:o}). They could clear an emergency stop or make a token. Look in it for files that are not yours. Next: `chmod 700 {folder}`, or name another folder with --state"
     );
     ensure!(
         file_access::is_root() || !file_access::is_of_another_user(&metadata),
-        "the state folder {folder} belongs to another user, who could end an emergency stop or give themselves a token: `chown` it to the node's user, or name another with --state"
+        "the state folder {folder} belongs to another user, who could clear an emergency stop or make a token. Next: `chown` it to the node's user, or name another with --state"
     );
     Ok(())
 }
@@ -122,7 +122,7 @@ pub fn place(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
 fn check_none_left(folder: &Path, here: &Path) -> anyhow::Result<()> {
     ensure!(
         folder.exists() || !holds_state(here),
-        "`state` in the node file means {}, which does not exist, and {} holds a node's jobs or emergency stop: move it, or name it with --state",
+        "`state` in the node file names {}, and there is no such folder. {} holds a node's jobs or emergency stop. Next: move it there, or name it with --state",
         folder.display(),
         here.display()
     );
@@ -186,7 +186,8 @@ pub fn usual(name: &str) -> anyhow::Result<PathBuf> {
     }
     let fallback = || env("HOME").map(|home| PathBuf::from(home).join(".local/state"));
     let home = file_access::xdg_folder("XDG_STATE_HOME").or_else(fallback);
-    let home = home.context("there is no HOME to keep state in: say --state DIR")?;
+    let home = home
+        .context("HOME is not set, so there is no folder for the state. Next: add --state DIR")?;
     Ok(home.join("steadyhand").join(name))
 }
 

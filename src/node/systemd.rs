@@ -43,15 +43,15 @@ pub fn sockets() -> anyhow::Result<ActivatedSockets> {
     for index in 0..opened.len() {
         if let Ok(Some(http)) = opened.take_tcp_listener(index) {
             if sockets.http.replace(http).is_some() {
-                bail!("systemd opened two sockets for HTTP; a node has one");
+                bail!("systemd opened two sockets for HTTP (at most one)");
             }
         } else if let Ok(Some(control)) = opened.take_unix_listener(index) {
             if sockets.control.replace(control).is_some() {
-                bail!("systemd opened two sockets for operators; a node has one");
+                bail!("systemd opened two sockets for operators (at most one)");
             }
         } else {
             bail!(
-                "socket {index} that systemd opened is neither a TCP nor a UNIX stream socket: correct the socket units"
+                "socket {index} from systemd is neither a TCP nor a UNIX stream socket. Next: correct the socket units"
             );
         }
     }
@@ -107,7 +107,7 @@ pub fn notify(state: &str) {
         return;
     };
     if let Err(error) = send(&socket, state) {
-        tracing::warn!("systemd could not be told {state:?}: {error}");
+        tracing::warn!("cannot send {state:?} to systemd: {error}");
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     worker_pool,
 };
 use args::ReceivedArguments;
-use base::wording::duration;
+use base::wording::{duration, with_statement};
 use call::ArrivalStamp;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -136,7 +136,7 @@ async fn carry_out(
         OperatorVerb::Progress { job } => progress_reply(node, job.as_deref()).await,
         OperatorVerb::Pen { job, confirmed } => pen_reply(node, job.as_deref(), confirmed).await,
         OperatorVerb::PageLogin => VerbReply::failed(
-            "a login code is made on the node's own machine alone: run `steadyhand page` there",
+            "login codes are made only on the node's own machine. Next: run `steadyhand page` there",
         ),
         OperatorVerb::Refuse { job, plan } => VerbReply::of(node.refuse_plan(&job, &plan)),
         OperatorVerb::Approve { job, plan } => VerbReply::of(node.approve(&job, &plan)),
@@ -172,7 +172,7 @@ async fn align(node: &Arc<Node>, arrived: &ArrivalStamp, request: &AlignRequest)
     if let Ok(scene) = node.scenes.scene(&request.scene, None) {
         let seat = match node.arm_for(&scene, request.arm.as_deref()) {
             Ok(seat) => seat,
-            Err(reason) => return VerbReply::failed(format!("{reason}; nothing moved")),
+            Err(reason) => return VerbReply::failed(with_statement(reason, "nothing moved")),
         };
         if node.has_several_arms() {
             arguments.insert("arm".to_owned(), seat.name.as_str().into());
@@ -237,12 +237,14 @@ async fn pen_reply(node: &Arc<Node>, job: Option<&str>, confirmed: Option<usize>
     };
     match (awaited_pens.as_slice(), confirmed, job) {
         ([], _, Some(job)) => {
-            VerbReply::failed(idle_line(node, job, "waits for no pen and at no pause").await)
+            VerbReply::failed(idle_line(node, job, "does not wait for a pen or at a pause").await)
         }
         ([], Some(_), None) => VerbReply::failed("no job waits for a pen or at a pause"),
         ([], None, None) => VerbReply::done("no job waits for a pen or at a pause"),
         ([one], Some(pen), _) => VerbReply::of(node.confirm_pen(&one.job, pen)),
-        (_, Some(_), _) => VerbReply::failed("several jobs wait for a person: name one of them"),
+        (_, Some(_), _) => {
+            VerbReply::failed("several jobs wait for a person. Next: name one of them")
+        }
         ([one], None, _) => VerbReply::with_data(describe(one), one),
         (several, None, _) => {
             let lines: Vec<String> = several.iter().map(describe).collect();

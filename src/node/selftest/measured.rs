@@ -134,14 +134,14 @@ impl StopMeasurements {
         let mut lines = Vec::new();
         if !self.lifted_ms.is_empty() {
             lines.push(format!(
-                "  with the lift that follows it: at most {:.0} ms; a tip goes up as fast as it may travel",
+                "  with the lift after it: at most {:.0} ms (the tip goes up at travel speed)",
                 largest(self.lifted_ms.iter().copied())
             ));
         }
         let idle_ms = quantile_or_zero(&self.idle_ms, 0.99);
         if adjusted_bound_ms(FIRST_FRAME_MS_MAX, idle_ms) > FIRST_FRAME_MS_MAX {
             lines.push(format!(
-                "  this machine was late itself: it woke an idle thread {idle_ms:.1} ms late; the bound is {EXTRA_LATE_MS_MAX:.0} ms more"
+                "  this machine was late itself: it woke an idle thread {idle_ms:.1} ms late, so the limit is {EXTRA_LATE_MS_MAX:.0} ms more"
             ));
         }
         lines

@@ -58,19 +58,19 @@ impl JointFollowing {
         let name = &self.name;
         if self.swings >= SWINGS_MIN && self.swing_deg > SWING_DEG {
             return Some(format!(
-                "{name} swings by {:.1}° where it stands: its P gain is too high; LeRobot lowers that of an STS3215 from 32 to 16",
+                "{name} swings by {:.1}° while it holds: its P gain is too high. LeRobot lowers that of an STS3215 from 32 to 16",
                 self.swing_deg
             ));
         }
         if self.overshoot_deg > OVERSHOOT_DEG {
             return Some(format!(
-                "{name} goes {:.1}° beyond its goal: lower its P gain, or raise its D gain",
+                "{name} overshoots its goal by {:.1}°. Next: lower its P gain, or raise its D gain",
                 self.overshoot_deg
             ));
         }
         (self.rest_deg > REST_DEG).then(|| {
             format!(
-                "{name} rests {:.1}° from its goal: its P gain is too low, something holds it, or it carries too much",
+                "{name} stops {:.1}° from its goal: its P gain is too low, it is blocked, or its load is too heavy",
                 self.rest_deg
             )
         })
@@ -139,7 +139,7 @@ impl TipPerformance {
     pub(super) fn table(&self) -> String {
         let mut lines = vec![
             format!(
-                "  as the servos read themselves, {} visits of one point from {} sides (ISO 9283):",
+                "  by the servos' own readings, {} visits to one point from {} sides (ISO 9283):",
                 self.visits,
                 SIDES.len()
             ),
@@ -383,8 +383,8 @@ mod tests {
         let short = |at_s: f64| goal_rad(at_s) - 0.03;
         for (found, expected) in [
             (joint(swings), "P gain is too high"),
-            (joint(beyond), "goes 1.7° beyond its goal"),
-            (joint(short), "rests 1.7° from its goal"),
+            (joint(beyond), "overshoots its goal by 1.7°"),
+            (joint(short), "stops 1.7° from its goal"),
         ] {
             let advice = found.gains().unwrap();
             assert!(advice.contains(expected), "{advice}: {found:?}");

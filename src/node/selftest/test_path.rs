@@ -34,7 +34,7 @@ impl SelfTestPath {
         let mut ends = ends(scene);
         ends.sort_by(|first, second| away_mm(first).total_cmp(&away_mm(second)));
         let visits = ends.map(|at_mm| VisitPoint {
-            name: "an end of the self-test's way".to_owned(),
+            name: "an end of the self-test's path".to_owned(),
             target: VisitTarget::Sheet {
                 at_mm,
                 height_mm: scene.heights.lift_mm,
