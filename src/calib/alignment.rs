@@ -79,11 +79,9 @@ impl AlignmentResult {
         let next = match finding.reasons.first() {
             None => "stroke draws the design",
             Some(_) if finding.verdict < super::FitVerdict::Redo => {
-                "stroke draws the design, no better than this; `steadyhand doctor` looks at the servos"
+                "stroke draws the design with this accuracy; `steadyhand doctor` checks the servos"
             }
-            Some(_) => {
-                "ask the operator: `steadyhand doctor` looks at the servos, then align again"
-            }
+            Some(_) => "ask the operator to run `steadyhand doctor`, then align again",
         };
         Self {
             points: without_mean(points),
@@ -95,7 +93,7 @@ impl AlignmentResult {
     #[must_use]
     pub fn describe(&self) -> String {
         let mut text = format!(
-            "measured: scene {} (revision {}), tip places in the arm's base frame, mm\n{:<13}{:>25}{:>25}{:>8}{:>9}{:>8}{:>10}\n",
+            "measured: scene {} (revision {}), tip positions in the arm's base frame, mm\n{:<13}{:>25}{:>25}{:>8}{:>9}{:>8}{:>10}\n",
             self.scene,
             self.revision,
             "point",

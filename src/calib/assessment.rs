@@ -86,7 +86,7 @@ impl TouchResidual {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AssessError {
     /// The scene has no such pen.
-    #[error("scene {scene} has no pen `{pen}`; it has {}", known.join(", "))]
+    #[error("scene {scene} has no pen `{pen}` (valid: {})", known.join(", "))]
     NoPen {
         /// The scene.
         scene: String,
@@ -97,12 +97,12 @@ pub enum AssessError {
     },
     /// The touches were made with another arm or tip than the files now have.
     #[error(
-        "the touches were made with another {0} than its file has now: they cannot be used; `steadyhand calibrate discard`, and touch again"
+        "the touches cannot be used: they were made with a different {0} than its file has now. Next: `steadyhand calibrate discard`, then touch again"
     )]
     Changed(&'static str),
     /// A touch does not match this arm's joints.
     #[error(
-        "touch {number} has {have} joint angles, and {arm} needs {need} finite ones: its session was damaged; `steadyhand calibrate discard`, and touch again"
+        "touch {number} has {have} joint angles, and {arm} needs {need} finite ones. Its session is damaged. Next: `steadyhand calibrate discard`, then touch again"
     )]
     OtherJoints {
         /// Number of the touch, counted from 1.
@@ -116,7 +116,7 @@ pub enum AssessError {
     },
     /// A touch was made with other zeros than those of the arm's file, or with unknown ones.
     #[error(
-        "touch {number} was measured with other zeros ({}) than the file of the arm has now ({now}), so the touches say nothing together; start the node again, `steadyhand calibrate discard`, and touch again",
+        "touch {number} was measured with different zeros ({}) than the arm's file has now ({now}), so the touches cannot be combined. Next: start the node again, `steadyhand calibrate discard`, then touch again",
         if with.is_empty() { "not recorded" } else { with.as_str() }
     )]
     OtherZeros {
@@ -129,23 +129,25 @@ pub enum AssessError {
     },
     /// The sheet, or the arm's play and sag, are others than those that a cross, a pattern or joints at rest were measured with.
     #[error(
-        "the sheet of scene {0}, or the play and sag of its arm, were calibrated or changed since this was measured, so it says nothing of them as they are now: `steadyhand calibrate discard`, then align, and read again"
+        "this measurement is out of date: the sheet of scene {0}, or the play and sag of its arm, changed since. Next: `steadyhand calibrate discard`, then align and read again"
     )]
     ChangedSince(String),
     /// The scene has nothing of that name.
-    #[error("the scene has no `{0}`; it has {1}")]
+    #[error("the scene has no `{0}` (valid: {1})")]
     NoName(String, String),
     /// The object is taught, not fitted.
-    #[error("poses, caps and the calibrator are taught and not fitted: `steadyhand teach`")]
+    #[error("poses, caps and the calibrator are taught, not fitted. Next: `steadyhand teach`")]
     Taught,
     /// A camera is not touched.
-    #[error("a camera is calibrated by a picture: `steadyhand calibrate camera --scene NAME`")]
+    #[error(
+        "a camera is calibrated by a picture. Next: `steadyhand calibrate camera --scene NAME`"
+    )]
     NoPicture,
     /// Play can be seen only in ink.
-    #[error("play is found in drawn ink: `steadyhand calibrate play --scene NAME`")]
+    #[error("play is measured in drawn ink. Next: `steadyhand calibrate play --scene NAME`")]
     NoInk,
     /// The scene has no calibrator.
-    #[error("scene {0} has no `calibrator_m`; a touch of the calibrator needs its place")]
+    #[error("scene {0} has no `calibrator_m`, the place of the calibrator")]
     NoCalibrator(String),
 }
 
@@ -204,7 +206,7 @@ pub fn assess(
         return Err(AssessError::Changed("arm"));
     }
     if session.basis != basis_of(session.kind, scene, &session.pen)? {
-        return Err(AssessError::Changed("zeros or another tip"));
+        return Err(AssessError::Changed("tip, or different zeros,"));
     }
     check_drawn_on(session, scene)?;
     check_joints(session, scene)?;
@@ -251,7 +253,7 @@ fn report_time_span(finding: &mut FitFinding, touches: &[TouchContact]) {
             .iter()
             .filter(|touch| last_ms - touch.at_ms > TOGETHER_MS);
         finding.usable(format!(
-            "touches from {} UTC to {} UTC are fitted together, {} of {} more than an hour before the last: if the sheet, the tool or the arm was moved in that time, `steadyhand calibrate discard`, and touch again",
+            "touches from {} UTC to {} UTC are fitted together, {} of {} more than an hour older than the last. If the sheet, tool or arm moved since, `steadyhand calibrate discard` and touch again",
             calendar::minute(first_ms),
             calendar::minute(last_ms),
             old.count(),
@@ -725,7 +727,7 @@ impl<'a> AssessmentInput<'a> {
         let is_known = |touch: &ZerosTouch| matches!(touch.target, TouchTarget::Known(_));
         if fit.dropped.contains(&0) && !touches.iter().any(is_known) {
             finding.usable(format!(
-                "the zero of {} shows in touches of a known place alone, for it turns all others with it: write `calibrator_m` into the scene, and touch that with `--of calibrator`",
+                "only touches of a known place show the zero of {}: write `calibrator_m` into the scene, then touch it with `--of calibrator`",
                 arm.joint_name(0)
             ));
         }
@@ -794,13 +796,13 @@ pub fn new_taught_values(
     let new = match kind {
         CalibrationKind::Pose if name == "rest" => pose("rest_rad", joints_rad),
         CalibrationKind::Pose if name == "ready" => pose("ready_rad", joints_rad),
-        CalibrationKind::Pose => return Err(no_name("poses rest and ready".to_owned())),
+        CalibrationKind::Pose => return Err(no_name("rest, ready".to_owned())),
         CalibrationKind::Cap if old.is_empty() => {
             let caps: Vec<&str> = scene.inks.iter().map(|ink| ink.name.as_str()).collect();
             return Err(no_name(match caps.as_slice() {
-                [] => "no ink caps: write an [[inks]] into its file first, with a `name` and a `rim_m`"
+                [] => "none yet; write an [[inks]] with a `name` and a `rim_m` into its file"
                     .to_owned(),
-                caps => format!("ink caps: {}", caps.join(", ")),
+                caps => caps.join(", "),
             }));
         }
         CalibrationKind::Cap => vector_value("rim_m", &tip.coords),

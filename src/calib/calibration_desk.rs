@@ -37,15 +37,15 @@ pub enum CalibrationDeskError {
     Edit(#[from] CalibrationEditError),
     /// Nothing is collected.
     #[error(
-        "nothing was touched: `steadyhand calibrate touch tool|sheet|zeros --scene NAME` begins"
+        "nothing has been touched yet. Next: `steadyhand calibrate touch tool|sheet|zeros --scene NAME`"
     )]
     Nothing,
     /// Something else is proposed.
-    #[error("another proposal is open, {0}: `steadyhand calibrate accept` or `discard` first")]
+    #[error("another proposal is open: {0}. Next: `steadyhand calibrate accept`, or `discard`")]
     OtherThing(String),
     /// Touches of another arm are collected.
     #[error(
-        "touches of another arm are being collected ({pending}), and this is {here}: accept or discard them first"
+        "this is {here}, and touches of another arm are being collected ({pending}). Next: `steadyhand calibrate accept`, or `discard`"
     )]
     OtherArm {
         /// Theirs.
@@ -55,12 +55,12 @@ pub enum CalibrationDeskError {
     },
     /// This kind has no such touch.
     #[error(
-        "a calibration of {0} has no such touch: tool takes point and verify; sheet takes origin, x, y, sheet and verify; zeros takes sheet, point and calibrator"
+        "a calibration of {0} has no such touch. Valid: tool (point, verify), sheet (origin, x, y, sheet, verify), zeros (sheet, point, calibrator)"
     )]
     NoSuchTouch(&'static str),
     /// The stated distance of a point on a sheet's edge is far beyond the sheet.
     #[error(
-        "{axis} is said to be {mm} mm from the origin, and the sheet is {side_mm} mm {along}; up to {most_mm} mm are taken: measure with a ruler from the origin to where the tip touches, in mm, or correct `size_mm` in the scene's [sheet]"
+        "{axis} is {mm} mm from the origin (at most {most_mm} mm); the sheet is {side_mm} mm {along}. Next: measure in mm from the origin to where the tip touches, or correct `size_mm` in the scene's [sheet]"
     )]
     OffSheet {
         /// "x" or "y".
@@ -75,7 +75,7 @@ pub enum CalibrationDeskError {
         most_mm: f64,
     },
     /// There is no touch of this number.
-    #[error("there is no touch {number}: {} so far", base::wording::count(*have, "touch"))]
+    #[error("there is no touch {number}; there are {} so far", base::wording::count(*have, "touch"))]
     NoTouch {
         /// Counted from 1.
         number: usize,
@@ -87,19 +87,19 @@ pub enum CalibrationDeskError {
     Refused(String),
     /// There is no folder for it.
     #[error(
-        "the shipped scenes are in the binary: say --scenes DIR, where a copy of the file is written"
+        "the shipped scenes are part of the program and cannot be changed. Next: add --scenes DIR, and a copy is written there"
     )]
     NoFolder,
     /// The file does not exist.
     #[error("there is no {0}")]
     NoFile(String),
     /// The new values make a file that does not load.
-    #[error("with these values the file cannot be used; it is as it was: {0}")]
+    #[error("the file was not changed, because it would be invalid with these values: {0}")]
     Unusable(SceneError),
 }
 
 /// Warning for a node that runs while its zeros change.
-pub const ZEROS_NEED_RESTART: &str = "a node reads an arm's file when it starts: restart it; until then it enables, moves and touches nothing by the new file, and a stop works as before";
+pub const ZEROS_NEED_RESTART: &str = "a running node does not know the arm's new file and refuses to enable, move or touch with it. A stop works as before. Next: restart the node";
 
 /// Consent to a proposal.
 #[derive(Clone, Copy, Debug)]
@@ -220,7 +220,7 @@ impl CalibrationDesk<'_> {
             at_ms: self.at_ms,
             zeros: zeros_of(&scene.arm.file),
         };
-        let _claim = self.store.claim("a touch by hand is being taken")?;
+        let _claim = self.store.claim("a touch by hand is being recorded")?;
         let lock = self.store.lock()?;
         let mut session = match self.store.proposal()? {
             None => fresh,
@@ -382,7 +382,7 @@ impl CalibrationDesk<'_> {
         }
         let here = origins.first().map(CalibrationOrigin::describe);
         Err(CalibrationDeskError::Refused(format!(
-            "it was found on {}, and this is {}; `steadyhand calibrate discard`, and touch again",
+            "it was measured on {}, and this is {}. Next: `steadyhand calibrate discard`, then touch again",
             session.origin.describe(),
             here.unwrap_or_default()
         )))
@@ -417,7 +417,7 @@ impl CalibrationDesk<'_> {
         match proposal_key(&session, &assessed) == key {
             true => Ok((session, assessed)),
             false => Err(CalibrationDeskError::Refused(
-                "the proposal is another one by now than the one that was shown; look again"
+                "the proposal has changed since it was shown. Next: `steadyhand calibrate show`"
                     .to_owned(),
             )),
         }

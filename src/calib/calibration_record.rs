@@ -161,7 +161,7 @@ impl CalibrationOrigin {
     pub fn describe(&self) -> String {
         let arm = match self.simulated {
             Some(true) => "a simulated arm",
-            Some(false) => "an arm at a port, with servos of its own",
+            Some(false) => "an arm at a port with different servos",
             None => "an arm that no node file names",
         };
         match self.name_among_several() {
@@ -451,7 +451,7 @@ impl CalibrationChange {
         let CalibrationChange { mm, deg } = *self;
         (mm > CHANGE_MAX.mm || deg > CHANGE_MAX.deg).then(|| {
             format!(
-                "it changes {mm:.1} mm and {deg:.1} degrees; more than {} mm or {} degrees",
+                "it changes the calibration by {mm:.1} mm and {deg:.1}° (at most {} mm and {}°)",
                 CHANGE_MAX.mm, CHANGE_MAX.deg
             )
         })
@@ -462,7 +462,7 @@ impl CalibrationChange {
     pub fn override_reason(&self) -> Option<String> {
         let large = self.large()?;
         Some(format!(
-            "{large} are accepted with --override alone, once you know why"
+            "{large}. Next: find out why; only then accept it with --override"
         ))
     }
 }

@@ -48,7 +48,7 @@ pub enum CalibrationStoreError {
         source: io::Error,
     },
     /// A file was changed by something else.
-    #[error("{path}: {reason}; it was changed by something else: move it away")]
+    #[error("{path} was changed by another program: {reason}. Next: move it away")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum CalibrationStoreError {
     },
     /// Another command holds the lock for longer than this one waits.
     #[error(
-        "{holder} writes calibrations and did not end within {} s: wait for it, or end it, then give this command again; nothing was written ({path})",
+        "{holder} has written calibrations ({path}) for more than {} s. Nothing was written. Next: wait until it ends, or end it, then repeat this command",
         LOCK_TIMEOUT.as_secs()
     )]
     Busy {
@@ -68,7 +68,7 @@ pub enum CalibrationStoreError {
     },
     /// Accepting the proposal was interrupted.
     #[error(
-        "accepting the proposal as calibration {number} was interrupted: `steadyhand calibrate accept` finishes it, and applies nothing twice"
+        "accepting the proposal as calibration {number} was interrupted. Next: `steadyhand calibrate accept` (it applies nothing twice)"
     )]
     Interrupted {
         /// Number of the calibration.
@@ -76,14 +76,14 @@ pub enum CalibrationStoreError {
     },
     /// Something else measures for the next proposal.
     #[error(
-        "{by}, and one proposal is made at a time: wait until that has ended, or stop it, then try again"
+        "{by}, and only one proposal is made at a time. Next: wait until it has ended, or stop it, then try again"
     )]
     Claimed {
         /// Arm or person, and what it does.
         by: String,
     },
     /// There is no such record.
-    #[error("there is no calibration {number}; `steadyhand calibrate history` lists them")]
+    #[error("there is no calibration {number}. Next: `steadyhand calibrate history`")]
     Unknown {
         /// The requested number.
         number: u64,
@@ -165,7 +165,7 @@ impl CalibrationStore {
         claimed()
             .map_err(file_error(&path))?
             .ok_or_else(|| CalibrationStoreError::Claimed {
-                by: holder().unwrap_or_else(|| "something else measures".to_owned()),
+                by: holder().unwrap_or_else(|| "another command measures".to_owned()),
             })
     }
 

@@ -14,9 +14,7 @@ pub enum CalibrationEditError {
     #[error("the file is not TOML: {0}")]
     Toml(String),
     /// It has no such value, or has it in a form that cannot be edited in place.
-    #[error(
-        "the file has no {0} written as a table of its own; write it so, as the shipped files have it"
-    )]
+    #[error("the file has no separate table with {0}. Next: write one, as in the shipped files")]
     Missing(String),
 }
 

@@ -86,7 +86,7 @@ impl FitFinding {
     pub(super) fn check_touch_counts(&mut self, places: &[String]) {
         self.limit(places.is_empty(), || {
             format!(
-                "touched fewer than {TOUCHES_EACH} times: {}; lift the tip and let it down on the same place again",
+                "touched fewer than {TOUCHES_EACH} times: {}. Lift the tip and touch the same place again",
                 places.join(", ")
             )
         });
@@ -105,13 +105,13 @@ impl FitFinding {
             // A scene's cylinder bulges towards the arm, and runs along y.
             let alternative = if along == "x" && radius_mm > 0.0 {
                 format!(
-                    ", or write `cylinder_radius_mm = {radius_mm:.0}` into the scene's [sheet]: these touches then say where that cylinder lies and its radius"
+                    ", or write `cylinder_radius_mm = {radius_mm:.0}` into the scene's [sheet] to fit a cylinder to these touches"
                 )
             } else {
                 String::new()
             };
             self.usable(format!(
-                "the sheet is bent along {along} with a radius of {radius_mm:.0} mm, {rise_mm:.1} mm from its edges to its middle: this is shown and not written, for what is written is a plane; lay it flat{alternative}"
+                "the sheet is bent along {along} with a radius of {radius_mm:.0} mm, {rise_mm:.1} mm from its edges to its middle. A plane is written all the same: lay the sheet flat{alternative}"
             ));
         }
     }
@@ -136,11 +136,11 @@ impl FitFinding {
         let (touch, off_mm) = (index + 1, off_m * 1e3);
         if off_mm > SLIP_SPREADS * limits.spread_mm {
             self.redo(format!(
-                "touch {touch} is {off_mm:.1} mm from what the others say: it slipped, or the tool or the point moved; touch it again"
+                "touch {touch} is {off_mm:.1} mm away from the others, so something slipped or moved: touch it again"
             ));
         } else {
             self.usable(format!(
-                "touch {touch} was left out: it is {off_mm:.2} mm from what the others say"
+                "touch {touch} was left out: it is {off_mm:.2} mm away from the others"
             ));
         }
     }
@@ -148,11 +148,11 @@ impl FitFinding {
     fn check_verification(&mut self, off_m: Option<f64>, limits: &AcceptanceLimits, what: &str) {
         match off_m.map(|off| off * 1e3) {
             None => self.redo(format!(
-                "nothing has verified it: touch {what}, as a touch that the fit does not see"
+                "it is not verified yet: touch {what} (the fit does not use this touch)"
             )),
             Some(off_mm) => self.limit(off_mm <= limits.verify_mm, || {
                 format!(
-                    "the verification touch is {off_mm:.2} mm off, at most {} are allowed: something moved between the touches; touch all of them again",
+                    "the verification touch is {off_mm:.2} mm off (at most {} mm), so something moved between the touches: touch all again",
                     limits.verify_mm
                 )
             }),
@@ -163,7 +163,7 @@ impl FitFinding {
         if let Some(tilt_deg) = tilt_rad.map(f64::to_degrees) {
             self.limit(tilt_deg <= limits.tilt_deg, || {
                 format!(
-                    "the sheet leans {tilt_deg:.1} degrees from the one accepted last, at most {} are believed: it moved, or is another",
+                    "the sheet leans {tilt_deg:.1}° from the one accepted last (at most {}°): it moved, or it is a different sheet",
                     limits.tilt_deg
                 )
             });
@@ -174,7 +174,7 @@ impl FitFinding {
         if let Some(mm) = spread_m.map(|spread| spread * 1e3) {
             self.limit(mm <= limits.spread_mm, || {
                 format!(
-                    "touches of the same place spread over {mm:.2} mm, at most {} are allowed: tighten the tool and touch more slowly",
+                    "touches of the same place spread over {mm:.2} mm (at most {} mm): tighten the tool and touch more slowly",
                     limits.spread_mm
                 )
             });
@@ -192,7 +192,7 @@ impl FitFinding {
         if let Some((name, sigma_mm)) = corners_mm.max_by(|(_, a), (_, b)| a.total_cmp(b)) {
             self.limit(sigma_mm <= limits.plane_rms_mm, || {
                 format!(
-                    "the height of the {name} corner is known to {sigma_mm:.2} mm only, {} are needed: touch there{elsewhere}",
+                    "the height of the {name} corner is only known to {sigma_mm:.2} mm (at most {} mm): touch there{elsewhere}",
                     limits.plane_rms_mm
                 )
             });
@@ -234,11 +234,11 @@ pub fn judge_pivot(
     let mut finding = FitFinding::good();
     let used = fit.residuals_m.len() - usize::from(fit.outlier.is_some());
     finding.limit(used >= PIVOT_TOUCHES_MIN, || {
-        format!("{used} touches; at least {PIVOT_TOUCHES_MIN} are needed")
+        format!("{used} touches are too few (at least {PIVOT_TOUCHES_MIN})")
     });
     finding.limit(fit.condition <= limits.condition, || {
         format!(
-            "tilt more: condition {}, at most {:.0} is allowed; {}",
+            "tilt more: the condition is {} (at most {:.0}): {}",
             ratio(fit.condition),
             limits.condition,
             rotation_to_add(fit, axis)
@@ -247,26 +247,26 @@ pub fn judge_pivot(
     let (sigma_mm, rms_mm, max_mm) = (fit.sigma_m() * 1e3, fit.rms_m() * 1e3, fit.max_m() * 1e3);
     finding.limit(sigma_mm <= limits.tip_sigma_mm, || {
         format!(
-            "the tip is known to {sigma_mm:.2} mm only, {} are needed: {}",
+            "the tip is only known to {sigma_mm:.2} mm (at most {} mm): {}",
             limits.tip_sigma_mm,
             rotation_to_add(fit, axis)
         )
     });
     finding.limit(rms_mm <= limits.tip_rms_mm, || {
         format!(
-            "the touches miss one point by {rms_mm:.2} mm rms, at most {} are allowed: the point or the tool moved, or joint zeros are off",
+            "the touches miss one point by {rms_mm:.2} mm rms (at most {} mm): the point or the tool moved, or joint zeros are off",
             limits.tip_rms_mm
         )
     });
     finding.limit(max_mm <= limits.max_over_rms * rms_mm, || {
-        format!("one touch is {max_mm:.2} mm off where the others are {rms_mm:.2}: touch it again")
+        format!("one touch is {max_mm:.2} mm off, the others {rms_mm:.2} mm: touch it again")
     });
     finding.report_outlier(fit.outlier.as_ref(), limits);
     finding.check_spread(spread_m, limits);
     finding.check_verification(
         verify_m,
         limits,
-        "the same point with the tool turned another way",
+        "the same point with the tool turned differently",
     );
     finding
 }
@@ -279,7 +279,7 @@ fn rotation_to_add(fit: &PivotFit, axis: &Unit<Vector3<f64>>) -> &'static str {
         .column(eigen.eigenvalues.imax())
         .into_owned();
     if worst.dot(axis).abs() > std::f64::consts::FRAC_1_SQRT_2 {
-        "add touches with the tool leant over, to opposite sides"
+        "add touches with the tool tilted to opposite sides"
     } else {
         "add touches with the tool turned about its own axis, by 90 degrees and more"
     }
@@ -299,12 +299,12 @@ pub fn judge_plane(
     let mut finding = FitFinding::good();
     let used = fit.residuals_m.len() - usize::from(fit.outlier.is_some());
     finding.limit(used >= PLANE_TOUCHES_MIN, || {
-        format!("{used} touches; at least {PLANE_TOUCHES_MIN} are needed: touch the corners and the middle")
+        format!("{used} touches are too few (at least {PLANE_TOUCHES_MIN}): touch the corners and the middle")
     });
     let rms_mm = fit.rms_m() * 1e3;
     finding.limit(rms_mm <= limits.plane_rms_mm, || {
         format!(
-            "the touches miss one plane by {rms_mm:.2} mm rms, at most {} are allowed: the sheet is bent or moved, or joint zeros are off; touch the middles of its edges as well, which tell a bent sheet from a moved one",
+            "the touches miss one plane by {rms_mm:.2} mm rms (at most {} mm): the sheet is bent or moved, or joint zeros are off. Touch the middles of its edges too: they show a bent sheet",
             limits.plane_rms_mm
         )
     });
@@ -328,14 +328,14 @@ pub fn judge_rolled(
     let rms_mm = fit.rms_m() * 1e3;
     finding.limit(rms_mm <= limits.plane_rms_mm, || {
         format!(
-            "the touches miss one cylinder by {rms_mm:.2} mm rms, at most {} are allowed: it is not a cylinder or it moved, the sheet does not lie along it, or joint zeros are off",
+            "the touches miss one cylinder by {rms_mm:.2} mm rms (at most {} mm): it is not a cylinder or it moved, the sheet does not lie along it, or joint zeros are off",
             limits.plane_rms_mm
         )
     });
     let [up_mm, right_mm] = fit.askew_mm;
     finding.limit(up_mm.abs().max(right_mm.abs()) <= limits.verify_mm, || {
         format!(
-            "the sheet is turned on its cylinder: +x lies {up_mm:+.1} mm up it and +y {right_mm:+.1} mm to the right, at most {} are allowed, for a scene's cylinder runs along the sheet's y: lay it straight, or touch these points again",
+            "the sheet is turned on its cylinder, whose axis is the sheet's y: +x lies {up_mm:+.1} mm up and +y {right_mm:+.1} mm to the right (at most {} mm). Lay it straight, or touch these points again",
             limits.verify_mm
         )
     });
@@ -357,12 +357,12 @@ pub fn judge_reading(off_mm: f64, limits: &AcceptanceLimits) -> FitFinding {
     let mut finding = FitFinding::good();
     finding.limit(off_mm <= READ_MM_MAX, || {
         format!(
-            "the cross was read {off_mm:.1} mm from its place, at most {READ_MM_MAX} are believed: read it again, or touch the sheet: `steadyhand calibrate touch sheet`"
+            "the cross was read {off_mm:.1} mm from its place (at most {READ_MM_MAX} mm): read it again, or touch the sheet with `steadyhand calibrate touch sheet`"
         )
     });
     if off_mm > limits.verify_mm && off_mm <= READ_MM_MAX {
         finding.usable(format!(
-            "the cross was {off_mm:.2} mm from its place, and nothing has verified the reading: align again afterwards and read the new cross"
+            "the cross was {off_mm:.2} mm from its place, and this reading is not verified: accept it, align again and read the new cross"
         ));
     }
     finding
@@ -384,7 +384,7 @@ pub fn judge_tracking<'a>(
     };
     let reason = || {
         format!(
-            "the tip stood {off_mm:.2} mm from `{name}`, {} are good: a servo does not reach its goal",
+            "the tip stood {off_mm:.2} mm from `{name}` (at most {} mm is good): a servo does not reach its goal",
             limits.verify_mm
         )
     };
@@ -404,17 +404,17 @@ pub fn judge_zeros(fit: &ZerosFit, limits: &AcceptanceLimits, names: &[String]) 
     let rms_mm = fit.rms_m * 1e3;
     finding.limit(rms_mm <= limits.tip_rms_mm, || {
         format!(
-            "the touches still disagree by {rms_mm:.2} mm rms, at most {} are allowed: something else than zeros is off",
+            "the touches still disagree by {rms_mm:.2} mm rms (at most {} mm): something other than the zeros is off",
             limits.tip_rms_mm
         )
     });
     finding.limit(fit.rms_m <= fit.before_m, || {
-        "the new zeros explain the touches no better than the old ones".to_owned()
+        "the new zeros fit the touches no better than the old ones".to_owned()
     });
     if !fit.dropped.is_empty() {
         let dropped: Vec<&str> = fit.dropped.iter().map(name).collect();
         finding.usable(format!(
-            "left as they are, for these touches say nothing of them: {}",
+            "not changed, because these touches do not show them: {}",
             dropped.join(", ")
         ));
     }
@@ -423,7 +423,7 @@ pub fn judge_zeros(fit: &ZerosFit, limits: &AcceptanceLimits, names: &[String]) 
         let sigma_deg = sigma.to_degrees();
         finding.limit(sigma_deg <= ZERO_SIGMA_DEG_MAX, || {
             format!(
-                "the zero of {} is known to {sigma_deg:.2} degrees only, {ZERO_SIGMA_DEG_MAX} are needed: touch with it turned far to both sides",
+                "the zero of {} is only known to {sigma_deg:.2}° (at most {ZERO_SIGMA_DEG_MAX}°): touch with this joint turned far to both sides",
                 name(&joint)
             )
         });
@@ -432,7 +432,7 @@ pub fn judge_zeros(fit: &ZerosFit, limits: &AcceptanceLimits, names: &[String]) 
     finding.check_verification(
         fit.held_out_m,
         limits,
-        "ten places or more: every fifth is kept back",
+        "ten places or more, and every fifth is kept to verify",
     );
     finding
 }

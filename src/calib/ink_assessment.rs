@@ -155,7 +155,7 @@ impl InkFit {
             .collect();
         parts.extend(self.sag.describe());
         parts.push(format!(
-            "the ink lies {} from the plan, and {} once play and the sheet's error are taken off ({} read, {} unlike the others left out)",
+            "the ink lies {} from the plan, or {} without play and the sheet's error ({} read, {} outliers left out)",
             millimetres(self.play.before_mm, 2),
             millimetres(self.play.rms_mm, 2),
             count(self.play.readings, "place"),
@@ -163,7 +163,7 @@ impl InkFit {
         ));
         let (largest_mm, sigma_mm) = self.largest_error_mm();
         parts.push(format!(
-            "the sheet's error is {} at the most, ±{:.2}",
+            "the sheet's error is at most {}, ±{:.2}",
             millimetres(largest_mm, 2),
             self.play.quantile * sigma_mm
         ));
@@ -194,13 +194,13 @@ impl InkFit {
         let hidden: Vec<&str> = hidden.map(|(name, _)| name.as_str()).collect();
         if !hidden.is_empty() {
             finding.usable(format!(
-                "the pattern says nothing of the play of {}, which hardly turns in it: it stays as the file has it",
+                "the pattern does not show the play of {} (too little turning): the file's value stays",
                 hidden.join(", ")
             ));
         }
         if self.play.rms_mm > LEFT_MM_MAX {
             finding.usable(format!(
-                "{} of the ink stay unexplained, more than {LEFT_MM_MAX} mm: a loose tool, a sheet that slipped, or servos that do not repeat (`steadyhand selftest`)",
+                "{} of the error in the ink is unexplained (at most {LEFT_MM_MAX} mm): the tool is loose, the sheet slipped, or the servos do not repeat (`steadyhand selftest`)",
                 millimetres(self.play.rms_mm, 2)
             ));
         }
@@ -221,12 +221,15 @@ impl InkFit {
 
 fn describe_play(name: &str, found: Option<&JointPlay>, quantile: f64) -> String {
     match found {
-        None => format!("{name} does not show"),
+        None => format!("{name} is not shown"),
         Some(play) => {
             let bound = quantile * play.sigma_deg;
             match play.is_significant() {
                 true => format!("{name} has {:.2}° of play, ±{bound:.2} (95 %)", play.deg),
-                false => format!("{name} has none that counts ({:.2}° ±{bound:.2})", play.deg),
+                false => format!(
+                    "{name} has no significant play ({:.2}° ±{bound:.2})",
+                    play.deg
+                ),
             }
         }
     }
@@ -273,7 +276,7 @@ impl AssessmentInput<'_> {
                     self.assess_unreadable(&error, compensation_now(&self.scene.arm));
                 if ink.is_by_hand() {
                     assessed.finding = FitFinding::refused(format!(
-                        "{} of {} gaps are measured, and that is not enough: `steadyhand calibrate play --scene {}` asks for them ({error})",
+                        "only {} of {} gaps are measured: `steadyhand calibrate play --scene {}` asks for the rest ({error})",
                         ink.readings.len(),
                         ink.places.len() / 2,
                         self.scene.name
@@ -298,7 +301,7 @@ impl AssessmentInput<'_> {
         for (key, most) in [(PLAY_KEY, PLAY_DEG_MAX), (SAG_KEY, SAG_DEG_PER_N_M_MAX)] {
             let largest = values(&new, key).into_iter().fold(0.0, f64::max);
             finding.limit(largest <= most, || {
-                format!("{key} would be {largest:.2}, and {most} is the most that is compensated: a gear or horn is loose; tighten it, and draw again")
+                format!("{key} would be {largest:.2} (at most {most}), so a gear or horn is loose: tighten it and draw again")
             });
         }
         let plays = values(&new, PLAY_KEY)
@@ -339,7 +342,7 @@ impl AssessmentInput<'_> {
         let (corrected, short_mm) = within_bounds(&desired, size_mm);
         finding.limit(short_mm <= SHORT_MM_MAX, || {
             format!(
-                "{} of what is left after shift and turn are more than the {CORRECTION_MM_MAX} mm that a correction may be: find the zeros and the tip by touches first (`steadyhand calibrate touch zeros`, `touch tool`), and draw again",
+                "after shift and turn, the error is {} more than can be corrected ({CORRECTION_MM_MAX} mm): touch the zeros and the tip first (`steadyhand calibrate touch zeros`, `touch tool`), then draw again",
                 millimetres(short_mm, 2)
             )
         });

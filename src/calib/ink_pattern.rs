@@ -33,11 +33,11 @@ const SQUARES_MIN: usize = 7;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PatternError {
     /// The sheet is rolled or bent.
-    #[error("the pattern is for a flat sheet alone")]
+    #[error("the pattern needs a flat sheet")]
     NotFlat,
     /// Edges and tags leave too little.
     #[error(
-        "the sheet of {width_mm:.0} by {height_mm:.0} mm has room for {squares} squares of the pattern beside its tags; {SQUARES_MIN} are needed: take a sheet of 100 by 100 mm or more"
+        "the sheet of {width_mm:.0} × {height_mm:.0} mm has room for {squares} squares of the pattern beside its tags (at least {SQUARES_MIN}). Next: use a sheet of 100 × 100 mm or more"
     )]
     NoRoom {
         /// Width of the sheet.

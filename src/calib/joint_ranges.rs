@@ -77,7 +77,7 @@ impl CountRange {
         let Self { least, most, .. } = *self;
         (zero <= least || zero >= most).then(|| {
             format!(
-                "the zero of {name} is at {zero}, outside of its range of {least} to {most}: it was not in the middle pose, or wraps"
+                "the zero of {name} is at {zero}, outside its range of {least} to {most}: it was not in the middle pose, or its count wraps"
             )
         })
     }
@@ -135,11 +135,10 @@ impl<'a> RangeRecorder<'a> {
     pub fn task(&self) -> Option<String> {
         match self.task {
             RangeTask::Zero => Some(
-                "bring every joint to its zero, the pose that is drawn here, and press Enter"
-                    .to_owned(),
+                "bring every joint to its zero (the pose drawn here), then press Enter".to_owned(),
             ),
             RangeTask::Range(joint) => Some(format!(
-                "move {} alone from one end to the other, leave it at its positive end, and press Enter",
+                "move only {} from one end to the other, leave it at its positive end, then press Enter",
                 self.arm.joint_name(joint)
             )),
             RangeTask::Done => None,
@@ -219,7 +218,7 @@ impl<'a> RangeRecorder<'a> {
         let track = tracks.find(|track| track.ticks_now.is_none())?;
         let (name, id) = (self.arm.joint_name(track.joint), track.servo.id);
         Some(format!(
-            "servo {id} of {name} was not read: look at its cable"
+            "servo {id} of {name} was not read: check its cable"
         ))
     }
 
@@ -256,13 +255,13 @@ impl<'a> RangeRecorder<'a> {
         let other = other.filter(|other| other.travel_deg() > travelled_deg);
         Some(match other {
             Some(other) => format!(
-                "servo {}, which is to turn {}, moved by {:.0} degrees where {name} was to be moved: their ids are swapped, or another joint was moved",
+                "servo {} of joint {} moved by {:.0}° instead of {name}: their ids are swapped, or the wrong joint was moved",
                 other.servo.id,
                 self.arm.joint_name(other.joint),
                 other.travel_deg()
             ),
             None => format!(
-                "{name} was moved by {travelled_deg:.0} degrees only, {least_deg:.0} are needed: move it from one end to the other"
+                "{name} was moved by only {travelled_deg:.0}° (at least {least_deg:.0}°): move it from one end to the other"
             ),
         })
     }
@@ -410,7 +409,7 @@ impl CountTracker {
         let (id, turn) = (self.servo.id, self.servo.ticks_per_turn);
         if self.left_range {
             return Some(format!(
-                "servo {id} of {joint} counts beyond one turn of {turn}: it counts several turns; `steadyhand bus configure --repair` sets that right"
+                "servo {id} of {joint} counts beyond one turn of {turn}: `steadyhand bus configure --repair` corrects this setting"
             ));
         }
         self.wrapped.then(|| {

@@ -71,7 +71,7 @@ pub enum LeRobotError {
     },
     /// A count that was read from the servo without its sign.
     #[error(
-        "{name}: {found} is {signed} read without its sign. Next: write {signed}, or calibrate again with LeRobot"
+        "{name}: {found} is {signed} without its sign. Next: write {signed}, or calibrate again with LeRobot"
     )]
     Unsigned {
         /// The joint.
@@ -83,7 +83,7 @@ pub enum LeRobotError {
     },
     /// A range that begins below the first count of a turn.
     #[error(
-        "{name}: its range begins at {min}, and counts begin at 0: its homing offset is not that of its middle. {CALIBRATE_AGAIN}"
+        "{name}: its range begins at {min} (at least 0), so its homing offset is not that of its middle. {CALIBRATE_AGAIN}"
     )]
     Negative {
         /// The joint.
@@ -93,7 +93,7 @@ pub enum LeRobotError {
     },
     /// A range that ends beyond the last count of a turn.
     #[error(
-        "{name}: its range ends at {max}, and a turn at {last}: its servo counted more than one turn. {CALIBRATE_AGAIN}"
+        "{name}: its range ends at {max} (at most {last}), so its servo counted more than one turn. {CALIBRATE_AGAIN}"
     )]
     BeyondATurn {
         /// The joint.
@@ -117,7 +117,7 @@ pub enum LeRobotError {
     },
     /// A range through which the joint was not moved.
     #[error(
-        "{name}: its range is {span} counts ({min} to {max}), and {RANGE_TICKS_MIN} are the least: it was not moved when it was calibrated. {CALIBRATE_AGAIN}"
+        "{name}: its range is {span} counts ({min} to {max}; at least {RANGE_TICKS_MIN}), so it was not moved when it was calibrated. {CALIBRATE_AGAIN}"
     )]
     Range {
         /// The joint.
@@ -131,7 +131,7 @@ pub enum LeRobotError {
     },
     /// A range that the seam between the last count and 0 cut or widened.
     #[error(
-        "{name}: its count wrapped while it was calibrated: its range is {min} to {max}, at or across the seam of a turn, and the joint turns {turns_deg:.0}°. {CALIBRATE_AGAIN}"
+        "{name}: its count wrapped while it was calibrated. Its range is {min} to {max}, at or across the seam of a turn, and the joint turns {turns_deg:.0}°. {CALIBRATE_AGAIN}"
     )]
     Wrapped {
         /// The joint.
@@ -161,7 +161,7 @@ pub enum LeRobotError {
     },
     /// An id that belongs to another joint.
     #[error(
-        "{name} has id {found} in the file and {known} in the arm's: ids are swapped, or it is another arm's file"
+        "{name} has id {found} in this file and {known} in the arm's file: ids are swapped, or this is another arm's file"
     )]
     Id {
         /// The joint.
@@ -215,7 +215,7 @@ pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRob
             }
             (
                 motors.keys().collect(),
-                "homing offsets: the servos hold them, and their counts include them; `steadyhand doctor` shows whether they are those of the file",
+                "homing offsets: the servos already apply them. `steadyhand doctor` shows whether they match the file",
             )
         }
         LeRobotFile::Lists {
@@ -237,7 +237,7 @@ pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRob
             }
             (
                 motor_names.iter().collect(),
-                "ranges: this old form has none; the limits stay as they are. Its zero is the pose in which the arm was calibrated, stretched out: compare it with the arm's zero before anything moves",
+                "ranges: this old form has none, so the limits stay as they are. Its zero is the stretched-out pose of LeRobot's calibration: compare it with the arm's zero before anything moves",
             )
         }
     };
@@ -257,7 +257,7 @@ pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRob
         .collect();
     if !imported.missing.is_empty() {
         imported.skipped.push(format!(
-            "{}: not in the file; their zeros stay as they are, and the arm does not count as calibrated by this",
+            "{}: not in the file. Their zeros stay as they are, and the arm does not count as calibrated",
             imported.missing.join(", ")
         ));
     }

@@ -85,7 +85,7 @@ pub use zeros_fit::{TouchTarget, ZEROS_TOUCHES_MIN, ZerosFit, ZerosTouch, zeros}
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
     /// Fewer touches than the fit needs.
-    #[error("{} of {what}; at least {need} are needed: touch {} more", count(*have, "touch"), need - have)]
+    #[error("{} of {what} (at least {need}): touch {} more", count(*have, "touch"), need - have)]
     TooFew {
         /// The touched object.
         what: &'static str,
@@ -105,7 +105,7 @@ pub enum FitError {
     },
     /// All on one line, or in one place.
     #[error(
-        "the touches lie on a line: across it they span {across_mm:.1} mm, along it {along_mm:.1} mm; touch points beside that line"
+        "the touches lie on a line, {along_mm:.1} mm along it and {across_mm:.1} mm across it: touch points beside that line"
     )]
     OnALine {
         /// The shorter extent.
@@ -115,17 +115,17 @@ pub enum FitError {
     },
     /// x and y are swapped.
     #[error(
-        "+x and +y are swapped: the sheet would be seen from behind; touch +x to the right of the origin as a reader sees it, +y above it"
+        "+x and +y are swapped: touch +x to the right of the origin as a reader sees it, and +y above it"
     )]
     Swapped,
     /// x and y are not at a right angle.
     #[error(
-        "+x and +y are {0:.1} degrees apart, not 90: one of the three points is another than was named"
+        "+x and +y are {0:.1}° apart and must be 90° apart. You probably touched a wrong point: touch it again"
     )]
     NotSquare(f64),
     /// A length differs from the expected one.
     #[error(
-        "{axis} is {measured_mm:.2} mm long and {asked_mm:.2} mm were asked ({percent:+.1} %, 1 % is allowed): the point is another, the ruler is read wrong, or joint zeros and tool are off"
+        "{axis} is {measured_mm:.2} mm long instead of {asked_mm:.2} mm ({percent:+.1} %, at most 1 %): the wrong point was touched, the ruler was misread, or joint zeros or tool are off"
     )]
     Scale {
         /// "+x" or "+y".
@@ -139,12 +139,12 @@ pub enum FitError {
     },
     /// The touches do not bulge towards the arm, as a scene's cylinder does.
     #[error(
-        "the touches make no cylinder that bulges towards the arm: they lie flat or hollow; touch the middle and both sides far from it, or take `cylinder_radius_mm` out of the scene's [sheet]"
+        "the touches lie flat or hollow, not on a cylinder that bulges towards the arm: touch the middle and both sides far from it, or remove `cylinder_radius_mm` from the scene's [sheet]"
     )]
     NotRolled,
     /// The touches do not depend on any joint's zero.
     #[error(
-        "no joint's zero shows in these touches: touch points with the arm folded and stretched"
+        "these touches do not show any joint's zero: touch points with the arm folded and stretched"
     )]
     Unobservable,
     /// Numbers that are NaN or infinite.

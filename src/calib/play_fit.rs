@@ -72,7 +72,7 @@ const CLUSTERS_MIN: usize = 25;
 pub enum PlayFitError {
     /// Too few places were read.
     #[error(
-        "{have} places of the pattern were read; {READINGS_MIN} are needed: clean sheet, pen that draws, light without glare"
+        "only {have} places of the pattern were read (at least {READINGS_MIN}): use a clean sheet, a pen that draws and light without glare"
     )]
     TooFew {
         /// Number of readings.
@@ -80,7 +80,7 @@ pub enum PlayFitError {
     },
     /// Two joints have the same effect.
     #[error(
-        "the readings do not tell the play of joint {0} from that of joint {1}: draw the whole pattern, on a sheet where nothing hides it"
+        "the readings cannot separate the play of joint {0} from that of joint {1}: draw the whole pattern on a sheet where nothing hides it"
     )]
     Alike(usize, usize),
     /// NaN, or an index out of range.

@@ -78,7 +78,7 @@ impl SagFit {
             .filter_map(|((name, found), (new, old))| {
                 let sag = found.filter(|_| (new - old).abs() > 0.0)?;
                 let sag = describe_sag(name, &sag);
-                Some(format!("{sag}, where the arm's file has {old:.2}"))
+                Some(format!("{sag} (the arm's file has {old:.2})"))
             })
             .collect()
     }
@@ -152,7 +152,7 @@ mod tests {
         assert!(more.differs());
         assert_eq!(values(&more.values(), SAG_KEY), [0.2]);
         assert_eq!(values(&more.values(), PLAY_KEY), [0.3]);
-        let expected = "shoulder sags by 0.20° per N m, ±0.04, where the arm's file has 0.05";
+        let expected = "shoulder sags by 0.20° per N m, ±0.04 (the arm's file has 0.05)";
         assert_eq!(more.describe_changes(), [expected]);
         // Sag that the file has in excess is removed.
         let none = fit(0.01, 0.02, 0.3);

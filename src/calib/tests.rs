@@ -300,7 +300,7 @@ fn a_small_residual_does_not_hide_too_little_tilt() {
         Some(0.0),
         None,
     ));
-    assert!(reasons.contains("tilt more: condition"), "{reasons}");
+    assert!(reasons.contains("tilt more: the condition"), "{reasons}");
     let same = vec![Isometry3::translation(0.1, 0.2, 0.3); 5];
     assert!(matches!(pivot(&same), Err(FitError::SameDirection { .. })));
     assert!(matches!(
@@ -368,7 +368,7 @@ fn a_tool_that_was_changed_fails_its_verification() {
     assert!(reasons.contains("verification touch is 5."), "{reasons}");
     let reasons = refusal(&judge_pivot(&fit, &limits, &axis(), None, Some(0.002)));
     assert!(
-        reasons.contains("nothing has verified") && reasons.contains("spread over 2.00"),
+        reasons.contains("not verified yet") && reasons.contains("spread over 2.00"),
         "{reasons}"
     );
 }
@@ -381,7 +381,7 @@ fn a_moved_sheet_is_refused() {
     let fit = plane(&points, &Vector3::z()).unwrap();
     let tilted = Some(4_f64.to_radians());
     let reasons = refusal(&judge_plane(&fit, &limits, &[], Some(0.0), None, tilted));
-    assert!(reasons.contains("leans 4.0 degrees"), "{reasons}");
+    assert!(reasons.contains("leans 4.0°"), "{reasons}");
     // It moved between the touches and the one that verifies.
     let off = fit.height_m(&Point3::new(0.02, 0.01, 0.004)).abs();
     let reasons = refusal(&judge_plane(&fit, &limits, &[], Some(off), None, None));

@@ -107,7 +107,7 @@ impl AssessmentInput<'_> {
         {
             let number = index + 1;
             finding.reasons.push(format!(
-                "{}: `steadyhand calibrate undo --touch {number}` takes that place back ({}), to be touched again",
+                "{}: `steadyhand calibrate undo --touch {number}` removes that place ({}), then touch it again",
                 self.describe_place(index, &place_mm),
                 count(self.touches_at_place_of(index).len(), "touch")
             ));

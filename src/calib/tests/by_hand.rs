@@ -108,7 +108,7 @@ fn problems_of_counts_are_named() {
     );
     let problems = with(4, (5, -3000, 9000));
     assert!(
-        problems.contains("wrist_roll") && problems.contains("several turns"),
+        problems.contains("wrist_roll") && problems.contains("beyond one turn"),
         "{problems}"
     );
     let unfinished = Hand {
@@ -122,7 +122,7 @@ fn problems_of_counts_are_named() {
     };
     // From 3500 each joint is moved between 1000 and 3100: its zero is the end of its range.
     assert!(
-        off_centre.problems().contains("outside of its range"),
+        off_centre.problems().contains("outside its range"),
         "{}",
         off_centre.problems()
     );

@@ -312,7 +312,7 @@ fn touches_of_another_day_are_told() {
         touch.at_ms -= 215 * hour_ms;
     }
     let told = reasons(&touches);
-    let expected = "touches from 2026-11-21 00:53 UTC to 2026-11-30 00:53 UTC are fitted together, 3 of 24 more than an hour before the last";
+    let expected = "touches from 2026-11-21 00:53 UTC to 2026-11-30 00:53 UTC are fitted together, 3 of 24 more than an hour older than the last";
     assert!(told.contains(expected), "{told}");
 }
 
@@ -348,7 +348,7 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
     );
     assert!(text.contains("touch 14 was left out"), "{text}");
     assert!(!text.contains("spread over"), "{text}");
-    let place = "touch 14 was the sheet 50 mm to the right of its origin and 50 mm up: `steadyhand calibrate undo --touch 14` takes that place back (3 touches)";
+    let place = "touch 14 was the sheet 50 mm to the right of its origin and 50 mm up: `steadyhand calibrate undo --touch 14` removes that place (3 touches)";
     assert!(text.contains(place), "{text}");
     spread[12] = hand(&assumed, 27).touch(
         assumed.surface.at([50.0, 50.0]).point_m - Vector3::z() * 0.003,
@@ -363,8 +363,8 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
         (swapped, "swapped"),
         (scaled, "+x is 100"),
         (no_origin, "the origin"),
-        (unverified, "nothing has verified it"),
-        (few, "at least 5 are needed"),
+        (unverified, "not verified yet"),
+        (few, "at least 5)"),
         (slipped, "touch 13 is"),
         (
             once,
@@ -526,8 +526,8 @@ fn refuses_practice_other_servos_and_an_unknown_arm_as_calibration_of_an_arm_on_
     let port = port_origin("12345678");
     for (origin, reason) in [
         (practice(), "was practice, on a simulated arm"),
-        (port_origin("87654321"), "was made with other servos"),
-        (port_origin(""), "does not say which arm it was made on"),
+        (port_origin("87654321"), "was made with different servos"),
+        (port_origin(""), "does not say which arm it is of"),
         (
             CalibrationOrigin::default(),
             "`steadyhand calibrate restore 3`",
@@ -537,7 +537,7 @@ fn refuses_practice_other_servos_and_an_unknown_arm_as_calibration_of_an_arm_on_
                 unmeasured: true,
                 ..port.clone()
             },
-            "holds values that nobody measured on this arm",
+            "values that were not measured on this arm",
         ),
     ] {
         let history = all_kinds(&assumed, 1, &origin);
@@ -572,7 +572,7 @@ fn an_arm_does_not_draw_on_what_was_measured_on_another_of_its_model() {
     for made_on in [&left, &arm("left", false)] {
         let lacking = lacks(made_on, &right);
         assert!(
-            lacking.contains("calibration 1 was made on arm `left`"),
+            lacking.contains("calibration 1 is of arm `left`"),
             "{lacking}"
         );
         assert!(
@@ -707,7 +707,7 @@ fn refuses_touches_that_were_measured_with_different_zeros() {
         let mut mixed = good.clone();
         mixed.touches[3].zeros = zeros.to_owned();
         let error = assess(&mixed, &assumed, None).unwrap_err().to_string();
-        let parts = ["touch 4", "other zeros", "steadyhand calibrate discard"];
+        let parts = ["touch 4", "different zeros", "steadyhand calibrate discard"];
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     }
 }
@@ -762,7 +762,7 @@ fn a_bent_sheet_is_reported_and_written_flat() {
     let assessed = assess(&session, &assumed, None).unwrap();
     let reasons = assessed.finding.reasons.join("; ");
     assert!(
-        reasons.contains("bent along x") && reasons.contains("shown and not written"),
+        reasons.contains("bent along x") && reasons.contains("A plane is written"),
         "{reasons}"
     );
     assert!(!assessed.new.contains_key("cylinder_radius_mm"));
