@@ -16,7 +16,7 @@ const HEAT_MARGIN_C: f64 = 10.0;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ServoComplaint {
     /// The supply is outside the servo's limits.
-    #[error("its supply is {voltage_v:.1} V; it is set for {min_v:.1} to {max_v:.1} V")]
+    #[error("its supply is {voltage_v:.1} V (its limits: {min_v:.1} to {max_v:.1} V)")]
     Supply {
         /// Measured.
         voltage_v: f64,
@@ -26,7 +26,7 @@ pub enum ServoComplaint {
         max_v: f64,
     },
     /// It is close to taking its torque off.
-    #[error("it is at {temperature_c:.0} °C and takes its torque off at {max_c:.0} °C")]
+    #[error("it is at {temperature_c:.0} °C; it switches its torque off at {max_c:.0} °C")]
     Heat {
         /// Measured.
         temperature_c: f64,
@@ -57,11 +57,11 @@ impl ServoComplaint {
                 voltage_v, max_v, ..
             } if voltage_v > max_v => SWITCH_OFF,
             Self::Supply { .. } => {
-                "measure the supply at the servo while the arm moves: the right adapter, thick short wires, no plug that is loose"
+                "measure the supply at the servo while the arm moves; use the right adapter, thick short wires and firm plugs"
             }
-            Self::Heat { .. } => "let it cool without torque, then lessen its load",
+            Self::Heat { .. } => "let it cool without torque, then reduce its load",
             Self::Reported(_) => {
-                "do what it says; `steadyhand bus monitor PORT` shows whether it stays, and `steadyhand bus reboot` clears what a Dynamixel servo has latched"
+                "remove the cause. `steadyhand bus monitor PORT` shows whether the error stays; `steadyhand bus reboot` clears a latched error of a Dynamixel servo"
             }
         }
     }

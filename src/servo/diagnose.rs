@@ -82,7 +82,7 @@ pub fn check_machine(host: &HostSystem, port: &Path, out: &mut BusDiagnosis) -> 
         out.add(
             DiagnosisCause::ModemManager,
             format!("ModemManager runs (process {process}) and may send modem commands to this port"),
-            "a udev rule with ENV{ID_MM_DEVICE_IGNORE}=\"1\" for the adapter keeps it away (systemd/60-steadyhand.rules)",
+            "install a udev rule with ENV{ID_MM_DEVICE_IGNORE}=\"1\" for the adapter (systemd/60-steadyhand.rules)",
         );
     }
     let latency = Duration::from_millis(host.latency_timer_ms(port)?);
@@ -188,12 +188,12 @@ async fn listen_to_servos(
     };
     let what = match talk.text {
         Some(text) => format!("{text:?}, at {} baud", talk.baud),
-        None => format!("{} bytes that are no text", talk.bytes),
+        None => format!("{} bytes that are not text", talk.bytes),
     };
     diagnosis.add(
         DiagnosisCause::OtherTalk,
-        format!("beside the servos something talks on this port without being asked: {what}"),
-        "take it off the servo bus, whose replies it speaks over, or name the arm's own port: /dev/serial/by-id tells adapters apart",
+        format!("another device sends on this port beside the servos, unasked: {what}"),
+        "take it off the servo bus, because it disturbs the replies; or name the arm's own port (/dev/serial/by-id shows which adapter is which)",
     );
     Ok(())
 }
@@ -241,7 +241,7 @@ impl BusDiagnosis {
             None => self.add(
                 DiagnosisCause::Controller,
                 what,
-                "name its arm, so that it can be looked into: `steadyhand doctor PORT --arm NAME`",
+                "name its arm: `steadyhand doctor PORT --arm NAME`",
             ),
         }
         Ok(true)
@@ -264,17 +264,17 @@ impl BusDiagnosis {
             self.add(
                 DiagnosisCause::OtherTalk,
                 format!(
-                    "bytes that are no text come on this port without being asked for, {} or more within a second at {baud} baud, and no servo is heard among them",
+                    "this port sends bytes unasked, {} or more within a second at {baud} baud. They are not text, and no servo answers",
                     talk.bytes
                 ),
-                "check the data wire and the ground: a wire that hangs free or is shorted floods the line; then take off whatever else talks there, or name the arm's own port, which /dev/serial/by-id tells apart",
+                "check the data wire and the ground: a loose or shorted wire floods the line. Then remove any other device, or name the arm's own port (/dev/serial/by-id shows which adapter is which)",
             );
             return Ok(true);
         };
         self.add(
             DiagnosisCause::OtherTalk,
-            format!("something that is no arm talks on this port, at {baud} baud and without being asked: {text:?}"),
-            "name the arm's own port: /dev/serial/by-id tells adapters apart by their names, and `steadyhand doctor` lists the ports",
+            format!("the device on this port is not an arm: it sends unasked, at {baud} baud: {text:?}"),
+            "name the arm's own port: `steadyhand doctor` lists the ports, and /dev/serial/by-id shows which adapter is which",
         );
         Ok(true)
     }

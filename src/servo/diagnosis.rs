@@ -17,7 +17,7 @@ use link::LinkError;
 pub(super) const RIGHT_ARM: &str = "connect the right arm, or name the right one in the node file";
 
 /// Fix for a port that was there and vanished.
-const VANISHED_FIX: &str = "A port that comes and goes is taken by brltty (`sudo apt remove brltty`) or ModemManager: systemd/60-steadyhand.rules keeps both off";
+const VANISHED_FIX: &str = "If the port comes and goes, brltty (`sudo apt remove brltty`) or ModemManager takes it: systemd/60-steadyhand.rules keeps both away";
 
 /// Place of the jumpers of a common adapter.
 const JUMPERS: &str = "on a Waveshare adapter both jumpers must be at B (USB)";
@@ -137,13 +137,13 @@ impl BusDiagnosis {
         match error {
             LinkError::Missing { .. } if cfg!(unix) && !port.contains('/') => self.add(
                 DiagnosisCause::NotAPort,
-                format!("`{port}` is no serial port: a port is the path of a device"),
-                "name one, such as /dev/ttyACM0 or a link below /dev/serial/by-id; for a simulated arm the node file says `port = \"simulator\"`",
+                format!("`{port}` is not a serial port: a port is the path of a device"),
+                "name one, such as /dev/ttyACM0 or a link in /dev/serial/by-id; for a simulated arm, write `port = \"simulator\"` into the node file",
             ),
             LinkError::Missing { .. } => {
                 let ports = host.ports();
                 let available = if ports.is_empty() {
-                    "this machine has no serial port at all".to_owned()
+                    "this machine has no serial port".to_owned()
                 } else {
                     let names: Vec<String> = ports.iter().map(|p| p.display().to_string()).collect();
                     format!("this machine has {}", names.join(", "))
@@ -167,7 +167,7 @@ impl BusDiagnosis {
             other => self.add(
                 DiagnosisCause::NotAPort,
                 other.to_string(),
-                "name a serial port, such as one below /dev/serial/by-id",
+                "name a serial port, such as a link in /dev/serial/by-id",
             ),
         }
     }
@@ -190,7 +190,7 @@ impl BusDiagnosis {
         self.add(
             DiagnosisCause::AnotherProgram,
             format!("{port} is open in {holder}"),
-            "end it, and try again: two programs on one bus take each other's replies",
+            "end it, then try again: two programs on one bus take each other's replies",
         );
     }
 
@@ -205,7 +205,7 @@ impl BusDiagnosis {
         self.add(
             DiagnosisCause::Latency,
             format!(
-                "replies come back after {} ms: the adapter holds them back",
+                "replies arrive {} ms late: the adapter holds them back",
                 took.as_millis()
             ),
             "on an FTDI adapter set latency_timer to 1; otherwise connect it without a hub",
@@ -216,26 +216,26 @@ impl BusDiagnosis {
         if let Some(id) = scan.noise.damaged_id {
             self.add(
                 DiagnosisCause::DuplicateId,
-                format!("what comes from id {id} is damaged every time, as when two servos speak at once"),
-                format!("connect the servos one by one and give each an id of its own: `steadyhand bus configure PORT --id {id} --new-id N`"),
+                format!("every reply from id {id} is damaged, as if two servos answer at once"),
+                format!("connect the servos one by one and give each its own id: `steadyhand bus configure PORT --id {id} --new-id N`"),
             );
         }
         match scan.found.first() {
             None if scan.noise.damaged_id.is_some() => {}
             None if scan.noise.echoes > 0 => self.add(
                 DiagnosisCause::EchoOnly,
-                "what is sent comes back, and nobody answers: the adapter is alive, the servos are not heard",
-                format!("switch the servo supply on; {JUMPERS}; check that the data wire goes to the servos and that transmit and receive are joined at the adapter only"),
+                "the adapter echoes every request, and no servo answers",
+                format!("switch the servo supply on; {JUMPERS}. Check that the data wire goes to the servos, and that transmit and receive are joined only at the adapter"),
             ),
             None if scan.noise.unreadable >= UNREADABLE_MIN => self.add(
                 DiagnosisCause::Unreadable,
-                format!("{} requests were answered with bytes that are no reply of either family, and no servo was understood", scan.noise.unreadable),
-                "check that the adapter can do the servos' speed (1,000,000 baud for most) with eight data bits, and is made for a half-duplex servo bus; then its ground and the data wire's polarity; try another adapter",
+                format!("the replies to {} requests cannot be read as those of either servo family", scan.noise.unreadable),
+                "check that the adapter is made for a half-duplex servo bus and runs at the servos' speed (mostly 1,000,000 baud, eight data bits). Then check its ground and the data wire's polarity, or try another adapter",
             ),
             None => self.add(
                 DiagnosisCause::NoPower,
-                "nothing at all is heard from the ids 0 to 16, at any speed of either family",
-                format!("switch the servo supply on and check its voltage; {JUMPERS}; then the cable to the first servo, then the adapter; `steadyhand bus scan PORT` asks every other id too, in about a minute"),
+                "no servo with an id from 0 to 16 answers, at any speed of either family",
+                format!("switch the servo supply on and check its voltage; {JUMPERS}. Then check the cable to the first servo and the adapter. `steadyhand bus scan PORT` asks all other ids in about a minute"),
             ),
             Some(first) => self.compare(first, scan, expected),
         }
@@ -356,12 +356,10 @@ impl BusDiagnosis {
         let fix = match other.map(|(other, _)| other) {
             // The cable to the last servos is loose more often.
             Some(other) if extra.is_empty() => {
-                format!(
-                    "{fix}; or arm `{other}` is connected, which has exactly the ids that answer"
-                )
+                format!("{fix}. Or arm `{other}` is connected: it has exactly the ids that answer")
             }
             Some(other) => format!(
-                "the ids that answer are those of arm `{other}`: {RIGHT_ARM}; otherwise {fix}"
+                "the ids that answer are those of arm `{other}`: {RIGHT_ARM}. Otherwise {fix}"
             ),
             None => fix,
         };
@@ -406,8 +404,7 @@ impl BusDiagnosis {
             .fold(f64::INFINITY, f64::min);
         if !ids.is_empty() {
             let servos = servo_words(&ids);
-            let what =
-                format!("{servos}: the supply is {voltage_v:.1} V; {max_v:.1} V is the limit");
+            let what = format!("{servos}: the supply is {voltage_v:.1} V (at most {max_v:.1} V)");
             self.add_first(DiagnosisCause::Overvoltage, what, SWITCH_OFF);
         }
         !ids.is_empty()
@@ -433,7 +430,7 @@ fn missing_fix(missing: &[u8], found: &[u8], chain: &[u8]) -> String {
         None => "check the cable from the servo before it, and its id: `steadyhand bus scan PORT`"
             .to_owned(),
         Some(inside) => format!(
-            "no cable between servos: those behind id {inside} answer. They may have other ids, or two share one (a new servo has id 1): `steadyhand bus scan PORT`, then each alone on the adapter, `steadyhand bus configure PORT --id 1 --new-id N`"
+            "the cables are good, because servos behind id {inside} answer. A missing one may have a different id, or share one (a new servo has id 1): `steadyhand bus scan PORT`, then connect each alone and `steadyhand bus configure PORT --id 1 --new-id N`"
         ),
     }
 }
@@ -443,9 +440,9 @@ fn missing_fix(missing: &[u8], found: &[u8], chain: &[u8]) -> String {
 fn wrong_id_fix(extra: &[u8], missing: &[u8]) -> String {
     match (extra, missing) {
         ([extra], [missing]) => format!(
-            "a servo may have the wrong id: `steadyhand bus configure PORT --id {extra} --new-id {missing}`; or check the cable from the servo before it"
+            "a servo may have the wrong id: `steadyhand bus configure PORT --id {extra} --new-id {missing}`. Or check the cable from the servo before it"
         ),
-        _ => "check which arm is connected, then the cable from the servo before the first that is missing; a servo with the wrong id is given another by `steadyhand bus configure PORT --id N --new-id M`, one servo on the cable at a time".to_owned(),
+        _ => "check which arm is connected, then the cable to the first missing servo. To change a wrong id, connect that servo alone and run `steadyhand bus configure PORT --id N --new-id M`".to_owned(),
     }
 }
 

@@ -28,14 +28,14 @@ pub enum BusError {
     Read(#[source] LinkError),
     /// No servo can be restarted on request.
     #[error(
-        "servo {id} cannot be restarted on request: switch its supply off and on; of an arm that is energised, release it first"
+        "servo {id} cannot restart on request. Next: if the arm is energised, `steadyhand torque-off`; then switch the supply off and on"
     )]
     NoReboot {
         /// The requested id.
         id: u8,
     },
     /// A write that lets a servo move, without the authority for it.
-    #[error("{register} lets a servo move: it is written by an arm's driver alone")]
+    #[error("{register} lets a servo move, so only an arm's driver may write it")]
     NoAuthority {
         /// The register, as the manual calls it.
         register: &'static str,
@@ -50,21 +50,23 @@ pub enum ServoFault {
     Voltage,
     /// Supply far from the others' or from the one that the arm's file states.
     #[error(
-        "its supply is far from that of the others, or from `supply_v` in the arm's file: check its plugs and the supply; `steadyhand doctor` says which"
+        "its supply differs from that of the others, or from `supply_v` in the arm's file: check its plugs and the supply (`steadyhand doctor` says which)"
     )]
     OddSupply,
     /// The servo distrusts its own position sensor.
-    #[error("position sensor fault: switch the supply off and on, replace the servo if it stays")]
+    #[error(
+        "position sensor fault: switch the supply off and on; if the fault stays, replace the servo"
+    )]
     Encoder,
     /// Too hot.
-    #[error("overheating: let it cool, and lessen the load")]
+    #[error("overheating: let it cool, and reduce the load")]
     Heat,
     /// Too much current.
     #[error("over-current: something blocks it or its wiring is damaged")]
     Current,
     /// Pushed too hard for too long.
     #[error(
-        "overload: free the arm, then release and energise it again; a Dynamixel servo needs `steadyhand bus reboot` before"
+        "overload: free the arm, then release and energise it again (a Dynamixel servo needs `steadyhand bus reboot` first)"
     )]
     Overload,
     /// Torque reads off although it was switched on.
@@ -82,7 +84,7 @@ pub enum ServoFault {
 
 /// A number that does not fit into its register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{value} does not fit into its register, which holds -{most} to {most}")]
+#[error("{value} does not fit into its register (valid: -{most} to {most})")]
 pub struct TooLarge {
     /// The number.
     pub value: i32,

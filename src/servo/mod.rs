@@ -43,6 +43,7 @@ pub use identity::{IDENTITY_DIGITS, ServoIdentity};
 pub use servo_line::{BusSettings, IDS, PATIENT, SLACK, ServoLine, ServoProtocol};
 pub use setup_fault::SetupFault;
 
+use base::wording::NEXT;
 use link::{ByteLink, LinkError};
 
 /// Number of retries when a servo does not reply.
@@ -61,7 +62,7 @@ pub enum ServiceError {
     #[error(transparent)]
     Line(#[from] BusError),
     /// No servo has that id.
-    #[error("no servo {id} answers at {baud} baud: `steadyhand bus scan PORT` shows who is there")]
+    #[error("no servo {id} answers at {baud} baud. Next: `steadyhand bus scan PORT`")]
     NoServo {
         /// The requested id.
         id: u8,
@@ -70,23 +71,23 @@ pub enum ServiceError {
     },
     /// No servo is on the bus.
     #[error(
-        "no servo answers on this port at any speed: `steadyhand doctor` looks for the cause; a controller with firmware of its own is no servo, `doctor --arm` looks into it"
+        "no servo answers on this port at any speed. Next: `steadyhand doctor` (for a controller with firmware of its own, `doctor --arm`)"
     )]
     Nobody,
     /// No servo with a usual id is on the bus.
     #[error(
-        "no servo with an id from 0 to 16 answers on this port at any speed: `steadyhand bus scan PORT` asks every id, `steadyhand doctor` looks for the cause"
+        "no servo with an id from 0 to 16 answers on this port at any speed; `steadyhand bus scan PORT` asks every id. Next: `steadyhand doctor`"
     )]
     NobodyUsual,
     /// The new id is taken.
-    #[error("servo {id} is there already: two servos with one id speak over each other")]
+    #[error("servo {id} exists already, and two servos with one id disturb each other")]
     Taken {
         /// The new id.
         id: u8,
     },
     /// Something that cannot be read replies to the new id.
     #[error(
-        "what comes back from id {id} is damaged, so that a servo may have it already: nothing was written; `steadyhand doctor PORT` looks for the cause"
+        "the reply from id {id} is damaged, so a servo may have this id already. Nothing was written. Next: `steadyhand doctor PORT`"
     )]
     MayBeTaken {
         /// The new id.
@@ -94,7 +95,7 @@ pub enum ServiceError {
     },
     /// A servo replies neither to its old id nor to the new one.
     #[error(
-        "neither id {id} nor id {new} answers after the new id was written: `steadyhand bus scan PORT` shows which one the servo has"
+        "neither id {id} nor id {new} answers after the new id was written. Next: `steadyhand bus scan PORT` shows which one the servo has"
     )]
     NeitherId {
         /// The old id.
@@ -104,8 +105,8 @@ pub enum ServiceError {
     },
     /// The lock of a servo's memory was not restored.
     #[error(
-        "{}the lock of servo {id} could not be restored: its torque is off, and its settings may be unlocked; check the line with `steadyhand doctor PORT`, then switch the servo's supply off and on",
-        cause.as_ref().map(|cause| format!("{cause}; ")).unwrap_or_default()
+        "{}the lock of servo {id} could not be restored. Its torque is off, and its settings may be unlocked. Next: `steadyhand doctor PORT`, then switch the servo's supply off and on",
+        cause.as_ref().map(|cause| failed_part(cause)).unwrap_or_default()
     )]
     Unlocked {
         /// The servo, as it was called before.
@@ -114,7 +115,7 @@ pub enum ServiceError {
         cause: Option<Box<ServiceError>>,
     },
     /// A value that the register cannot hold.
-    #[error("{what} cannot be {value}: {range} is possible")]
+    #[error("{what} cannot be {value} (valid: {range})")]
     Range {
         /// The setting.
         what: &'static str,
@@ -125,21 +126,21 @@ pub enum ServiceError {
     },
     /// The servo has no such setting.
     #[error(
-        "servo {id} is a Dynamixel servo, and a homing offset is set for Feetech servos only: write the count at which its joint is zero into the arm file (`zero_tick`)"
+        "servo {id} is a Dynamixel servo, and only Feetech servos have a homing offset. Next: write the count at its joint's zero into the arm file (`zero_tick`)"
     )]
     NoHoming {
         /// The servo.
         id: u8,
     },
     /// Torque stayed on.
-    #[error("servo {id} keeps its torque on, and settings are written with torque off only")]
+    #[error("servo {id} keeps its torque on, and settings are only written with torque off")]
     TorqueOn {
         /// The servo.
         id: u8,
     },
     /// Two readings of a servo's position or offset differ.
     #[error(
-        "servo {id} moves, or its replies come late: nothing was written; hold the joint still, and check the line with `steadyhand doctor`"
+        "servo {id} moves, or its replies are late. Nothing was written. Next: hold the joint still, and check the line with `steadyhand doctor`"
     )]
     Unsteady {
         /// The servo.
@@ -147,7 +148,7 @@ pub enum ServiceError {
     },
     /// A servo does not read 2048 after its homing offset was written.
     #[error(
-        "servo {id} reads {found} and not 2048 with the new homing offset, which was taken back: hold the joint still, and try again"
+        "servo {id} reads {found} instead of 2048 with the new homing offset. The old offset was restored. Next: hold the joint still, and try again"
     )]
     NotHomed {
         /// The servo.
@@ -167,4 +168,11 @@ pub enum ServiceError {
         /// The value read back.
         found: i32,
     },
+}
+
+/// Returns an error without its next step, before the rest of a longer message.
+fn failed_part(error: &ServiceError) -> String {
+    let text = error.to_string();
+    let failed = text.split(NEXT).next().unwrap_or_default();
+    format!("{}; ", failed.trim_end().trim_end_matches('.'))
 }

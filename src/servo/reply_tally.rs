@@ -76,7 +76,7 @@ pub(super) async fn check_replies(
         diagnosis.add(
             DiagnosisCause::LostReplies,
             describe(&unreliable),
-            "push every plug home, look for a crimp that moves and for a supply that sags, and lay the servo cable away from the motors'",
+            "push every plug in fully, look for a loose crimp and a supply that sags, and keep the servo cable away from the motor cables",
         );
     }
     Ok(())

@@ -255,7 +255,7 @@ fn targets(map: &SettingsMap, change: &SetupChange) -> Result<Vec<TargetSetting>
         };
         let register = map
             .gain_p
-            .ok_or_else(|| range_error("that of a Feetech servo"))?;
+            .ok_or_else(|| range_error("only on Feetech servos"))?;
         if !GAINS_P.contains(&gain_p) {
             return Err(range_error("8 to 100"));
         }

@@ -6,11 +6,11 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupFault {
     /// A Dynamixel servo of a different series.
-    #[error("model is {0}, which is no Dynamixel X servo: its registers lie elsewhere")]
+    #[error("model is {0}, not a Dynamixel X servo: its registers are different")]
     NoDynamixelX(u16),
     /// A Dynamixel servo whose speed caps are durations.
     #[error(
-        "drive mode (register 10) is {drive}: bit 0x04 makes speed caps durations; set it to {needed}"
+        "drive mode (register 10) is {drive}, and bit 0x04 makes speed caps durations: set it to {needed}"
     )]
     TimeBased {
         /// The drive mode.
@@ -20,17 +20,17 @@ pub enum SetupFault {
     },
     /// A Dynamixel servo that does not control its position within one turn.
     #[error(
-        "operating mode (register 11) is {0}, it must be 3 (position): in extended position mode a tripped watchdog may keep moving"
+        "operating mode (register 11) is {0} and must be 3 (position): in extended position mode the servo may move on after its watchdog trips"
     )]
     DynamixelMode(u8),
     /// A Dynamixel servo that also obeys another one's goals.
     #[error(
-        "secondary id (register 12) is {0}, which is another servo of this arm: it would obey that one's goals too; set it to 255, both are commanded in one frame"
+        "secondary id (register 12) is {0}, the id of another servo of this arm, so it would follow that servo's goals too: set it to 255"
     )]
     SecondaryId(u8),
     /// A Feetech servo of a different model.
     #[error(
-        "model is {model}, this arm needs {needed} (STS3215): another servo family counts otherwise; replace the servo or name the right family in the arm file"
+        "model is {model}, and this arm needs {needed} (STS3215): replace the servo, or name the right family in the arm file"
     )]
     NoSts3215 {
         /// The model.
@@ -40,7 +40,7 @@ pub enum SetupFault {
     },
     /// Two Feetech servos with one id.
     #[error(
-        "id (register 5) is {id} in a reply from id {requested}: two servos answer to one id; connect one of them alone and give it another"
+        "id (register 5) is {id} in a reply from id {requested}, so two servos share one id: connect one alone and give it a different id"
     )]
     SharedId {
         /// The id in the reply.
@@ -49,11 +49,11 @@ pub enum SetupFault {
         requested: u8,
     },
     /// A Feetech servo that replies to more than reads.
-    #[error("response level (register 8) is {0}, it must be 0 or 1; set it to 1")]
+    #[error("response level (register 8) is {0} and must be 0 or 1: set it to 1")]
     ResponseLevel(u8),
     /// A Feetech servo that counts beyond one turn.
     #[error(
-        "phase (register 18) is {phase}: bit 0x10 makes positions count beyond one turn; set it to {needed}"
+        "phase (register 18) is {phase}, and bit 0x10 makes positions count beyond one turn: set it to {needed}"
     )]
     MultiTurn {
         /// The phase.
@@ -62,11 +62,11 @@ pub enum SetupFault {
         needed: u8,
     },
     /// A Feetech servo that does not control its position.
-    #[error("operating mode (register 33) is {0}, it must be 0 (position)")]
+    #[error("operating mode (register 33) is {0} and must be 0 (position)")]
     FeetechMode(u8),
     /// Limits of a Feetech servo that do not rise, or reach beyond one turn.
     #[error(
-        "position limits (registers 9 and 11) are {least} and {most}, they must rise and end at {last} at most; set them to 0 and {last}"
+        "position limits (registers 9 and 11) are {least} and {most}; they must rise and be at most {last}: set them to 0 and {last}"
     )]
     PositionLimits {
         /// The lower limit.
@@ -78,17 +78,17 @@ pub enum SetupFault {
     },
     /// A homing offset that does not fit into its register.
     #[error(
-        "homing offset (register 31) is {0}: it has eleven bits and a sign in bit 11; calibrate the servo again"
+        "homing offset (register 31) is {0}, which is invalid (eleven bits, and a sign in bit 11): calibrate the servo again"
     )]
     HomingOffset(u16),
     /// A servo whose position is not within one turn.
     #[error(
-        "it reports position {0}, which is not within one turn: it counts several turns or its homing offset is wrong; calibrate it again"
+        "it reports position {0}, which is beyond one turn: it counts several turns, or its homing offset is wrong. Calibrate it again"
     )]
     BeyondTurn(i32),
     /// A joint whose range leaves the turn that its servo counts.
     #[error(
-        "its joint's limits are {least} to {most} ticks, which leaves one turn, {} to {}: {}", turn.start(), turn.end(), turn_fix(*least, *most, turn)
+        "its joint's limits are {least} to {most} ticks (one turn is {} to {}): {}", turn.start(), turn.end(), turn_fix(*least, *most, turn)
     )]
     LeavesTurn {
         /// Ticks of the joint's lower limit.
@@ -103,8 +103,8 @@ pub enum SetupFault {
 /// Returns what to do about a joint whose range leaves the turn that its servo counts.
 fn turn_fix(least: i32, most: i32, turn: &RangeInclusive<i32>) -> &'static str {
     if most.saturating_sub(least) > turn.end().saturating_sub(*turn.start()) {
-        "that is more than a turn: narrow the joint in the arm's file, whose limits are in radians, not degrees"
+        "that is more than a turn, so narrow the joint in the arm's file (its limits are in radians, not degrees)"
     } else {
-        "set its homing offset so that the middle of the joint's range is near the middle of the turn, and calibrate it; or narrow the joint in the arm's file"
+        "set its homing offset so that the middle of the joint's range is near the middle of the turn, and calibrate it. Or narrow the joint in the arm's file"
     }
 }

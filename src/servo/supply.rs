@@ -100,7 +100,7 @@ impl OddSupply {
 
 /// What to do about a supply that may destroy servos.
 pub(crate) const SWITCH_OFF: &str =
-    "switch the supply off now, and connect one for these servos: their label says which";
+    "switch the supply off now, then connect the right one for these servos (see their label)";
 
 impl std::fmt::Display for OddSupply {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -320,14 +320,14 @@ async fn the_servos_own_reports_are_judged() {
     let faults = [
         (
             SimulatedFault::SupplyV(3.4),
-            "its supply is 3.4 V; it is set for 4.0 to 14.0 V",
+            "its supply is 3.4 V (its limits: 4.0 to 14.0 V)",
         ),
         (
             SimulatedFault::Heat {
                 id: 3,
                 temperature_c: 66.0,
             },
-            "it is at 66 °C and takes its torque off at 70 °C",
+            "it is at 66 °C; it switches its torque off at 70 °C",
         ),
         (
             SimulatedFault::ErrorBits { id: 3, bits: 32 },
@@ -557,7 +557,7 @@ async fn a_line_that_is_flooded_is_not_called_silent() {
         let diagnosis = diagnosis.await;
         assert_eq!(causes(&diagnosis), [DiagnosisCause::OtherTalk], "{byte:?}");
         let finding = &diagnosis.findings[0];
-        assert!(finding.what.contains("no servo is heard"), "{finding:?}");
+        assert!(finding.what.contains("no servo answers"), "{finding:?}");
         assert!(finding.fix.contains("data wire"), "{finding:?}");
     }
 }
