@@ -16,10 +16,10 @@ use servo::supply::{SHARE_UNDER_LOAD, ServoSupply, odd_supplies};
 use servo::{OpenPort, SLACK, ServiceError, ServoIdentity, ServoProtocol, complaints, scan};
 
 /// Fix for servo settings that a node warns about.
-const SETTINGS_FIX: &str = "set it before the arm is energised: `steadyhand bus configure PORT --id N` with `--limits-ticks MIN:MAX` or `--return-delay-us 0`; `--repair` sets neither";
+const SETTINGS_FIX: &str = "set it before the arm is energised: `steadyhand bus configure PORT --id N` with `--limits-ticks MIN:MAX` or `--return-delay-us 0` (`--repair` sets neither)";
 
 /// Fix for servos whose replies are sometimes lost or damaged while their registers are read.
-const CABLE_FIX: &str = "push every plug home, at this servo first, look for a crimp that moves and for a supply that sags, and hold the arm still; then look again. `steadyhand bus monitor PORT` shows who answers";
+const CABLE_FIX: &str = "push every plug in fully, this servo's first. Look for a loose crimp and a supply that sags. Then hold the arm still and try again; `steadyhand bus monitor PORT` shows which servos answer";
 
 /// Fix for a servo that was not there when the arm was calibrated.
 const STRANGER_FIX: &str = "once the joint is calibrated, put these into the arm's file";
@@ -133,7 +133,7 @@ pub fn attached(host: &HostSystem, state: &AttachedState<'_>) -> Vec<DiagnosisFi
     }
     if let Some(fault) = state.fault {
         let steps = match state.recovery {
-            [] => "reset the arm; if that does not help, end the node and run `steadyhand doctor`, which asks the bus itself".to_owned(),
+            [] => "reset the arm. If that does not help, end the node and run `steadyhand doctor` to ask the bus itself".to_owned(),
             steps => steps.join("; "),
         };
         diagnosis.add(DiagnosisCause::Fault, fault, steps);
@@ -167,7 +167,7 @@ pub fn attached(host: &HostSystem, state: &AttachedState<'_>) -> Vec<DiagnosisFi
         diagnosis.add(DiagnosisCause::Complaint, odd.to_string(), odd.remedy());
     }
     for warning in state.warnings {
-        diagnosis.add(DiagnosisCause::LostReplies, warning, "docs/faults.md says what to do; with the node ended, `steadyhand bus monitor` shows each servo");
+        diagnosis.add(DiagnosisCause::LostReplies, warning, "see docs/faults.md. When the node has ended, `steadyhand bus monitor` shows each servo");
     }
     diagnosis.findings
 }
@@ -177,7 +177,7 @@ fn add_attach_error(diagnosis: &mut BusDiagnosis, family: ServoFamily, error: &D
     let (cause, fix) = match error {
         DriverError::OtherFirmware { .. } => (
             DiagnosisCause::WrongFirmware,
-            "bring it to the firmware of the others with the manufacturer's program, or replace it; if its label says the same voltage and the first numbers are the same, vouch for both in the arm's file: `firmware = [\"3.9\", \"3.10\"]`"
+            "update its firmware with the manufacturer's program, or replace it. If its label states the same voltage and the major version is the same, allow both in the arm's file: `firmware = [\"3.9\", \"3.10\"]`"
                 .to_owned(),
         ),
         DriverError::Controller(
@@ -189,7 +189,7 @@ fn add_attach_error(diagnosis: &mut BusDiagnosis, family: ServoFamily, error: &D
         ),
         _ if family == ServoFamily::Firmware => (
             DiagnosisCause::Controller,
-            "it must speak `firmware-protocol`, as docs/families.md says, and fit the arm's file"
+            "it must speak `firmware-protocol` (docs/families.md) and match the arm's file"
                 .to_owned(),
         ),
         DriverError::NoReply { .. }
@@ -204,7 +204,7 @@ fn add_attach_error(diagnosis: &mut BusDiagnosis, family: ServoFamily, error: &D
                 .servo()
                 .map_or("N".to_owned(), |servo| servo.id.to_string());
             let fix = format!(
-                "`steadyhand bus configure PORT --id {id} --repair` sets modes and registers as a node needs them; a servo of another model has to be replaced"
+                "`steadyhand bus configure PORT --id {id} --repair` sets modes and registers for a node. A servo of a different model must be replaced"
             );
             (DiagnosisCause::WrongSetup, fix)
         }
@@ -242,7 +242,7 @@ fn add_low_gains(diagnosis: &mut BusDiagnosis, arm: &ArmModel, servos: &[ServoId
         let load_n_m = heaviest.get(joint).copied().unwrap_or(0.0).abs();
         let sag_deg = |gain_p| (load_n_m / figures.stiffness_n_m_rad(gain_p, None)).to_degrees();
         let what = format!(
-            "{}: gain P is {gain_p}; as delivered it is {}: under the arm's weight its joint hangs by up to {:.1}° instead of {:.1}°",
+            "{}: gain P is {gain_p} (as delivered: {}), so its joint hangs by up to {:.1}° under the arm's weight instead of {:.1}°",
             found.servo,
             figures.gain_p,
             sag_deg(gain_p),

@@ -35,7 +35,7 @@ pub enum DriverError {
     },
     /// The servos that reply are those of another shipped arm.
     #[error(
-        "another arm is connected: the ids that answer are those of arm `{other}`, and this is arm `{arm}`; connect the right one, or name the right one in the node file. A servo of your own is named in the arm's file"
+        "a different arm is connected: the ids that answer are those of arm `{other}`, and the node file has arm `{arm}`. Connect the right arm, or name it in the node file. (Name a servo of your own in the arm's file.)"
     )]
     OtherArm {
         /// The arm with these ids.
@@ -45,7 +45,7 @@ pub enum DriverError {
     },
     /// Several consecutive readings that no movement explains.
     #[error(
-        "{servo} jumped from {from_ticks} to {to_ticks} ticks, more than the {bound_ticks} that its speed allows, three times in a row: check its cable, and for a second servo with the same id"
+        "{servo} jumped from {from_ticks} to {to_ticks} ticks three times in a row (at most {bound_ticks} at its speed): check its cable, and look for a second servo with the same id"
     )]
     Jump {
         /// The servo.
@@ -67,7 +67,7 @@ pub enum DriverError {
     },
     /// No two readings of the positions agree.
     #[error(
-        "{servo}: the positions on this bus differ from one reading to the next: hold arm `{arm}` still and check its cables"
+        "{servo}: its position differs from one reading to the next: hold arm `{arm}` still and check its cables"
     )]
     UnsteadyReadings {
         /// The first servo.
@@ -77,7 +77,7 @@ pub enum DriverError {
     },
     /// A servo has other firmware than the rest.
     #[error(
-        "{servo}: its firmware is {}.{}, the others have {}.{}: it may be a variant for another voltage; check its label, then bring all to one firmware with the manufacturer's program",
+        "{servo}: its firmware is {}.{} and the others have {}.{}, so it may be made for a different voltage: check its label, then bring all to one firmware with the manufacturer's program",
         .found.0, .found.1, .usual.0, .usual.1
     )]
     OtherFirmware {
@@ -90,7 +90,7 @@ pub enum DriverError {
     },
     /// A servo is not the one that the arm's zeros were measured with, or its settings have changed.
     #[error(
-        "{servo}: its identity is {found}, the arm's file has {known}: its model, firmware, limits, homing offset or phase changed since the arm was calibrated; put the old servo or setting back, or calibrate the joint again and write down what `steadyhand doctor` prints"
+        "{servo}: its identity is {found} and the arm's file has {known}. Its model, firmware, limits, homing offset or phase changed: restore it, or calibrate the joint and copy the identity from `steadyhand doctor`"
     )]
     Stranger {
         /// The servo.
@@ -147,7 +147,7 @@ pub enum DriverError {
     Controller(#[from] ControllerFault),
     /// Two servos of one joint read different angles.
     #[error(
-        "{servo} reads {apart_deg:.1}° from {twin}, which turns the same joint ({limit_deg:.0}° is allowed): torque would drive them against each other; check how both are mounted, their homing offsets, and zero_tick of each in the arm's file"
+        "{servo} reads {apart_deg:.1}° from {twin} on the same joint (at most {limit_deg:.0}°). Torque would drive them against each other: check their mounting, their homing offsets, and their zero_tick in the arm's file"
     )]
     TwinsDiffer {
         /// The later servo.
@@ -168,7 +168,7 @@ pub enum DriverError {
         servo: ServoName,
     },
     /// Motion was requested of an arm without torque.
-    #[error("the arm is not energised; energise it first")]
+    #[error("the arm is not energised")]
     Limp,
 }
 

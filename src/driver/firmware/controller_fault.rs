@@ -10,7 +10,7 @@ use crate::ServoName;
 pub enum ControllerFault {
     /// It sent nothing.
     #[error(
-        "says nothing: switch it on, check its cable and that it runs at {baud} baud; it must answer HELLO within {within_ms} ms"
+        "does not answer HELLO within {within_ms} ms: switch it on, check its cable, and check that it runs at {baud} baud"
     )]
     Silent {
         /// The baud rate of the requests.
@@ -20,7 +20,7 @@ pub enum ControllerFault {
     },
     /// It speaks another version of the protocol.
     #[error(
-        "speaks version {theirs} of the protocol and this node {ours}: build both from the same `firmware-protocol`"
+        "speaks version {theirs} of the protocol and this node speaks {ours}: build both from the same `firmware-protocol`"
     )]
     Version {
         /// The controller's major version.
@@ -30,7 +30,7 @@ pub enum ControllerFault {
     },
     /// Its message layouts differ from this node's.
     #[error(
-        "has other message layouts (schema {theirs:08X}, this node has {ours:08X}): build both from the same `firmware-protocol`"
+        "has different message layouts (schema {theirs:08X}, this node has {ours:08X}): build both from the same `firmware-protocol`"
     )]
     Schema {
         /// The controller's hash.
@@ -48,7 +48,7 @@ pub enum ControllerFault {
     },
     /// It did not come to rest when torque was switched on.
     #[error(
-        "did not come to rest within {within_ms} ms after torque was switched on; it is {mode:?}: look at what it does by itself, then `reset`"
+        "did not come to rest within {within_ms} ms after torque was switched on (its mode is {mode:?}): check what moves it, then `reset`"
     )]
     Busy {
         /// Its present mode.
@@ -69,7 +69,7 @@ pub enum ControllerFault {
     NoPosition,
     /// It restarted.
     #[error(
-        "restarted (boot {after:08X}, {before:08X} before): its supply failed or its watchdog fired; nothing moves before `reset`"
+        "restarted (boot {after:08X}, {before:08X} before), because its supply failed or its watchdog fired: nothing moves until `reset`"
     )]
     Rebooted {
         /// The boot before.
@@ -81,7 +81,7 @@ pub enum ControllerFault {
     #[error("stopped by itself: {}", stop_reason(*.0))]
     Stopped(Cause),
     /// An emergency stop or fault is latched.
-    #[error("is latched ({}){}: {}; then `reset`", latch_name(*.mode), at_joints(.joints), remedy(*.cause))]
+    #[error("is latched ({}){}: {}, then `reset`", latch_name(*.mode), at_joints(.joints), remedy(*.cause))]
     Latched {
         /// Emergency stop or fault.
         mode: Mode,
@@ -110,10 +110,10 @@ pub enum ControllerFault {
     #[error("did not answer the command to {0}: check its cable for noise")]
     Unanswered(&'static str),
     /// Torque is off although it was switched on.
-    #[error("has switched torque off by itself; nothing moves before `reset`")]
+    #[error("switched torque off by itself: nothing moves until `reset`")]
     Limp,
     /// More goals are waiting than are kept.
-    #[error("takes no more motion: {0} goals wait for it; it was held for too long")]
+    #[error("takes no more motion, because {0} goals wait for it: it was held too long")]
     Behind(usize),
 }
 
@@ -176,41 +176,41 @@ const fn latch_name(mode: Mode) -> &'static str {
 const fn stop_reason(cause: Cause) -> &'static str {
     match cause {
         Cause::Deadman => {
-            "it received nothing from this node for 150 ms; the port or the cable passes nothing on, or the machine is too busy"
+            "it received nothing from this node for 150 ms: the port or cable is broken, or this machine is too busy"
         }
         Cause::Underrun => {
-            "its queue ran dry in motion; the port or the cable passes nothing on, or the machine is too busy"
+            "its queue ran empty in motion: the port or cable is broken, or this machine is too busy"
         }
         Cause::Late => {
-            "a piece of the motion came too late; the machine is too busy, or the line too slow"
+            "a piece of the motion came too late: this machine is too busy, or the line too slow"
         }
-        Cause::Stalled => "its own loop stood still for more than 20 ms",
+        Cause::Stalled => "its own control loop paused for more than 20 ms",
         Cause::Hello => "another program opened a session with it",
         Cause::Discontinuous => "the motion was not continuous",
         Cause::Limit => "the motion broke one of its limits",
         Cause::Drive => "a drive failed",
         Cause::Estop => "an emergency stop",
-        Cause::None | Cause::Hold | Cause::Flush => "another program told it to",
+        Cause::None | Cause::Hold | Cause::Flush => "another program stopped it",
     }
 }
 
 const fn remedy(cause: Cause) -> &'static str {
     match cause {
-        Cause::Drive => "mend or cool the drive",
+        Cause::Drive => "repair or cool the drive",
         _ => "release the emergency stop",
     }
 }
 
 const fn refusal_reason(status: SegmentStatus) -> &'static str {
     match status {
-        SegmentStatus::Late => "it came too late; the machine is too busy, or the line too slow",
+        SegmentStatus::Late => "it came too late: this machine is too busy, or the line too slow",
         SegmentStatus::Discontinuous => "it does not begin where the one before ends",
         SegmentStatus::Position => "it leaves the joint's range",
         SegmentStatus::Velocity => "it is faster than the controller allows",
-        SegmentStatus::Acceleration => "it is harder than the controller allows",
+        SegmentStatus::Acceleration => "it accelerates harder than the controller allows",
         SegmentStatus::NoStop => "the arm could not be stopped inside its range after it",
-        SegmentStatus::Shape => "it has another number of joints",
-        SegmentStatus::NotReady => "it takes none in its present mode",
+        SegmentStatus::Shape => "it has a different number of joints",
+        SegmentStatus::NotReady => "its present mode takes none",
         _ => "it was not expected",
     }
 }
@@ -225,6 +225,6 @@ const fn result_text(result: CommandResult) -> &'static str {
         CommandResult::NoPosition => {
             "that it does not know where its joints are, or that one is outside its range"
         }
-        CommandResult::WrongVersion => "that it speaks another version",
+        CommandResult::WrongVersion => "that it speaks a different version",
     }
 }

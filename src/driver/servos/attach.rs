@@ -114,7 +114,7 @@ impl<D: Dialect> ServoDriver<D> {
         }
         let ids: Vec<String> = strangers.iter().map(u8::to_string).collect();
         Ok(Some(format!(
-            "id {} answers, and arm `{name}` has no such servo: look whether another arm is connected; take it off the bus, or name it in the arm's file",
+            "id {} answers, and arm `{name}` has no such servo: check which arm is connected. Take the servo off the bus, or name it in the arm's file",
             ids.join(", ")
         )))
     }
@@ -284,7 +284,7 @@ fn delay_warnings(servos: &[ServoIdentity]) -> Option<String> {
     let slowest = servos.iter().max_by_key(|servo| servo.return_delay)?;
     (total > PERIOD_DEFAULT / DELAY_DIVISOR).then(|| {
         format!(
-            "{}: return delay is {} µs; those of all servos cost {:.1} ms of every cycle: set it to 0 with `steadyhand bus configure`",
+            "{}: return delay is {} µs, and those of all servos take {:.1} ms of every cycle: set it to 0 with `steadyhand bus configure`",
             slowest.servo,
             slowest.return_delay.as_micros(),
             total.as_secs_f64() * 1e3

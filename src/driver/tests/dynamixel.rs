@@ -124,7 +124,7 @@ async fn a_servo_set_up_for_something_else_is_refused_by_name() {
         (11, 4, "operating mode (register 11) is 4"),
         (10, 4, "drive mode"),
         (12, 2, "secondary id (register 12) is 2"),
-        (0, 1, "no Dynamixel X servo"),
+        (0, 1, "not a Dynamixel X servo"),
     ] {
         let mut bench = Bench::new("widowx250s");
         bench.sim.break_it(SimulatedFault::Register {

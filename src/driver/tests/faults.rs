@@ -175,7 +175,7 @@ async fn a_servo_set_up_for_something_else_is_refused_by_name() {
         (8, 2, "response level"),
         (10, 0x20, "position limits (registers 9 and 11)"),
         (32, 0x10, "homing offset"),
-        (1, 9, "its firmware is 3.9, the others have 3.10"),
+        (1, 9, "its firmware is 3.9 and the others have 3.10"),
     ] {
         let mut bench = Bench::new("so101");
         bench.sim.break_it(SimulatedFault::Register {
@@ -563,7 +563,7 @@ async fn refuses_a_joint_that_leaves_its_servos_turn() {
         let mut driver = ArmDriver::new(&arm, &bench.clock);
         let message = driver.attach(&mut bench.link).await;
         let message = message.unwrap_err().to_string();
-        assert!(message.contains("leaves one turn"), "{message}");
+        assert!(message.contains("one turn is"), "{message}");
         assert!(message.contains("homing offset"), "{message}");
         // Without the arm, the same is known from its file.
         let unattached = crate::check_ranges(&arm).unwrap_err();
