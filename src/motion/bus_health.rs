@@ -144,7 +144,7 @@ pub(super) fn cycle_time(latency: Duration) -> Duration {
 fn latency_warning(latency: Duration) -> Option<String> {
     (latency >= PERIOD / 2).then(|| {
         format!(
-            "a reply takes {:.0} ms to come back, so that the arm is driven slower than at 100 Hz: on an FTDI adapter set its `latency_timer` to 1 ms",
+            "a reply takes {:.0} ms, so the arm is driven slower than 100 Hz: on an FTDI adapter, set `latency_timer` to 1 ms",
             latency.as_secs_f64() * 1e3
         )
     })
@@ -164,8 +164,7 @@ fn line_warning(
         return None;
     }
     let what = if now.is_controller {
-        "of what passes between the node and the controller was damaged or had to be sent again"
-            .to_owned()
+        "of the traffic between node and controller was damaged or sent again".to_owned()
     } else {
         format!(
             "of the replies had to be asked for again{}",
@@ -173,7 +172,7 @@ fn line_warning(
         )
     };
     Some(format!(
-        "{:.1} % {what} in the last {:.0} s: check the cable, its ground and the supply before the line is lost, and that no other program has the port open",
+        "{:.1} % {what} in the last {:.0} s: check the cable, its ground and the supply, and that no other program has the port open",
         fraction * 1e2,
         elapsed.as_secs_f64()
     ))
@@ -248,6 +247,6 @@ mod tests {
             bus.update(now, &counts, &[]);
         }
         let warning = bus.warnings().pop().unwrap();
-        assert!(warning.contains("the controller was damaged"), "{warning}");
+        assert!(warning.contains("controller was damaged"), "{warning}");
     }
 }

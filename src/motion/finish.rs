@@ -94,7 +94,7 @@ impl ArmThread {
         let has_let_go = can_press && job.execution.let_go(measured);
         if has_let_go {
             job.sent_all_at = None;
-            tracing::warn!("a joint stands away from its goal: it is let go of");
+            tracing::warn!("a joint stands away from its goal, so it is released");
         }
         has_let_go
     }
@@ -181,12 +181,12 @@ impl ArmThread {
         });
         let why = match worst.is_with_gravity {
             true => {
-                "it hangs by more than its weight explains: something pulls it down, its servo is too weak or gave up, or its gain P is low (`steadyhand doctor`)"
+                "it hangs lower than its weight explains: something pulls it down, its servo is too weak or gave up, or its gain P is low (`steadyhand doctor`)"
             }
             false => "its weight does not explain it: something holds it",
         };
         format!(
-            "{} stopped {:.1}° short of its goal ({:.1}° is allowed){load}: {why}",
+            "{} stopped {:.1}° short of its goal (at most {:.1}°){load}: {why}",
             self.shared.arm.joint_name(worst.joint),
             worst.off_rad.abs().to_degrees(),
             self.reached_rad.to_degrees()
@@ -198,7 +198,7 @@ impl ArmThread {
         let limit_s = SETTLE_TIME.as_secs();
         match self.standstill.busiest() {
             Some((joint, moved_rad)) if moved_rad > self.standstill.noise_rad(joint) => format!(
-                "{} does not come to rest at its goal: it moved by {:.2}° within {} ms ({:.2}° is allowed), {limit_s} s after the last goal: its servo hunts, or something shakes the arm",
+                "{} does not come to rest at its goal: it moved by {:.2}° within {} ms (at most {:.2}°), {limit_s} s after the last goal: its servo hunts, or something shakes the arm",
                 self.shared.arm.joint_name(joint),
                 moved_rad.to_degrees(),
                 WINDOW.as_millis(),

@@ -40,7 +40,7 @@ pub enum MotionError {
         source: DriverError,
     },
     /// The port came back with another arm behind it.
-    #[error("{0} is not the one that was here before: restart the node for another arm")]
+    #[error("{0} is a different servo than before: if the arm was replaced, restart the node")]
     OtherArm(ServoName),
     /// The port is closed.
     #[error("the arm is not connected")]
@@ -60,7 +60,7 @@ pub enum MotionError {
     #[error(transparent)]
     Execution(#[from] ExecutionError),
     /// These servos are too hot to begin a drawing.
-    #[error("{0}; `sense` shows it, `reset` is possible")]
+    #[error("{0}. `sense` shows it; `reset` still works")]
     TooHotToDraw(String),
     /// These servos are too hot to go on.
     #[error("{0}")]
@@ -70,26 +70,26 @@ pub enum MotionError {
     Busy,
     /// The arm's description was changed.
     #[error(
-        "it was planned with other zeros, limits or geometry than the arm was attached with: start the node again"
+        "the arm's zeros, limits or geometry were changed after the node started: start the node again"
     )]
     OtherZeros,
     /// The node's own motions do not switch torque on.
-    #[error("its torque is not on, or was lost: only a reset switches it on again")]
+    #[error("its torque is off or was lost: only a reset switches it on again")]
     TorqueOff,
     /// A stop or a fault came after the motion was permitted, and before it "began" or "went on".
     #[error("a stop or a fault came before the motion {0}")]
     StoppedBefore(&'static str),
     /// No motion is under way.
-    #[error("no motion is under way that could be held")]
+    #[error("no motion is under way, so there is nothing to hold")]
     NothingToHold,
     /// The motion is held.
-    #[error("it is held already; `steadyhand continue` goes on, `steadyhand stop` ends it")]
+    #[error("it is already held; `steadyhand continue` goes on, `steadyhand stop` ends it")]
     HeldAlready,
     /// No motion is held.
-    #[error("no motion is held that could go on")]
+    #[error("no motion is held, so there is nothing to continue")]
     NothingHeld,
     /// Torque stays on while the arm moves.
-    #[error("the arm moves; `steadyhand stop` first")]
+    #[error("the arm moves or is held: `steadyhand stop` first")]
     Moves,
 }
 

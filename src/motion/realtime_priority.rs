@@ -21,7 +21,7 @@ const PRIORITY: u8 = 10;
 pub fn set_realtime_priority() -> io::Result<()> {
     Err(io::Error::new(
         io::ErrorKind::Unsupported,
-        "real-time priorities are taken on Linux alone",
+        "real-time priorities need Linux",
     ))
 }
 

@@ -9,13 +9,13 @@ pub(super) fn recovery_steps(family: ServoFamily, fault: ServoFault) -> &'static
     match (fault, family) {
         (ServoFault::Overload | ServoFault::Current, ServoFamily::FeetechSts) => &[
             "hold the arm: it will drop",
-            "`steadyhand torque-off`: a servo that cut its torque for overload takes it again only after that",
-            "take away what blocks the joint that is named, and move it by hand: it must turn freely",
+            "`steadyhand torque-off` (after an overload, a servo needs it before torque can come back)",
+            "clear what blocks the named joint, and move the joint by hand: it must turn freely",
             "`steadyhand reset`",
         ],
         (ServoFault::Overload | ServoFault::Current, ServoFamily::Firmware) => &[
             "hold the arm: it may drop",
-            "take away what blocks the joint that is named, and move it by hand: it must turn freely",
+            "clear what blocks the named joint, and move the joint by hand: it must turn freely",
             "`steadyhand torque-off`, if the controller keeps the fault",
             "`steadyhand reset`",
         ],
@@ -24,27 +24,27 @@ pub(super) fn recovery_steps(family: ServoFamily, fault: ServoFault) -> &'static
             ServoFamily::Dynamixel2,
         ) => &[
             "hold the arm: it will drop",
-            "switch the servo supply off: a latched hardware error ends only with the power",
-            "take away what blocks the joint that is named, and move it by hand: it must turn freely",
+            "switch the servo supply off: only that clears a latched hardware error",
+            "clear what blocks the named joint, and move the joint by hand: it must turn freely",
             "switch the supply on again",
             "`steadyhand reset`",
         ],
         (ServoFault::Heat, _) => &[
-            "let the servo cool below 55 °C; its temperature is in `sense`",
-            "lessen its load: a lighter pen holder, slower strokes, a rest pose that hangs",
+            "let the servo cool below 55 °C (`sense` shows its temperature)",
+            "reduce its load: a lighter pen holder, slower strokes, a rest pose that hangs down",
             "`steadyhand reset`",
         ],
         (ServoFault::Voltage | ServoFault::OddSupply, _) => &[
-            "check the supply and its plugs: the voltage of each servo is in `sense`",
+            "check the supply and its plugs (`sense` shows the voltage of each servo)",
             "`steadyhand reset`",
         ],
         (ServoFault::TorqueLost | ServoFault::Watchdog, _) => &[
-            "hold the arm: single joints may have dropped",
-            "see that nothing is in its way to rest",
+            "hold the arm: some joints may have dropped",
+            "clear its path to the rest pose",
             "`steadyhand reset`",
         ],
         (ServoFault::Encoder | ServoFault::Hardware, _) => &[
-            "switch the servo supply off and on; replace the servo if the fault stays",
+            "switch the servo supply off and on; if the fault stays, replace the servo",
             "`steadyhand reset`",
         ],
     }

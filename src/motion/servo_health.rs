@@ -82,12 +82,12 @@ impl ServoHealth {
             };
             health.care = health.care.max(care);
             let advice = match care {
-                HealthAction::Park => "the arm is parked when its stroke is done",
-                HealthAction::NoStroke => "no stroke begins until it has cooled",
-                _ => "lessen its load, or let it rest",
+                HealthAction::Park => "the arm parks when its stroke is done",
+                HealthAction::NoStroke => "no stroke starts until it has cooled",
+                _ => "reduce its load, or let it rest",
             };
             health.says.push(format!(
-                "{} is at {temperature_c:.0} °C; {:.0} °C is the limit for that: {advice}",
+                "{} is at {temperature_c:.0} °C (limit: {:.0} °C): {advice}",
                 servo_name(arm, servo.id),
                 limit_c(care)
             ));
@@ -108,7 +108,7 @@ impl ServoHealth {
         let care = care.min(previous.care).max(HealthAction::Warn);
         self.care = self.care.max(care);
         self.says.push(format!(
-            "{} no longer reports its temperature; it was at {temperature_c:.0} °C when it was last read: check its cable, and let it rest",
+            "{} no longer reports its temperature (last: {temperature_c:.0} °C): check its cable, and let it rest",
             servo_name(arm, id)
         ));
     }

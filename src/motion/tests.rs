@@ -558,7 +558,7 @@ async fn a_warning_says_why_a_port_is_not_reopened_until_it_is() {
     let open = |snapshot: &Snapshot| snapshot.state != MotionState::Detached;
     let opened = snapshots.wait_for(open).await.unwrap();
     assert!(
-        !warns_of("not opened again")(&opened),
+        !warns_of("cannot open the port again")(&opened),
         "{:?}",
         opened.warnings
     );

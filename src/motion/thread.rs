@@ -174,7 +174,7 @@ impl ArmThread {
         match set_realtime_priority() {
             Ok(()) => self.snapshot.is_ahead = true,
             Err(error) => tracing::debug!(
-                "the arm's thread has no real-time priority ({error}): on a busy machine its ticks come late; `rtprio 10` in /etc/security/limits.d permits it for a user, `LimitRTPRIO=10` for a unit"
+                "the arm's thread has no real-time priority ({error}), so on a busy machine its ticks come late. `rtprio 10` in /etc/security/limits.d allows it for a user, `LimitRTPRIO=10` for a unit"
             ),
         }
     }
@@ -419,7 +419,7 @@ impl ArmThread {
         if let Err(error) = opened {
             self.report_open_error(&error);
         } else {
-            tracing::info!("the arm is connected again; it moves after `reset`");
+            tracing::info!("the arm is connected again. Next: `reset`");
             self.open_error = None;
             self.snapshot.state = MotionState::Faulted;
             self.snapshot.fault = fault;
@@ -429,7 +429,7 @@ impl ArmThread {
     /// Reports why the port was not reopened: once per reason in the log, and in the snapshots until it
     /// is open.
     fn report_open_error(&mut self, error: &MotionError) {
-        let warning = format!("the port was not opened again: {error}");
+        let warning = format!("cannot open the port again: {error}");
         if self.open_error.as_ref() != Some(&warning) {
             tracing::warn!("{warning}");
             self.open_error = Some(warning);

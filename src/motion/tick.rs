@@ -24,8 +24,8 @@ const STARVED_BY: Duration = Duration::from_millis(20);
 const PLUG_IN: &str = "plug it in again, then call `reset`";
 const PLUGGED_IN: &str = "it is connected again: call `reset`";
 
-const STARVED: &str = "this machine did not run the arm's thread in time; give it less to do";
-const RTPRIO: &str = ", or the node leave for a real-time priority";
+const STARVED: &str = "this machine did not run the arm's thread in time: give it less to do";
+const RTPRIO: &str = ", or give the node a real-time priority";
 
 impl ArmThread {
     #[expect(
@@ -181,7 +181,7 @@ impl ArmThread {
             return;
         }
         self.fault(&format!(
-            "{} left the pose that the arm holds by {:.1}° ({:.0}° is allowed): something pushes it, or its servo is too weak",
+            "{} moved {:.1}° from the pose that the arm holds (at most {:.0}°): something pushes it, or its servo is too weak",
             self.shared.arm.joint_name(joint),
             off_rad.to_degrees(),
             HELD_WITHIN_RAD.to_degrees()

@@ -428,10 +428,7 @@ async fn an_arm_that_leaves_its_pose_is_a_fault_and_never_stands() {
     let faulted = |now: &Snapshot| now.state == MotionState::Faulted;
     let fault = snapshots.wait_for(faulted).await.unwrap().fault.clone();
     let fault = fault.unwrap();
-    assert!(
-        fault.starts_with("shoulder_lift left the pose that the arm holds by 5."),
-        "{fault}"
-    );
+    assert!(fault.starts_with("shoulder_lift moved 5."), "{fault}");
 }
 
 #[tokio::test]
