@@ -258,14 +258,14 @@ impl<'a> TrajectoryJudge<'a> {
         if !(2..=SAMPLES_MAX).contains(&count) {
             self.refuse(GateRule::Form, 0, None, || {
                 format!(
-                    "{count} samples; 2 to {SAMPLES_MAX} are possible, which at {:?} each is some hours: draw what takes longer in parts",
+                    "the motion has {count} samples of {:?} (valid: 2 to {SAMPLES_MAX}, some hours): draw it in parts",
                     plan.period
                 )
             });
         }
         if !PERIOD.contains(&plan.period) {
             self.refuse(GateRule::Form, 0, None, || {
-                format!("a period of {:?}; {PERIOD:?} are possible", plan.period)
+                format!("the period is {:?} (valid: {PERIOD:?})", plan.period)
             });
         }
         let is_bad = |q: &JointVector| q.len() != dof || !q.is_finite();
@@ -295,7 +295,7 @@ impl<'a> TrajectoryJudge<'a> {
             if count != dof || !limits.is_finite() {
                 self.refuse(GateRule::Form, 0, None, || {
                     format!(
-                        "the arm has {count} {what} limits; {dof} finite ones are needed, one a joint: correct the arm's file"
+                        "the arm has {count} {what} limits and needs {dof} finite ones, one for each joint: correct the arm's file"
                     )
                 });
             }
@@ -379,7 +379,7 @@ impl<'a> TrajectoryJudge<'a> {
             if !scene.holder.holds(span.pen) {
                 self.refuse(GateRule::Pen, span.first, None, || {
                     format!(
-                        "no person has confirmed that {} is in the holder: draw with it first, which asks for it",
+                        "no person has confirmed that {} is in the holder: draw with it first, and a person is asked",
                         scene.pen_words(span.pen)
                     )
                 });
@@ -470,7 +470,7 @@ impl<'a> TrajectoryJudge<'a> {
         let off = (tip - nalgebra::center(&previous, &at.tip)).norm() * 1e3;
         let values = (off, MIDPOINT_MM, "mm");
         self.check_limit(GateRule::Midpoint, at.sample, values, 1.0, |off, limit| {
-            format!("between two samples the tip would stray {off} mm from the straight way; {limit} mm is the limit: go slower")
+            format!("between two samples the tip would stray {off} mm from the straight line; {limit} mm is the limit: go slower")
         });
     }
 
@@ -489,7 +489,7 @@ impl<'a> TrajectoryJudge<'a> {
             let rule = GateRule::TipSpeed;
             self.check_limit(rule, at.sample, values, SLACK, |speed, limit| {
                 format!(
-                    "needle `{}`, which does not draw now, would move at {speed} mm/s; {limit} is the limit within {NEEDLE_NEAR_MM:.0} mm of the sheet",
+                    "needle `{}` would move at {speed} mm/s while it does not draw; {limit} is the limit within {NEEDLE_NEAR_MM:.0} mm of the sheet",
                     needle.name
                 )
             });
@@ -509,7 +509,7 @@ impl<'a> TrajectoryJudge<'a> {
         if let Some(condition) = chain.condition_over(at.frames, &tip, CONDITION_MAX) {
             let excess = excess(condition, CONDITION_MAX, "");
             self.refuse(GateRule::Condition, at.sample, excess, || {
-                format!("the arm would be too near to a singular pose: joints move the tip {condition:.0} times as far one way as another; {CONDITION_MAX:.0} is the limit: move the sheet")
+                format!("the arm would be too near a singular pose: joints move the tip {condition:.0} times as far in one direction as in another; {CONDITION_MAX:.0} is the limit: move the sheet")
             });
         }
         let cone = at.pen.cone_rad;
@@ -639,7 +639,7 @@ impl<'a> TrajectoryJudge<'a> {
         let place = place_text(value);
         self.refuse(GateRule::KeepOut, 0, excess(value, limit, "mm"), || {
             format!(
-                "{part} stands {place} keep-out `{keep_out}` where the motion begins; {limit:.0} mm off is the limit: move the arm out of it first, by `reset` or by hand, or correct the keep-out"
+                "{part} is {place} keep-out `{keep_out}` where the motion begins; {limit:.0} mm away is the limit: first move the arm out by `reset` or by hand, or correct the keep-out"
             )
         });
     }
@@ -654,7 +654,7 @@ impl<'a> TrajectoryJudge<'a> {
             };
             let limit = short(limit);
             format!(
-                "{pen}, which does not draw now, would {place} the sheet; {limit} mm off is the limit: mount it higher, or leaning farther away"
+                "{pen} would {place} the sheet while it does not draw; {limit} mm away is the limit: mount it higher or tilted farther away"
             )
         });
     }
@@ -665,7 +665,7 @@ impl<'a> TrajectoryJudge<'a> {
             if exceeds(0.0, value) {
                 let into = short(-value);
                 return format!(
-                    "{one} would come {into} mm into {other}; {limit:.0} mm off is the limit"
+                    "{one} would come {into} mm into {other}; {limit:.0} mm away is the limit"
                 );
             }
             let (value, limit) = value_and_limit(value, limit);
@@ -761,7 +761,7 @@ impl EscapeHistories {
 pub enum StartMismatch {
     /// The last reading is too old.
     #[error(
-        "the arm has not answered for {}, and where it stands must be known from the last {}: wait until it is connected again (`sense` shows when), or check its cable and supply", duration(*.0), duration(READING_AGE_MAX)
+        "the arm has not answered for {} (at most {}), so its position is unknown: wait until it is connected again (`sense` shows it), or check its cable and supply", duration(*.0), duration(READING_AGE_MAX)
     )]
     Silent(Duration),
     /// The reading is of a different number of joints.
@@ -774,7 +774,7 @@ pub enum StartMismatch {
     },
     /// A joint is elsewhere.
     #[error(
-        "{joint} is at {measured_rad:.3} rad and the plan begins at {plan_rad:.3}; {START_RAD} rad is the most they may differ: plan again"
+        "{joint} is at {measured_rad:.3} rad and the plan begins at {plan_rad:.3} (they may differ by {START_RAD} rad): plan again"
     )]
     Elsewhere {
         /// The joint.

@@ -36,7 +36,7 @@ impl TrajectoryJudge<'_> {
         if !is_calibrated || goals != expected {
             self.refuse(GateRule::Form, 0, None, || {
                 format!(
-                    "{goals} goals and {expected} places where the arm is expected; there may be as many, and only where play or a correction was calibrated"
+                    "{goals} goals and {expected} expected places: the numbers must be equal, and play or a correction must be calibrated"
                 )
             });
         }
@@ -110,7 +110,7 @@ impl TrajectoryJudge<'_> {
             let values = (speed, limit, "mm/s");
             self.check_limit(GateRule::TipSpeed, sample, values, SLACK, |speed, limit| {
                 format!(
-                    "goals that lead would move the tip at {speed} mm/s; {limit} is the limit here"
+                    "leading goals would move the tip at {speed} mm/s; {limit} is the limit here"
                 )
             });
         }
