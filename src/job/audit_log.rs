@@ -292,9 +292,7 @@ fn write(
 
 /// Returns a record of how many records were lost since the last one, if any.
 fn gap_record(lost: u64) -> Option<AuditRecord> {
-    let text = format!(
-        "{lost} records were lost: they came faster than the disk, or it did not take them"
-    );
+    let text = format!("{lost} records were lost: the disk was too slow or full");
     (lost > 0).then(|| AuditRecord::now("gap", text, false))
 }
 
@@ -328,7 +326,7 @@ impl AuditChain {
             key,
         };
         if end < length {
-            let text = "the last record was not written to its end";
+            let text = "the last record is incomplete";
             chain.add(&[AuditRecord::now("torn", text, false)])?;
         }
         Ok(chain)
@@ -355,7 +353,7 @@ impl AuditChain {
     fn replace_damaged(path: &Path, key: SigningKey) -> io::Result<Self> {
         rotate_files(path)?;
         let mut chain = Self::create(path, key, &[0; 32])?;
-        let text = "the log before this one does not end with a record that this node signed: it is kept as it was";
+        let text = "the previous log does not end with a record that this node signed; it is kept unchanged";
         chain.add(&[AuditRecord::now("torn", text, false)])?;
         Ok(chain)
     }
@@ -544,10 +542,10 @@ impl<'a> AuditLine<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuditError {
     /// It does not begin as an audit log.
-    #[error("the first line is not that of an audit log of this version")]
+    #[error("this is not an audit log of this version: its first line is different")]
     Foreign,
     /// It was signed by another node than the expected one.
-    #[error("it names the key {found}, not {expected}: another node wrote it")]
+    #[error("it has the key {found} instead of {expected}, so a different node wrote it")]
     OtherKey {
         /// The key in it.
         found: String,
@@ -555,9 +553,7 @@ pub enum AuditError {
         expected: String,
     },
     /// The first record that cannot be trusted.
-    #[error(
-        "record {record} (line {line}) is not as it was written: {reason}; all records before it hold"
-    )]
+    #[error("record {record} (line {line}) was changed: {reason}. All records before it are valid")]
     Record {
         /// Number of the record, from 0.
         record: u64,
@@ -658,10 +654,10 @@ fn next_record<'a>(
 ) -> Result<AuditLine<'a>, &'static str> {
     let line = AuditLine::read(line).ok_or("it is not a record")?;
     if line.number != number {
-        return Err("its number is not the next: records are missing or were added");
+        return Err("its number is out of sequence, so records are missing or were added");
     }
     if chained_hash(before, line.content) != line.hash {
-        return Err("its hash does not follow from the record before and its own words");
+        return Err("its hash does not match its text and the record before it");
     }
     Ok(line)
 }

@@ -43,7 +43,7 @@ pub struct RetentionPolicy {
 pub enum JobStoreError {
     /// Another process writes them.
     #[error(
-        "{path} is in use by {holder}; a state folder has one node. To call that one, leave --config away and say `--node ADDRESS`, where it serves HTTP; `draw`, `enable` and `stop` find it by themselves. To have two, give this one its own --state"
+        "{path} is in use by {holder}, and a state folder has one node. `draw`, `enable` and `stop` find that node without --config. Next: call it with `--node ADDRESS` if it serves HTTP, or give this one its own --state"
     )]
     Held {
         /// The file that is locked.
@@ -73,7 +73,7 @@ fn file_advice(error: &std::io::Error) -> String {
         StorageFull | QuotaExceeded | FileTooLarge | ReadOnlyFilesystem => {
             format!("Next: {}", base::disk::write_advice(error))
         }
-        _ => "A state folder and all in it are the node's user's: `chown` it to that user, move away what is in the wrong place, or name another folder with --state".to_owned(),
+        _ => "A state folder and everything in it must belong to the node's user. Next: `chown` it to that user, move away other files, or name another folder with --state".to_owned(),
     }
 }
 
@@ -229,8 +229,7 @@ impl JobStore {
     pub fn ended_with(&self, entry: &JobJournal) {
         let mut past = entry.past();
         if !past.is_over() {
-            let record = past
-                .interrupted_record("its end is not in its journal, which could not be written");
+            let record = past.interrupted_record("its end could not be written to its journal");
             past.apply_record(&record);
         }
         self.settle(&past);
@@ -521,7 +520,7 @@ impl JobStore {
             };
             if let Err(error) = self.remember_ticket(&past) {
                 tracing::error!(
-                    "{} is kept, for its drawing would be forgotten: {error}",
+                    "{} is not removed, because its drawing cannot be recorded elsewhere: {error}",
                     job.id
                 );
                 continue;
@@ -742,7 +741,7 @@ fn recover(jobs: &Path, number: u64) -> Result<PastJob, JournalError> {
     let path = jobs.join(id(number)).join(JOURNAL);
     if let Err(error) = journal_file::append_to(&path, &record) {
         tracing::warn!(
-            "that {} was interrupted is not in its journal: {error}",
+            "cannot write into its journal that {} was interrupted: {error}",
             past.id
         );
     }

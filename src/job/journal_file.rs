@@ -45,12 +45,12 @@ pub enum JournalError {
     },
     /// It is not a journal of this version.
     #[error(
-        "{0} is not a journal of this version; move its job's folder away and start the node again, or read it with the node that wrote it"
+        "{0} is not a journal of this version. Next: move its job's folder away and start the node again, or read it with the node that wrote it"
     )]
     Foreign(PathBuf),
     /// It was changed after it was written.
     #[error(
-        "{path}: record {record} at byte {at} and what follows it cannot be read: it was damaged, or more of it was lost with the power than one record; move its job's folder away and start the node again to go on without it"
+        "{path} cannot be read from record {record} (byte {at}): it was damaged, or a power cut lost more than one record. Next: move its job's folder away and start the node again"
     )]
     Damaged {
         /// The file.
@@ -61,23 +61,23 @@ pub enum JournalError {
         at: usize,
     },
     /// It is not a job's name, and so not a folder's.
-    #[error("{0:?} is not the id of a job; they are called job-1, job-2, and so on")]
+    #[error("{0:?} is not the id of a job (valid: job-1, job-2 and so on)")]
     NoJob(String),
     /// It has no record: the job is just beginning, or its first record was torn.
-    #[error("{0} holds no record yet: nothing was begun")]
+    #[error("{0} has no record yet: nothing has started")]
     Nothing(PathBuf),
     /// It has no record, or is away, although its job had more than begun.
     #[error(
-        "{0} is away or holds no record, although its job left more than that; bring it back, or move its job's folder away, and start the node again"
+        "{0} is missing or empty, and the job's folder has other files. Next: restore it, or move the folder away, then start the node again"
     )]
     Lost(PathBuf),
     /// No further job could be named.
     #[error(
-        "{0} has the last number that a job can have; move that folder away and start the node again"
+        "{0} has the highest number that a job can have. Next: move that folder away and start the node again"
     )]
     LastNumber(PathBuf),
     /// A record is too long to be written.
-    #[error("a record of {0} bytes is too long; {BODY_BYTES_MAX} are possible")]
+    #[error("a record of {0} bytes is too long (at most {BODY_BYTES_MAX})")]
     TooLong(usize),
 }
 

@@ -99,7 +99,7 @@ fn damaged(error: &io::Error) -> io::Error {
     io::Error::new(
         error.kind(),
         format!(
-            "{error}; it names the drawings of queues whose jobs are gone: put a copy back, or move it away once no such queue is left, which would have them drawn again"
+            "{error}. This file lists the drawings of queues whose jobs are gone, so that they are not drawn again. Next: restore a copy, or move it away when those queues have ended"
         ),
     )
 }
@@ -112,7 +112,7 @@ fn parse(text: &str) -> io::Result<(u64, BTreeMap<String, OldTicket>)> {
             break;
         };
         let ticket = OldTicket::read(line)
-            .ok_or_else(|| io::Error::other(format!("{line:?} tells of no drawing")))?;
+            .ok_or_else(|| io::Error::other(format!("{line:?} is not a drawing")))?;
         bytes += line.len() as u64 + 1;
         by_ticket.insert(ticket.ticket.clone(), ticket);
     }
@@ -177,7 +177,7 @@ mod tests {
                 check(folder.path()).unwrap_err(),
             ];
             for error in errors.map(|error| error.to_string()) {
-                assert!(error.contains("put a copy back"), "{error}");
+                assert!(error.contains("restore a copy"), "{error}");
             }
         }
     }

@@ -251,7 +251,7 @@ impl PastJob {
     pub fn state_text(&self) -> String {
         match self.state.as_str() {
             "reached" => "reached its end".to_owned(),
-            DEVIATED => "reached its end, and is not on the paper as planned".to_owned(),
+            DEVIATED => "reached its end, but is not on the paper as planned".to_owned(),
             "faulted" => "ended in a fault".to_owned(),
             ended @ ("stopped" | "refused") => format!("was {ended}"),
             "waiting_for_pen" => "waits for a pen".to_owned(),

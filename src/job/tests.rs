@@ -320,7 +320,8 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
     for past in [jobs.past("job-1").unwrap(), listed] {
         assert_eq!(past.state, "faulted");
         assert!(
-            past.message.starts_with("its end is not in its journal"),
+            past.message
+                .starts_with("its end could not be written to its journal"),
             "{}",
             past.message
         );
