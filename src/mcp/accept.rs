@@ -102,7 +102,7 @@ impl HttpConnections {
                     .spawn(handshake(stream, from, setup.clone(), slot));
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken");
+                tracing::warn!(%error, "cannot accept a connection");
                 pause(EXHAUSTED_PAUSE).await;
             }
         }
@@ -138,7 +138,7 @@ async fn handshake(
     };
     match agreed {
         Ok(stream) => serve_http(stream, from, setup, slot).await,
-        Err(error) => tracing::debug!(%from, %error, "a connection was not secured"),
+        Err(error) => tracing::debug!(%from, %error, "a TLS handshake failed"),
     }
 }
 

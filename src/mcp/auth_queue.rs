@@ -36,7 +36,7 @@ impl AuthQueue {
             .name("tokens".to_owned())
             .spawn(move || verify_queued(verifier.as_ref(), queue));
         if let Err(error) = thread {
-            tracing::error!("no token can be verified: {error}");
+            tracing::error!("tokens cannot be verified: {error}");
         }
         Self { auth, requests }
     }
@@ -88,7 +88,7 @@ impl AuthQueue {
         let (answer, judged) = oneshot::channel();
         // If the thread has ended, the answer is an error.
         let _ = self.requests.send(AuthRequest { token, answer }).await;
-        let lost = |_| Err(refusal!("the token could not be looked up"));
+        let lost = |_| Err(refusal!("the token could not be checked"));
         judged.await.unwrap_or_else(lost)
     }
 

@@ -1,5 +1,5 @@
-//! The body of a call's response. It is read to its end even if its reader goes: the protocol library forgets a call whose
-//! response is dropped before the call has begun, and the call may be a stop for another node.
+//! Reads a call's response to its end even if its reader goes: the protocol library forgets a call whose response is dropped
+//! before the call has begun (modelcontextprotocol/rust-sdk#967), and the call may be a stop for another node.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -264,7 +264,7 @@ fn without_library_names(text: &str) -> String {
     let event = location.map_or(event, |(before, _)| before);
     let event = event.trim_end_matches([':', ' ']);
     match event.contains("404 Not Found") {
-        true => format!("{event}: nothing speaks MCP at this path; Steadyhand does at /mcp"),
+        true => format!("{event}: this path does not serve MCP. Next: use the path /mcp"),
         false => event.to_owned(),
     }
 }
@@ -311,7 +311,7 @@ impl McpClient {
                 return Err(ClientError::Cancelled);
             }
             () = wait_until_unreachable(self.server.as_deref()) => {
-                return Err(ClientError::Broken("the server has gone".to_owned()));
+                return Err(ClientError::Broken("the server ended".to_owned()));
             }
         };
         match response {
@@ -351,7 +351,7 @@ fn answer(result: ServerResult) -> Result<ToolAnswer, ClientError> {
     match result {
         ServerResult::CallToolResult(result) => Ok(answer_from_result(result)),
         _ => Err(ClientError::Broken(
-            "the server's answer is no tool result".to_owned(),
+            "the server's answer is not a tool result".to_owned(),
         )),
     }
 }

@@ -1,4 +1,6 @@
-//! Answers of calls whose streams were cut before them. A client that comes back with `Last-Event-ID` gets the answer.
+//! Keeps the answers of calls whose streams were cut before them. A client that comes back with `Last-Event-ID` gets the answer.
+//!
+//! `rmcp` forgets a stream together with its answer (modelcontextprotocol/rust-sdk#1165, open).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -135,7 +135,7 @@ pub async fn forward_call(
     let silence = || {
         let quiet_s = quiet.as_secs();
         ForwardError::Lost(format!(
-            "it has said nothing for {quiet_s} s; it may be asleep"
+            "it has sent nothing for {quiet_s} s; it may be asleep"
         ))
     };
     let response = tokio::time::timeout(quiet, http_client::send(request));
@@ -182,7 +182,7 @@ fn is_refusal(status: StatusCode) -> bool {
 }
 
 fn no_result() -> ForwardError {
-    ForwardError::Lost("its answer is no tool result".into())
+    ForwardError::Lost("its answer is not a tool result".into())
 }
 
 fn message(call: &ForwardedCall) -> Value {

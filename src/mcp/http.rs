@@ -144,7 +144,7 @@ pub type ReadinessProbe = Arc<dyn Fn() -> Result<String, Refusal> + Send + Sync>
 pub enum HttpError {
     /// Another program listens there.
     #[error(
-        "{address} is in use by another program; choose another port, or port 0 for a free one"
+        "{address} is in use by another program. Next: choose another port, or port 0 for a free one"
     )]
     InUse {
         /// Address that was asked for.
@@ -503,7 +503,7 @@ impl ResponseMode {
 }
 
 /// Refusal of a call that moves and is sent in a form that any web page can send.
-const NOT_JSON: &str = "a call that moves the arm is sent with the header `Content-Type: application/json`; nothing moved. Next: send it again with that header";
+const NOT_JSON: &str = "a call that moves the arm needs the header `Content-Type: application/json`. Nothing moved. Next: send it again with that header";
 
 /// Returns whether a body is sent as JSON. A web page of another server can send every other form without being asked first.
 fn is_json(headers: &HeaderMap) -> bool {
@@ -670,11 +670,11 @@ async fn run_operator_verb(
     let arrived = (operate.stamp_arrival)();
     let identity = match auth.admit(request.headers()).await {
         Ok(Some(identity)) => identity,
-        Ok(None) => return unauthorized("verbs are for operators' tokens: send one"),
+        Ok(None) => return unauthorized("commands need an operator's token. Next: send one"),
         Err(reason) => return unauthorized(&reason.to_string()),
     };
     if request.headers().contains_key(ORIGIN) {
-        return refusal(StatusCode::FORBIDDEN, "a web page is no operator");
+        return refusal(StatusCode::FORBIDDEN, "a web page cannot send commands");
     }
     let bytes_max = (operate.bytes_max)(&identity);
     let (parts, body) = request.into_parts();
@@ -701,7 +701,7 @@ pub(super) fn refusal(status: StatusCode, reason: &str) -> Response {
 
 /// Returns the response to a sender that has gone.
 pub(super) fn refuse_gone() -> Response {
-    refusal(StatusCode::REQUEST_TIMEOUT, "the sender has gone")
+    refusal(StatusCode::REQUEST_TIMEOUT, "the sender disconnected")
 }
 
 fn refuse_slow_body() -> Response {
@@ -720,7 +720,7 @@ fn refuse_session<H>(
         && let Err(wait_s) = auth.count_session(identity)
     {
         let reason = format!(
-            "the token `{}` allows {} calls a minute, and a session is one; open it in {wait_s:.1} s",
+            "the token `{}` allows {} calls a minute, and opening a session counts as one. Next: open it in {wait_s:.1} s",
             identity.name, identity.calls_per_minute
         );
         let mut response = refusal(StatusCode::TOO_MANY_REQUESTS, &reason);
@@ -730,7 +730,7 @@ fn refuse_session<H>(
         return Some(response);
     }
     let reason = format!(
-        "all {SESSIONS_MAX} sessions are at work; call without one, or open it when one of them has ended"
+        "all {SESSIONS_MAX} sessions are in use. Next: call without a session, or open one later"
     );
     let is_full = mode == ResponseMode::Session && !routes.sessions.has_room();
     is_full.then(|| refusal(StatusCode::SERVICE_UNAVAILABLE, &reason))

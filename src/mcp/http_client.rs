@@ -35,12 +35,12 @@ pub(super) const STREAM: &str = "text/event-stream";
 pub enum HttpClientError {
     /// The address is not one this client can reach.
     #[error(
-        "{0} is no address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp, with a PORT up to 65535"
+        "{0} is not an address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp (PORT: at most 65535)"
     )]
     Address(String),
     /// The host did not answer.
     #[error(
-        "cannot reach {host}: {source}; does its server run? a node's is `steadyhand serve --http ADDRESS`"
+        "cannot reach {host}: {source} (does its server run? A node's is `steadyhand serve --http ADDRESS`)"
     )]
     Connect {
         /// Host and port.

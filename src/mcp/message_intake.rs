@@ -164,7 +164,7 @@ pub(super) fn admit(raw: &[u8], repair: MessageRepair) -> MessageIntake {
 /// Refuses a message of which only `kept` was read.
 fn too_many_values(kept: &Value) -> Value {
     let reason = format!(
-        "the message has more than {VALUES_MAX} JSON values, the most that are read here; send long data as one text, such as `svg`, or in several calls"
+        "the message has too many JSON values (at most {VALUES_MAX}). Send long data as one text, such as `svg`, or in several calls"
     );
     let id = kept.get("id").filter(|id| id.is_string() || id.is_number());
     refusal(INVALID_REQUEST, id.cloned(), &reason)
@@ -229,13 +229,13 @@ fn unwrap_message(message: Value) -> Result<MessageObject, Value> {
         Value::Object(object) => return Ok(object),
         Value::String(text) => match lossy_json::read(&text) {
             Some(Value::Object(object)) => return Ok(object),
-            _ => "a message is a JSON object; this is text",
+            _ => "a message must be a JSON object; this is text",
         },
         Value::Array(mut list) => match (list.pop(), list.is_empty()) {
             (Some(Value::Object(object)), true) => return Ok(object),
-            _ => "a message is one JSON object; send the messages of a batch one by one",
+            _ => "a message must be one JSON object; send the messages of a batch one by one",
         },
-        _ => "a message is a JSON object",
+        _ => "a message must be a JSON object",
     };
     Err(refusal(INVALID_REQUEST, None, reason))
 }
@@ -271,7 +271,7 @@ fn repair_message(
         .find(|key| message.contains_key(*key))
     {
         let reason = format!(
-            "a message with `method` is a request, and one with `{key}` an answer; this has both"
+            "a message has either `method` (a request) or `{key}` (an answer); this has both"
         );
         return Err(refusal(INVALID_REQUEST, id, &reason));
     }

@@ -255,7 +255,7 @@ pub fn unsupported_request(request: &CustomRequest) -> ErrorData {
 /// Returns the error for a method that a node does not have.
 fn unknown_method(method: &str) -> ErrorData {
     let advice = match method.starts_with("tasks/") {
-        true => "a long call answers with its job, and `sense` says how far that is",
+        true => "a long call answers with its job, and `sense` shows its progress",
         false => "a tool is called by `tools/call`",
     };
     let reason = format!("unknown method `{method}`: {advice}");

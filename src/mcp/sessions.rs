@@ -1,4 +1,5 @@
-//! Sessions over HTTP, bounded: a new one replaces the one that has been idle longest.
+//! Bounds the sessions over HTTP: a new one replaces the one that has been idle longest. `rmcp` has no bound, and keeps the entry
+//! of a session whose client went without a `DELETE` (modelcontextprotocol/rust-sdk#1244).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,7 +40,7 @@ const CALLS_END_MAX: Duration = Duration::from_secs(15);
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SessionsError {
     /// A call is open in each of them.
-    #[error("all {SESSIONS_MAX} sessions are at work")]
+    #[error("all {SESSIONS_MAX} sessions are in use")]
     Full,
     /// The protocol library's reason.
     #[error(transparent)]
@@ -254,7 +255,7 @@ impl SessionManager for McpSessions {
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionsError> {
         for gone in self.all.evict_surplus()? {
-            tracing::info!("a new session takes the place of the one that was idle longest");
+            tracing::info!("a new session replaces the one that was idle longest");
             self.end(Arc::clone(&gone));
             self.library.close_session(&gone.id).await?;
         }

@@ -52,7 +52,7 @@ const LAST_REPLIES_MAX: Duration = Duration::from_millis(500);
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
     /// The protocol could not be opened.
-    #[error("the client and this server could not open the protocol: {0}")]
+    #[error("the protocol with the client could not be opened: {0}")]
     Opening(String),
     /// The protocol's task panicked.
     #[error("the protocol's task broke: {0}")]
@@ -359,7 +359,7 @@ async fn write_replies(mut replies: mpsc::Receiver<Vec<u8>>, output: StdioOutput
 
 fn too_busy(id: Value) -> Value {
     let reason = format!(
-        "{WAITING_MAX} messages wait already; read the answers, then send this again; a stop was heard nevertheless"
+        "{WAITING_MAX} messages wait already. A stop in this one was still carried out. Next: read the answers, then send this again"
     );
     message_intake::refusal(message_intake::BUSY, Some(id), &reason)
 }
@@ -515,7 +515,7 @@ impl StdioOutput {
         if let Err(error) = &written
             && !self.unread.is_cancelled()
         {
-            tracing::warn!(%error, "an answer could not be written, so the client counts as gone");
+            tracing::warn!(%error, "an answer could not be written, so the client counts as disconnected");
             self.unread.cancel();
         }
         written

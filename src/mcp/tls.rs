@@ -22,11 +22,11 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 pub enum TlsError {
     /// No certificate authority is trusted, so no certificate can be verified.
     #[error(
-        "this machine trusts no certificate authority; install its ca-certificates or name a file of them in SSL_CERT_FILE"
+        "this machine trusts no certificate authority. Next: install its ca-certificates, or name a file of them in SSL_CERT_FILE"
     )]
     NoAuthority,
     /// The address has no name for which there could be a certificate.
-    #[error("{0} is no host name or address that a certificate could be for")]
+    #[error("{0} is not a host name or address that a certificate can have")]
     Name(String),
     /// The other side cannot prove its identity, or does not speak TLS.
     #[error("{0}")]

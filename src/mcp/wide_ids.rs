@@ -1,5 +1,5 @@
-//! Ids that the protocol library cannot hold: numbers beyond 64 signed bits. Inside the server they are texts that keep every
-//! digit; answers carry the number again, so that the caller recognises its answer.
+//! Keeps ids that the protocol library cannot hold: numbers beyond 64 signed bits (modelcontextprotocol/rust-sdk#416). Inside the
+//! server they are texts that keep every digit; answers carry the number again, so that the caller recognises its answer.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::LazyLock;
