@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 const ASK_AGAIN_AFTER: u32 = 15;
 
 /// Message about a node whose state folder was replaced while the queue ran.
-const OTHER_JOURNALS: &str = "its journals are not those that it had, so what it has drawn of this batch is forgotten there: look at its sheet, and begin the queue anew without what is on it";
+const OTHER_JOURNALS: &str = "its journals were replaced, so it no longer knows its drawings of this batch: look at its sheet, and start the queue again without the drawings on it";
 
 /// A queue of drawings, counted from 1.
 #[derive(Debug)]
@@ -377,7 +377,7 @@ impl DrawQueue {
             Some(DrawingPlace::Sent { node, is_lost }) => match (self.name(*node), is_lost) {
                 (name, false) => DrawingNews::UnderWay(format!("{name}: planning")),
                 (name, true) => DrawingNews::Waits(format!(
-                    "for node {name}, which may have begun it and does not answer"
+                    "for node {name}: it may have started this drawing and does not answer"
                 )),
             },
             Some(DrawingPlace::At { node, stage, words }) => self.news_at(*node, *stage, words),
@@ -390,8 +390,9 @@ impl DrawQueue {
         match stage {
             DrawingStage::Drawn => DrawingNews::Drawn(format!("{name}: {words}")),
             DrawingStage::UnderWay | DrawingStage::AwaitsPerson if !is_reachable => {
-                let reason =
-                    format!("for node {name}, which has begun it and does not answer ({words})");
+                let reason = format!(
+                    "for node {name}: it has started this drawing and does not answer ({words})"
+                );
                 DrawingNews::Waits(reason)
             }
             DrawingStage::UnderWay => DrawingNews::UnderWay(format!("{name}: {words}")),
@@ -417,7 +418,7 @@ impl DrawQueue {
             let missing = missing.filter(|node| !node.is_excused);
             let names = missing.map(|node| format!("{} ({})", node.name, node.hindrance()));
             let names = names.collect::<Vec<_>>().join(", ");
-            return format!("until every node has said what it has of this batch: {names}");
+            return format!("until every node has reported its drawings of this batch: {names}");
         }
         let drawing_nodes = self.nodes.iter().enumerate().filter(|(_, node)| node.draws);
         let reasons = drawing_nodes.map(|(index, node)| {

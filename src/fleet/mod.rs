@@ -131,7 +131,7 @@ pub enum RemoteCallError {
     #[error("its answer is lost: {0}")]
     Lost(String),
     /// It answered that it rejects the call.
-    #[error("it does not take the call: {0}")]
+    #[error("it refuses the call: {0}")]
     Refused(String),
     /// It did not answer in time.
     #[error("it did not answer within {0:?}")]
@@ -140,9 +140,7 @@ pub enum RemoteCallError {
     #[error("the caller gave up")]
     Cancelled,
     /// Several nodes have its name; nothing was sent.
-    #[error(
-        "{0} nodes announce themselves by this name: give each its own `name` in its node file"
-    )]
+    #[error("{0} nodes have this name: give each its own `name` in its node file")]
     Ambiguous(usize),
 }
 

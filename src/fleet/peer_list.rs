@@ -181,7 +181,7 @@ pub(super) fn own_report(mut answer: ToolAnswer) -> Result<Map<String, Value>, R
     match own {
         Some(Value::Object(own)) => Ok(own),
         _ => Err(RemoteCallError::Refused(
-            "what answers there is no node of this kind".to_owned(),
+            "the program there is not a node of this kind".to_owned(),
         )),
     }
 }

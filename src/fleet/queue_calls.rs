@@ -72,7 +72,7 @@ impl Fleet {
             Err(error) => return HandoutOutcome::NotNow(error.to_string()),
         };
         let Some(plan) = planned.structured.get("plan_hash") else {
-            return HandoutOutcome::NotNow("it planned nothing: it is of another version".into());
+            return HandoutOutcome::NotNow("it planned nothing: its version is different".into());
         };
         arguments.remove("dry_run");
         arguments.insert("plan".to_owned(), plan.clone());
@@ -84,7 +84,7 @@ impl Fleet {
             Err(error) => {
                 tracing::warn!(
                     node = peer.name,
-                    "a drawing was handed out, and its answer is lost: {error}"
+                    "a drawing was sent out, and its answer was lost: {error}"
                 );
                 HandoutOutcome::Lost
             }
@@ -126,7 +126,7 @@ fn refusal(answer: &ToolAnswer) -> HandoutOutcome {
 }
 
 /// Message about a node whose report cannot be read.
-const ANOTHER_VERSION: &str = "it knows no queues of this kind: it is of another version";
+const ANOTHER_VERSION: &str = "it does not know these queues: its version is different";
 
 /// Reads a node's report of itself.
 fn node_report(own: &Map<String, Value>) -> NodeReport {
@@ -163,16 +163,18 @@ fn standing(own: &Map<String, Value>) -> Result<(), String> {
         return Err(format!("its arm is busy with {job}"));
     }
     if let Some(latch) = text("/latched") {
-        return Err(format!("{latch}; a person goes on there"));
+        return Err(format!("{latch}: a person must continue there"));
     }
     if let (Some(job), Some(left)) = (text("/unfinished/job"), text("/unfinished/words")) {
         return Err(format!(
-            "{job} is half done there ({left}); a person goes on with it"
+            "{job} is half done there ({left}): a person must finish it"
         ));
     }
     match arm.get("motion_enabled") == Some(&json!(true)) {
         true => Ok(()),
-        false => Err("motion is not enabled there: a person says `steadyhand enable`".to_owned()),
+        false => {
+            Err("motion is not enabled there: a person must run `steadyhand enable`".to_owned())
+        }
     }
 }
 

@@ -57,19 +57,19 @@ impl Default for DeskState {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueueRefusal {
     /// Another program hands this batch out.
-    #[error("queue {holder} hands this batch out, and was heard less than {} s ago", LEASE.as_secs())]
+    #[error("queue {holder} has this batch, and was active less than {} s ago", LEASE.as_secs())]
     HeldElsewhere {
         /// The other program.
         holder: String,
     },
     /// The program does not hold the batch here, or has given the call up.
-    #[error("the queue does not hold this batch here: it has to ask for the drawings first")]
+    #[error("the queue does not have this batch here: it must ask for the drawings first")]
     NotHeld,
     /// The drawing was begun here already.
-    #[error("drawing {0} was begun here already")]
+    #[error("drawing {0} was already started here")]
     BegunBefore(String),
     /// Too many batches are held.
-    #[error("{BATCHES_MAX} batches are in the hands of queues; no more are taken")]
+    #[error("{BATCHES_MAX} batches are in queues here, which is the most")]
     TooMany,
 }
 

@@ -138,9 +138,7 @@ fn combined_answer(mut answers: Vec<StopAcknowledgement>, count: usize) -> StopA
         let answered = answers.len();
         answers.push(StopAcknowledgement {
             success: false,
-            message: format!(
-                "{count} nodes announce themselves by this name, and {answered} answered"
-            ),
+            message: format!("{count} nodes have this name, and {answered} answered"),
         });
     }
     let messages: Vec<&str> = answers.iter().map(|one| one.message.as_str()).collect();
@@ -154,8 +152,8 @@ fn combined_answer(mut answers: Vec<StopAcknowledgement>, count: usize) -> StopA
 fn unacknowledged(fan_out: &FanOut) -> String {
     match (&fan_out.unsent, fan_out.is_complete) {
         (Some(error), _) => format!("the fleet's router did not pass the stop on: {error}"),
-        (None, true) => "it is announced, and the fleet's router brought the stop to it not at all: the router's access list denies it, or the node is of an earlier version".to_owned(),
-        (None, false) => "it is announced, and has not acknowledged the stop in time".to_owned(),
+        (None, true) => "the fleet's router did not deliver the stop to it: the router's access list denies it, or the node's version is too old".to_owned(),
+        (None, false) => "it did not acknowledge the stop in time".to_owned(),
     }
 }
 

@@ -229,14 +229,17 @@ impl PresenceWatcher {
             })
             .wait()?;
         last_warning.clear();
-        tracing::info!("the fleet's router is reached");
+        tracing::info!("connected to the fleet's router");
         let (mut last_contact, mut census) = (Instant::now(), TokenCensus::default());
         loop {
             if session.info().routers_zid().wait().next().is_none() {
                 self.table.replace(None);
                 census = TokenCensus::default();
                 if last_contact.elapsed() > GIVE_UP_AFTER {
-                    warn_once(last_warning, "the fleet's router is lost".to_owned());
+                    warn_once(
+                        last_warning,
+                        "lost the connection to the fleet's router".to_owned(),
+                    );
                     return Ok(false);
                 }
             } else {
@@ -274,7 +277,7 @@ impl PresenceWatcher {
             Some(count) if *count > 1 => warn_once(
                 last_warning,
                 format!(
-                    "{count} nodes of this fleet are called `{name}`: the others call none of them; give each its own `name`"
+                    "{count} nodes of this fleet are called `{name}`, so other nodes call none of them. Next: give each its own `name`"
                 ),
             ),
             _ => last_warning.clear(),

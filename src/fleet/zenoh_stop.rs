@@ -39,7 +39,7 @@ impl StopEngine for ZenohStops {
                 ..FanOut::default()
             };
             match session {
-                None => unsent("it is not reached".to_owned()),
+                None => unsent("it is not connected".to_owned()),
                 Some(session) => fan_out(&session, order)
                     .await
                     .unwrap_or_else(|error| unsent(error.to_string())),
@@ -106,7 +106,7 @@ pub(super) fn answer_stops(
             runtime.spawn(async move {
                 let answer = stopped.await.words();
                 if let Err(error) = query.reply(reply_key, answer).await {
-                    tracing::warn!("a stop was carried out, and its answer is lost: {error}");
+                    tracing::warn!("a stop was carried out, but its answer was lost: {error}");
                 }
             });
         })

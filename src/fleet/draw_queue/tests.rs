@@ -315,7 +315,7 @@ fn nothing_is_handed_out_before_every_node_was_asked() {
     ]);
     assert_eq!(queue.hand_out(), []);
     assert!(queue.only_waits());
-    let waits = "until every node has said what it has of this batch: right (asleep)";
+    let waits = "until every node has reported its drawings of this batch: right (asleep)";
     assert_eq!(queue.news(1), DrawingNews::Waits(waits.to_owned()));
     queue.apply_reports(vec![held(Vec::new()), held(Vec::new())]);
     assert_eq!(
@@ -359,7 +359,7 @@ fn a_node_that_went_with_a_drawing_keeps_it() {
     ]);
     assert_eq!(queue.hand_out(), []);
     assert!(queue.only_waits());
-    let waits = "for node left, which has begun it and does not answer (job-1)".to_owned();
+    let waits = "for node left: it has started this drawing and does not answer (job-1)".to_owned();
     assert_eq!(queue.news(1), DrawingNews::Waits(waits));
     assert_eq!(queue.news(2), DrawingNews::Drawn("right: job-1".to_owned()));
 }
