@@ -181,7 +181,7 @@ pub struct TraceEvent {
 
 /// A line that is not an event of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no line of a bus trace: expected nanoseconds, `>` or `<`, and hexadecimal bytes")]
+#[error("`{0}` is not a line of a bus trace (nanoseconds, `>` or `<`, hexadecimal bytes)")]
 pub struct TraceParseError(String);
 
 impl std::fmt::Display for TraceEvent {

@@ -28,7 +28,7 @@ pub type LinkFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LinkError>> +
 pub enum LinkError {
     /// There is no such port.
     #[error(
-        "no serial port at {path}: plug the arm in, or correct `port` in the node file; the simulator is never used in its place"
+        "no serial port at {path}: plug the arm in, or correct `port` in the node file (the simulator never replaces it)"
     )]
     Missing {
         /// The path that was tried.
@@ -36,7 +36,7 @@ pub enum LinkError {
     },
     /// Another program holds the port.
     #[error(
-        "the serial port {path} is held by {holder}; end that program and try again: two may never drive one arm"
+        "the serial port {path} is in use by {holder}: end that program and try again, because only one may drive an arm"
     )]
     Busy {
         /// The path that was tried.
@@ -62,7 +62,7 @@ pub enum LinkError {
     },
     /// Ports are not supported on this system.
     #[error(
-        "cannot open {path}: serial ports are opened on Linux alone; on this system practise with `port = \"simulator\"`"
+        "cannot open {path}: serial ports need Linux; on this system practise with `port = \"simulator\"`"
     )]
     OtherSystem {
         /// The path that was tried.

@@ -15,7 +15,7 @@ const COMMAND_CHARS_MAX: usize = 120;
 /// Describes the holder of a port by process id and command, as far as this user may see it.
 pub(super) fn describe_holder(path: &str) -> String {
     let Some(pid) = lock_owner(path).or_else(|| find_with_open_file(path)) else {
-        return "another program, which this user may not see; `sudo fuser` names it".to_owned();
+        return "another program (`sudo fuser` names it)".to_owned();
     };
     match command_line(pid) {
         Some(command) => format!("process {pid} (`{command}`)"),

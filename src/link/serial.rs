@@ -165,7 +165,7 @@ fn open_error(path: &str, source: io::Error) -> LinkError {
     LinkError::Open {
         path: path.to_owned(),
         source: match is_not_a_terminal {
-            true => io::Error::other("it is no serial port"),
+            true => io::Error::other("it is not a serial port"),
             false => source,
         },
     }
@@ -218,7 +218,7 @@ mod tests {
             "{not_a_port:?}"
         );
         let error = SerialLink::open("/dev/null", 1_000_000, &clock).unwrap_err();
-        assert!(error.to_string().contains("no serial port"), "{error}");
+        assert!(error.to_string().contains("not a serial port"), "{error}");
     }
 
     #[tokio::test]
