@@ -34,7 +34,7 @@ pub fn write_advice(error: &io::Error) -> &'static str {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match error.kind() {
         StorageFull | QuotaExceeded | FileTooLarge => "make room on its disk",
-        ReadOnlyFilesystem => "its disk takes no files: name a folder on another",
+        ReadOnlyFilesystem => "name a folder on another disk (this one is read-only)",
         _ => "`chown` it to the node's user, or name another folder",
     }
 }
@@ -62,7 +62,7 @@ pub fn check_private(folder: &Path) -> io::Result<()> {
     let problem = if metadata.is_symlink() {
         "is a link"
     } else if !metadata.is_dir() {
-        "is no folder"
+        "is not a folder"
     } else if is_of_another_user(&metadata) {
         "belongs to another user"
     } else if mode(&metadata) & 0o022 != 0 {
@@ -71,7 +71,7 @@ pub fn check_private(folder: &Path) -> io::Result<()> {
         return Ok(());
     };
     let message = format!(
-        "{} {problem}, where it must be this user's alone: remove it, or name folders with --state and --output and the socket with --socket",
+        "{} {problem}, and must be a folder of only this user. Next: remove it, or name other folders with --state and --output, and the socket with --socket",
         folder.display()
     );
     Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
@@ -225,7 +225,7 @@ mod tests {
         check_refused("dangling", "is a link");
         assert!(!path("nothing").exists());
         put(&path("file"), "").unwrap();
-        check_refused("file", "is no folder");
+        check_refused("file", "is not a folder");
         for (name, mode) in [("open", 0o777), ("group", 0o770), ("readable", 0o755)] {
             std::fs::create_dir(path(name)).unwrap();
             std::fs::set_permissions(path(name), Permissions::from_mode(mode)).unwrap();

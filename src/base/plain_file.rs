@@ -36,7 +36,7 @@ fn check_plain(metadata: &std::fs::Metadata) -> io::Result<()> {
         true => Ok(()),
         false => Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "it is no plain file, but a folder, device, pipe or socket",
+            "it is not a plain file, but a folder, device, pipe or socket",
         )),
     }
 }
@@ -79,7 +79,7 @@ pub fn read_bounded(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
         Ok(length) if length <= bytes_max => Ok(bytes),
         _ => Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
-            format!("it has more than {bytes_max} bytes, the most that is read"),
+            format!("it is too long (at most {bytes_max} bytes)"),
         )),
     }
 }
