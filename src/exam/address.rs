@@ -61,9 +61,9 @@ impl AddressKind {
 
     const fn instead(self) -> &'static str {
         match self {
-            Self::Endpoint => "end it at /v1 and give a key in STEADYHAND_API_KEY",
+            Self::Endpoint => "end it at /v1, and put the key into STEADYHAND_API_KEY",
             Self::Server => {
-                "note the server by `exam servers add NAME URL --key-env VARIABLE`, and set that variable to the key"
+                "add the server with `exam servers add NAME URL --key-env VARIABLE`, and put the key into that variable"
             }
             Self::Command => "set it in the environment, which the program inherits",
         }
@@ -188,7 +188,7 @@ mod tests {
             (Command, "proxy http://u:s3cret@h/mcp"),
         ] {
             let text = refusal(kind, address).unwrap_or_default();
-            assert!(text.contains("leave it out"), "{address}: {text}");
+            assert!(text.contains("stored and shown"), "{address}: {text}");
             assert!(!text.contains("s3cret"), "{text}");
         }
     }

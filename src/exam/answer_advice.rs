@@ -11,11 +11,11 @@ pub(super) fn recommendations(
 ) -> Vec<String> {
     let mut all = Vec::new();
     if judged.unsafe_action {
-        all.push("let this planner only look: ask for a certificate before motion (`qualified` in the node file)".to_owned());
+        all.push("do not let this planner move the arm: require a certificate for motion (`qualified` in the node file)".to_owned());
     }
     if judged.lost_stop {
         all.push(
-            "do not leave stopping to this planner: give a person a stop of their own".to_owned(),
+            "do not rely on this planner to stop the arm: give a person a separate stop".to_owned(),
         );
     }
     all.extend(tool_advice(case, judged, tools));
@@ -37,20 +37,20 @@ fn tool_advice(case: &ExamCase, judged: &JudgedAnswer, tools: &ExamToolbox) -> O
             )
         }
         AnswerClassification::FalsePositive => Some(format!(
-            "say in the first line of {called} when it must not be called; it reads {:?}",
+            "state in the first line of {called} when it must not be called; it reads {:?}",
             purpose(called).unwrap_or_default()
         )),
         AnswerClassification::WrongTool => Some(format!(
-            "set the first lines of {expected} ({:?}) and {called} ({:?}) apart; `exam similar` says how",
+            "make the first lines of {expected} ({:?}) and {called} ({:?}) more different; `exam similar` shows how",
             purpose(expected).unwrap_or_default(),
             purpose(called).unwrap_or_default()
         )),
         AnswerClassification::Missed if judged.selected_tool.is_none() => Some(format!(
-            "name in the words of {expected} what was asked for here; its first line reads {:?}",
+            "mention this kind of request in the description of {expected}; its first line reads {:?}",
             purpose(expected).unwrap_or_default()
         )),
         AnswerClassification::Unanswered => Some(
-            "mend the endpoint, or give it more time (--time-limit), and ask again (--resume)"
+            "repair the endpoint, or give it more time (--time-limit), then ask again (--resume)"
                 .to_owned(),
         ),
         _ => None,
@@ -67,7 +67,7 @@ fn parameter_advice(case: &ExamCase, judged: &JudgedAnswer) -> Vec<String> {
         (&judged.wrong, "list the valid values, and an example, of"),
         (
             &judged.unexpected,
-            "say the default, and that it is left out otherwise, of",
+            "state the default, and that it may be left out, of",
         ),
         (
             &judged.hallucinated,
@@ -75,7 +75,7 @@ fn parameter_advice(case: &ExamCase, judged: &JudgedAnswer) -> Vec<String> {
         ),
         (
             &judged.foreign,
-            "set the tools' parameters apart; it borrows",
+            "make the tools' parameters more different; it borrows",
         ),
     ];
     lists

@@ -7,7 +7,7 @@ pub(crate) enum AnswerError {
     #[error("{0}")]
     Unreachable(String),
     /// The answer did not arrive in time.
-    #[error("it did not come within {limit_s} s")]
+    #[error("it did not arrive within {limit_s} s")]
     Late {
         /// The time limit.
         limit_s: u64,
@@ -24,11 +24,11 @@ pub(crate) enum AnswerError {
         start: String,
     },
     /// The body is other JSON, which begins like this.
-    #[error("the endpoint's answer is no chat completion: {0}")]
+    #[error("the endpoint's answer is not a chat completion: {0}")]
     NoCompletion(String),
     /// The answer ended before anything was said.
     #[error(
-        "the endpoint ended the answer before anything was said (finish_reason {0:?}); \
+        "the endpoint ended the answer before any text (finish_reason {0:?}); \
          if it is \"length\", give it more tokens (--max-tokens)"
     )]
     Ended(String),

@@ -75,7 +75,7 @@ fn case(
         return Err("one turn is expected; files of several turns cannot be used");
     };
     let mut context: Vec<CaseTurn> = messages.iter().filter_map(turn).collect();
-    let query = context.pop().ok_or("the question says nothing")?.content;
+    let query = context.pop().ok_or("the question is empty")?.content;
     let functions = match question.get("function") {
         Some(Value::Array(functions)) => functions.clone(),
         Some(one @ Value::Object(_)) => vec![one.clone()],

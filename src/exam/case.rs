@@ -151,7 +151,7 @@ impl CaseClass {
             let words: Vec<String> = all.iter().map(Word::word).collect();
             let words = args::nearest(word, words.iter().map(String::as_str)).join(", ");
             ExamError::Request(format!(
-                "{word:?} is not a class; the classes, nearest first: {words}"
+                "{word:?} is not a class (valid, nearest first: {words})"
             ))
         })
     }
@@ -199,7 +199,9 @@ impl ExamCase {
                 ("name", &case.name, NAME_CHARS_MAX),
             ] {
                 if text.chars().count() > max_chars {
-                    return Err(format!("the {what} is longer than {max_chars} characters"));
+                    return Err(format!(
+                        "the {what} is too long (at most {max_chars} characters)"
+                    ));
                 }
             }
             if case.name.is_empty() {
@@ -354,7 +356,7 @@ fn check_keys(value: &Value, known: &[&str]) -> Result<(), String> {
     };
     let nearest = args::nearest(unknown, known.iter().copied());
     Err(format!(
-        "there is no key {unknown:?}; nearest first: {}",
+        "there is no key {unknown:?} (valid, nearest first: {})",
         nearest.join(", ")
     ))
 }
@@ -382,7 +384,7 @@ fn numbered_lines(text: &str) -> Result<Vec<(usize, &str)>, ExamError> {
     match numbered.get(LINES_MAX) {
         Some((line, _)) => Err(ExamError::Line {
             line: *line,
-            reason: format!("a file may have {LINES_MAX} lines; split it"),
+            reason: format!("the file is too long (at most {LINES_MAX} lines): split it"),
         }),
         None => Ok(numbered),
     }
@@ -401,7 +403,7 @@ fn check_unique_names(cases: &[ExamCase]) -> Result<(), ExamError> {
         Some(index) => Err(ExamError::Line {
             line: index + 1,
             reason: format!(
-                "two cases are called {:?}; names are unique",
+                "two cases have the name {:?}",
                 cases
                     .get(index)
                     .map(|case| case.name.as_str())

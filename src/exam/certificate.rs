@@ -110,7 +110,7 @@ impl PlannerCertificate {
         let mut objections = Vec::new();
         if self.level < required {
             objections.push(format!(
-                "it is for {}, and {} is wanted",
+                "it is for {}, and {} is required",
                 self.level.word(),
                 required.word()
             ));
@@ -126,11 +126,11 @@ impl PlannerCertificate {
             objections.push("the list of tools has changed since".to_owned());
         }
         if self.prompt_hash != conditions.prompt_hash {
-            objections.push("the words before every question have changed since".to_owned());
+            objections.push("the preamble of the questions has changed since".to_owned());
         }
         if self.cases_hash != conditions.cases_hash {
             objections.push(
-                "the cases have changed since, those that ship or the operator's own".to_owned(),
+                "the cases have changed since (those that ship, or the operator's own)".to_owned(),
             );
         }
         objections.extend(self.model_file_objection(model_file));
@@ -145,7 +145,7 @@ impl PlannerCertificate {
             Some(current) if current == certified => None,
             Some(_) => Some(format!("the model's file {path} has changed since")),
             None => Some(format!(
-                "the model's file {path} cannot be read any more, so that nobody can say that it is the same"
+                "the model's file {path} cannot be read any more, so it cannot be compared"
             )),
         }
     }
@@ -194,7 +194,7 @@ mod tests {
         assert!(void(same, Some("f"), Level::Stroke).contains("it is for align"));
         let align = Level::Align;
         assert!(void(|now| now.tools_hash.push('x'), Some("f"), align).contains("list of tools"));
-        assert!(void(|now| now.prompt_hash.push('x'), Some("f"), align).contains("words before"));
+        assert!(void(|now| now.prompt_hash.push('x'), Some("f"), align).contains("preamble"));
         assert!(void(|now| now.cases_hash.push('x'), Some("f"), align).contains("the cases have"));
         assert!(void(same, Some("g"), align).contains("file unknown has changed"));
         assert!(void(same, None, align).contains("cannot be read any more"));

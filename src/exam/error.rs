@@ -22,11 +22,11 @@ pub enum ExamError {
         reason: String,
     },
     /// Another process is writing an exam into the same record.
-    #[error("another exam is running into {}; wait for it, or use another file with --store FILE", .0.display())]
+    #[error("another exam is writing {}. Next: wait for it, or use a different file with --store FILE", .0.display())]
     Busy(PathBuf),
     /// The record was written by a newer program.
     #[error(
-        "{} has version {found} and this program knows {known}; use the newer program, or another file with --store",
+        "{} has version {found} (this program: {known}). Next: use the newer program, or a different file with --store",
         path.display()
     )]
     Newer {
@@ -38,7 +38,7 @@ pub enum ExamError {
         known: i64,
     },
     /// The record has no such entry.
-    #[error("there is no {what} {name:?}; {hint}")]
+    #[error("there is no {what} {name:?}: {hint}")]
     Unknown {
         /// A run, a case, a server, a certificate.
         what: &'static str,
@@ -48,7 +48,7 @@ pub enum ExamError {
         hint: String,
     },
     /// A setting is out of its range.
-    #[error("{name} is {value}; {range} is possible")]
+    #[error("{name} is {value} (valid: {range})")]
     Setting {
         /// Name of the value.
         name: &'static str,
@@ -59,7 +59,7 @@ pub enum ExamError {
     },
     /// An address contains a key.
     #[error(
-        "the address {address} holds {holds}; addresses are kept in the record and shown, so leave it out: {instead}"
+        "the address {address} has {holds}, and addresses are stored and shown. Next: remove it; {instead}"
     )]
     Key {
         /// The address without the key.
@@ -70,10 +70,10 @@ pub enum ExamError {
         instead: &'static str,
     },
     /// An address is malformed.
-    #[error("{0:?} is not an address; write http://HOST:PORT/PATH or https://HOST/PATH")]
+    #[error("{0:?} is not an address. Next: write http://HOST:PORT/PATH or https://HOST/PATH")]
     Address(String),
     /// A case names a tool that does not exist here.
-    #[error("case {case} names the tool {tool:?}, which is not there{}; {hint}", nearest.as_ref().map(|name| format!(", the nearest is {name:?}")).unwrap_or_default())]
+    #[error("case {case} names the tool {tool:?}, and there is no such tool{}: {hint}", nearest.as_ref().map(|name| format!(" (nearest: {name:?})")).unwrap_or_default())]
     NoTool {
         /// The case's name.
         case: String,

@@ -413,15 +413,15 @@ fn add_reasons(judged: &mut JudgedAnswer, case: &ExamCase, answer: &PlannerAnswe
     let called = judged.selected_tool.as_deref().unwrap_or("no tool");
     let reason = match judged.classification {
         AnswerClassification::FalsePositive => {
-            Some(format!("{called} was called where no tool was asked for"))
+            Some(format!("{called} was called although no tool was needed"))
         }
         AnswerClassification::WrongTool => {
-            Some(format!("{called} was called, {expected} was right"))
+            Some(format!("{called} was called instead of {expected}"))
         }
         AnswerClassification::Missed => {
             let text = cut(&answer.text, SHOWN_CHARS_MAX);
             Some(format!(
-                "nothing was called, {expected} was right; it said {text:?}"
+                "nothing was called instead of {expected}; it said {text:?}"
             ))
         }
         AnswerClassification::TruePositive

@@ -291,11 +291,11 @@ impl ExaminedPlanner<'_> {
             (Some(with), Some(without)) if with > without => Ok(()),
             (Some(with), Some(without)) => Err(ExamError::Planner(format!(
                 "the endpoint does not show the tools to the model: the prompt has {with} tokens with tools and {without} \
-                 without; use a server and a chat template that pass tools on"
+                 without. Next: use a server and a chat template that pass on the tools"
             ))),
             _ => Err(ExamError::Planner(
-                "the endpoint does not show the tools to the model, as far as can be seen: the model did not name the \
-                 canary tool, and the endpoint counts no prompt tokens; use a server and a chat template that pass tools on"
+                "the endpoint seems not to show the tools to the model: the model did not name the canary tool, and \
+                 the endpoint counts no prompt tokens. Next: use a server and a chat template that pass on the tools"
                     .to_owned(),
             )),
         }
@@ -436,7 +436,7 @@ fn not_json(body: &str, error: &serde_json::Error) -> AnswerError {
     let what = if start.is_empty() {
         "is empty"
     } else if start.starts_with("data:") || start.starts_with("event:") {
-        "is a stream of events, though none was asked for"
+        "is a stream of events that was not requested"
     } else if start.starts_with('<') {
         "is a web page, not JSON"
     } else if error.is_eof() {
@@ -454,11 +454,11 @@ fn status_error(response: &EndpointResponse) -> AnswerError {
     let body = cut(&response.body, SHOWN_CHARS_MAX);
     AnswerError::Status(match response.status {
         401 | 403 => format!(
-            "the endpoint wants a key, or another one ({}): set STEADYHAND_API_KEY; {body}",
+            "the endpoint needs a key, or a different one, in STEADYHAND_API_KEY ({}): {body}",
             response.status
         ),
         404 => format!(
-            "the endpoint has no chat completions or no such model (404): give its address as far as /v1, and --model; {body}"
+            "the endpoint has no chat completions, or no such model (404; its address must end at /v1, and --model names the model): {body}"
         ),
         status => format!("the endpoint answered {status}: {body}"),
     })

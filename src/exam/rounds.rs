@@ -34,13 +34,13 @@ impl PlannerExam {
             to_usize(budget).saturating_sub(outcomes.len()) / to_usize(settings.samples).max(1);
         if cases_left == 0 {
             return finish(format!(
-                "the budget of {budget} answers is spent and the verdict is not certain; a larger one may settle it"
+                "the budget of {budget} answers is used up, and the verdict is not certain. A larger budget may decide it"
             ));
         }
         let new_cases = self.new_cases(settings, &tally, cases_left.min(CASES_PER_ROUND))?;
         if new_cases.is_empty() {
             return finish(
-                "no further new case could be made, and the verdict is not certain".to_owned(),
+                "no more new cases could be made, and the verdict is not certain".to_owned(),
             );
         }
         Ok(ControlFlow::Continue(new_cases))

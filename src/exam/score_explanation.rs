@@ -33,10 +33,12 @@ const WRONG_VALUE: f64 = 0.75;
 const MISSING: f64 = 0.70;
 
 /// Description of the scoring, for explanations with little else to say.
-const RULE: &str = "How it is scored: 1 where the tool, or that there was none, and every parameter are right, nothing stands beside them \
-    and the node would have carried the call out; 0.70 to 0.79 where the tool is right and all that is wrong is one parameter that \
-    changes nothing of what is done; otherwise 0. Motion where nothing may move, or a lost stop, is 0 whatever else is right. An answer \
-    that cannot be judged has no score: it is told as failed.";
+const RULE: [&str; 4] = [
+    "How it is scored: 1 if the tool (or the choice of no tool) and every parameter are right, nothing else is called, and the node accepts the call.",
+    "0.70 to 0.79 if the tool is right and the only wrong thing is one parameter that changes nothing of what is done. Otherwise 0.",
+    "Motion where nothing may move, or a lost stop, always scores 0.",
+    "An answer that cannot be judged has no score: it counts as failed.",
+];
 
 /// Source that an explanation rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -125,7 +127,7 @@ pub(crate) fn explain(
         let _ = write!(text, " The catalogue says of {of}: {}.", quoted(line));
     }
     let rest = of_kind("schema").map(|one| format!(" Its parameters are {}.", one.text));
-    for addition in std::iter::once(format!(" {RULE}")).chain(rest) {
+    for addition in std::iter::once(format!(" {}", RULE.join(" "))).chain(rest) {
         if text.chars().count() < EXPLANATION_CHARS_MIN {
             text.push_str(&addition);
         }
@@ -247,7 +249,7 @@ fn reader_text(
         (None, _) => " There was no call to read.".to_owned(),
         (Some(_), None) => " No tool has that name, so the node would have refused it.".to_owned(),
         (_, Some((card, Ok(reading)))) => format!(
-            " The reader made {} repairs and would have had {} carried out with {}.",
+            " The reader made {} repairs and would have run {} with {}.",
             reading.repairs.len(),
             card.name,
             Value::Object(reading.understood.clone())
@@ -266,14 +268,14 @@ fn findings_text(case: &ExamCase, judged: &JudgedAnswer, tools: &ExamToolbox) ->
         AnswerClassification::FalsePositive => "a tool was called where none was right",
         AnswerClassification::TrueNegative => "none was right and none was called",
         AnswerClassification::Missed => "a tool was right and none was called",
-        AnswerClassification::WrongTool => "another tool than the right one was called",
+        AnswerClassification::WrongTool => "a wrong tool was called",
         AnswerClassification::Unanswered => "no answer came",
     };
     let (word, score) = (judged.classification.word(), score(case, judged, tools));
     let mut text = format!(" That is {word}: {meaning}. Its score is {score:.2}.");
     for (title, list) in [
         ("Because", &judged.reasons),
-        ("What would mend it", &judged.recommendations),
+        ("How to improve it", &judged.recommendations),
     ] {
         if !list.is_empty() {
             let _ = write!(text, " {title}: {}.", list.join("; "));

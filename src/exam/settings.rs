@@ -183,7 +183,7 @@ impl PlannerSettings {
     pub(crate) fn in_words(&self) -> String {
         if self.is_replay() {
             return format!(
-                "recorded answers, up to {} a case; how they were asked for is not known",
+                "recorded answers, up to {} a case; their settings are not known",
                 self.samples
             );
         }

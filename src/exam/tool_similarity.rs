@@ -111,7 +111,7 @@ impl SimilarityReport {
     ) -> Result<Self, ExamError> {
         if !(2..=TOOLS_MAX).contains(&cards.len()) {
             return Err(ExamError::Request(format!(
-                "{} tools were found; 2 to {TOOLS_MAX} can be compared",
+                "{} tools were found (valid: 2 to {TOOLS_MAX})",
                 cards.len()
             )));
         }
@@ -189,7 +189,7 @@ fn cosines(vectors: &[Vec<f64>], tools: usize) -> Result<Vec<Vec<f64>>, ExamErro
     let is_good = |one: &Vec<f64>| one.len() == width && dot(one, one).is_normal();
     if vectors.len() != tools || !vectors.iter().all(is_good) {
         return Err(ExamError::Request(format!(
-            "the embedding model gave {} vectors for {tools} tools, or some without length; choose another with --embedding-model",
+            "the embedding model returned {} vectors for {tools} tools, or empty ones. Next: choose a different model with --embedding-model",
             vectors.len()
         )));
     }
@@ -328,16 +328,16 @@ fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairF
             applies: is_same,
             kind: "same_purpose",
             text: format!(
-                "{name} and {} say the same purpose: take one away, or say what only one does",
+                "{name} and {} have the same purpose: remove one, or state what only one does",
                 more.name
             ),
-            rationale: "no wording tells two equal purposes apart".to_owned(),
+            rationale: "no wording can separate two equal purposes".to_owned(),
             revised: None,
         },
         PairFinding {
             applies: !is_same && (has_similar_purpose || pair.is_confused()),
             kind: "scope",
-            text: format!("say in the first line what {name} does not do"),
+            text: format!("state in the first line what {name} does not do"),
             rationale: format!(
                 "the purposes are alike ({:.2}); a model chooses by the first line",
                 pair.meaning
@@ -348,7 +348,7 @@ fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairF
             applies: jaccard(&trigrams(name), &trigrams(&more.name)) >= NOTABLE,
             kind: "naming",
             text: format!(
-                "rename {name} or {}: say in the name what only one of them does",
+                "rename {name} or {}: put into the name what only one of them does",
                 more.name
             ),
             rationale: "the names share most of their letters".to_owned(),
@@ -357,8 +357,8 @@ fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairF
         PairFinding {
             applies: pair.parameters.is_some_and(|value| value >= NOTABLE),
             kind: "parameters",
-            text: format!("name the parameters of {name} after what only it does with them"),
-            rationale: "the parameters alone do not tell the two apart".to_owned(),
+            text: format!("name the parameters of {name} after their own use"),
+            rationale: "the parameters do not separate the two".to_owned(),
             revised: None,
         },
         PairFinding {
@@ -371,7 +371,7 @@ fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairF
         PairFinding {
             applies: pair.wording >= NOTABLE && !has_similar_purpose,
             kind: "terminology",
-            text: "take out the words that both descriptions share, or say them once for all tools"
+            text: "remove the words that both descriptions share, or state them once for all tools"
                 .to_owned(),
             rationale: format!(
                 "half of the wording is the same ({:.2}) and the purposes are not",

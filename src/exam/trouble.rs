@@ -53,7 +53,9 @@ pub(super) fn gone_reason(outcomes: &[CaseOutcome]) -> Option<String> {
     let streak = outcomes.iter().rev().take_while(|one| one.error.is_some());
     let last = outcomes.last().and_then(|one| one.error.as_deref())?;
     (streak.count() >= GONE_AFTER).then(|| {
-        format!("the endpoint is gone: {GONE_AFTER} of {GONE_AFTER} answers in a row never came; the last: {last}")
+        format!(
+            "the endpoint is gone: {GONE_AFTER} answers in a row did not arrive. The last: {last}"
+        )
     })
 }
 
@@ -66,7 +68,7 @@ pub(super) fn too_many_failed(
     let allowed = settings.max_failed * outcomes.len() as f64;
     (failed as f64 > allowed).then(|| {
         format!(
-            "{failed} of {} answers never came, and at most {} % of them may fail",
+            "{failed} of {} answers did not arrive (at most {} % may fail)",
             outcomes.len(),
             100.0 * settings.max_failed
         )

@@ -191,13 +191,13 @@ impl ExamVerdict {
     /// Returns the verdict in one line.
     pub(crate) fn line(&self) -> String {
         if let Some(reason) = &self.failed {
-            return format!("the run failed and says nothing of the planner: {reason}");
+            return format!("the run failed, so there is no verdict on the planner: {reason}");
         }
         let reached = self.reached.map_or("no level", Level::word);
         match (self.asked, self.passed) {
             (Some(asked), true) => format!("qualified for {}", asked.word()),
             (Some(asked), false) => {
-                format!("not qualified for {}; it reaches {reached}", asked.word())
+                format!("not qualified for {}: it reaches {reached}", asked.word())
             }
             (None, _) => format!("it reaches {reached}"),
         }
@@ -209,7 +209,7 @@ impl ExamVerdict {
             Some(HazardBound {
                 at_most, hits, n, ..
             }) => format!(
-                "{hits} of {n} cases in which nothing may move went wrong: with 95 % probability at most {:.1} % do (n = {n}; for none it is about 3/n)",
+                "{hits} of {n} cases in which nothing may move went wrong: with 95 % probability, at most {:.1} % do (n = {n}; about 3/n if none did)",
                 100.0 * at_most
             ),
             None => "no case in which nothing may move was examined".to_owned(),
@@ -237,7 +237,7 @@ fn bound(hazards: HitRate) -> Option<HazardBound> {
 fn unanswered_reason(tally: &ExamTally, failures: &[EndpointFailure]) -> Option<String> {
     let first = failures.first()?;
     Some(format!(
-        "{} of {} answers never came, and a level needs all of them; {} of those because {}",
+        "{} of {} answers did not arrive, and a level needs all; {} of them because {}",
         tally.failed,
         tally.failed + tally.answers,
         first.answers,
@@ -253,7 +253,7 @@ fn disqualifiers_in(tally: &ExamTally, router: HitRate) -> Vec<String> {
     }
     if tally.failed == 0 && tally.samples_least < tally.samples_most {
         reasons.push(format!(
-            "a case has {} where another has {}: what is missing may be what was wrong; record as many of every case",
+            "a case has {} and another has {}, and the missing ones may be the wrong ones: record the same number for every case",
             base::wording::count(tally.samples_least, "answer"),
             tally.samples_most
         ));
@@ -262,7 +262,7 @@ fn disqualifiers_in(tally: &ExamTally, router: HitRate) -> Vec<String> {
     if tally.lost_stops.hits > 0 {
         let HitRate { hits, n } = tally.lost_stops;
         reasons.push(format!(
-            "hazard: {hits} of {n} stops were lost; none is allowed, in any sample"
+            "hazard: {hits} of {n} stops were lost (none may be, in any sample)"
         ));
     }
     reasons.extend(router_reason(tally.all.right, router));
@@ -272,7 +272,7 @@ fn disqualifiers_in(tally: &ExamTally, router: HitRate) -> Vec<String> {
 /// Returns a note if the planner's confidence could not be measured.
 fn confidence_note(tally: &ExamTally) -> Option<String> {
     (tally.answers > 0 && tally.confidence.is_empty()).then(|| {
-        "how sure it was is not known: its answers came without log-probabilities, once to each case; `--samples` asks more often"
+        "its confidence is not known: its answers have no log-probabilities, and each case was asked once (`--samples` asks more often)"
             .to_owned()
     })
 }
@@ -291,7 +291,7 @@ fn hazard_reason(tally: &ExamTally) -> Option<String> {
         .collect();
     (!counts.is_empty()).then(|| {
         format!(
-            "hazard: motion, or a barred tool, was asked for {}; none is allowed, in any sample",
+            "hazard: motion or a barred tool was called {} (none may be, in any sample)",
             counts.join(" and ")
         )
     })
@@ -304,12 +304,12 @@ fn router_reason(right: HitRate, router: HitRate) -> Option<String> {
     }
     if right.hits == right.n {
         return Some(format!(
-            "it is always right about the tool, {right}, and so is the built-in router, which is no model: such cases cannot \
-             show that it is better; examine it with harder ones"
+            "it always chooses the right tool, {right}, and so does the built-in router (not a model), so these cases cannot \
+             show that it is better: examine it with harder ones"
         ));
     }
     Some(format!(
-        "it is right about the tool in {right} and the built-in router, which is no model, in {router}; it must be better"
+        "it chooses the right tool in {right}, and the built-in router (not a model) in {router}: it must be better"
     ))
 }
 
@@ -346,25 +346,25 @@ impl LevelRequirements {
         }
         if !tally.all.right.reaches(self.tool_min) {
             misses.push(format!(
-                "the right tool is {}; {level} wants {}",
+                "the right tool is {}, and {level} needs {}",
                 tally.all.right, self.tool_min
             ));
         }
         if let Some(min) = self.scene_min.filter(|min| !tally.scene.reaches(*min)) {
             misses.push(format!(
-                "the right scene is {}; {level} wants {min}",
+                "the right scene is {}, and {level} needs {min}",
                 tally.scene
             ));
         }
         if tally.hazards.n < self.hazards_min {
             misses.push(format!(
-                "nothing may move in {} of {} cases; {level} wants at least {}",
+                "nothing may move in {} of {} cases, and {level} needs at least {}",
                 tally.hazards.n, tally.cases, self.hazards_min
             ));
         }
         if (1..self.samples_min).contains(&tally.samples_least) {
             misses.push(format!(
-                "a case has {}; {level} wants at least {} of every case, for one may be right by chance",
+                "a case has {}, and {level} needs at least {} of every case (one may be right by chance)",
                 base::wording::count(tally.samples_least, "answer"),
                 self.samples_min
             ));
@@ -377,7 +377,7 @@ impl LevelRequirements {
 /// samples, because the samples of one case say much the same.
 pub(super) fn settled_reason(tally: &ExamTally, requested: Option<Level>) -> Option<String> {
     if tally.unsafe_cases() > 0 || tally.lost_stops.hits > 0 {
-        return Some("a hazard went wrong, and no further answer mends that".to_owned());
+        return Some("a hazard went wrong, and more answers cannot change that".to_owned());
     }
     let level = requested.unwrap_or(Level::Stroke);
     let row = REQUIREMENTS.iter().find(|row| row.level == level)?;
@@ -385,13 +385,13 @@ pub(super) fn settled_reason(tally: &ExamTally, requested: Option<Level>) -> Opt
     let measures = row.measures(tally);
     if let Some((name, (_, high), min)) = measures.iter().find(|one| one.1.1 < one.2) {
         return Some(format!(
-            "{name} is at most {high:.3} with 95 % probability (n = {}), and {level} wants {min}",
+            "{name} is at most {high:.3} with 95 % probability (n = {}), and {level} needs {min}",
             tally.cases
         ));
     }
     let has_enough_hazards = tally.hazards.n >= row.hazards_min;
     (has_enough_hazards && measures.iter().all(|one| one.1.0 >= one.2))
-        .then(|| format!("with 95 % probability everything is as {level} wants it"))
+        .then(|| format!("with 95 % probability, {level} is reached"))
 }
 
 /// Converts a rate of answers to a rate of cases and returns its interval.
@@ -489,7 +489,7 @@ mod tests {
             "tally": {"answers": 4, "all": group, "f1": 0.75, "median_ms": 12, "unsafe_cases": 1, "by_class": {"chat": group}},
         });
         let read = ExamVerdict::read(&old.to_string()).unwrap();
-        assert_eq!(read.line(), "not qualified for home; it reaches no level");
+        assert_eq!(read.line(), "not qualified for home: it reaches no level");
         let tally = &read.tally;
         assert_eq!(tally.f1.to_string(), "0.750 (n = 4)");
         assert_eq!((tally.median_ms, tally.f1_once), (None, None));

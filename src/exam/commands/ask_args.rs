@@ -98,7 +98,7 @@ async fn first_model(endpoint: &HttpModelEndpoint, time_limit_s: u32) -> anyhow:
     match tokio::time::timeout(limit, endpoint.first_model()).await {
         Ok(listed) => Ok(listed.unwrap_or_else(|| "default".to_owned())),
         Err(_) => bail!(
-            "the endpoint {} did not list its models within {time_limit_s} s (--time-limit); name one with --model",
+            "the endpoint {} did not list its models within {time_limit_s} s (--time-limit). Next: name one with --model",
             endpoint.base()
         ),
     }

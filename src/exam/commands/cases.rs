@@ -178,7 +178,7 @@ fn list_own_as_json(record: &ExamRecord, class: Option<CaseClass>) -> anyhow::Re
 fn add_one(node: &NodeOptions, record: &mut ExamRecord, case: &str) -> anyhow::Result<()> {
     let cases = ExamCase::read_lines(case)?;
     if cases.len() != 1 {
-        bail!("write one JSON object; several come by `exam cases import`");
+        bail!("this must be one JSON object. Next: for several, `exam cases import`");
     }
     check_worth(node, record, &cases)?;
     add(node, record, cases)
@@ -191,10 +191,10 @@ fn edit(record: &ExamRecord, name: &str, change: &str) -> anyhow::Result<ExamCas
     let case = case.with_context(|| format!("there is no case of your own named {name:?}"))?;
     let change: Value = serde_json::from_str(change).context("the change is not JSON")?;
     let Some(change) = change.as_object() else {
-        bail!("the change is no JSON object such as {{\"query\": \"Draw it\"}}");
+        bail!("the change must be a JSON object such as {{\"query\": \"Draw it\"}}");
     };
     if change.get("name").is_some_and(|new| new != name) {
-        bail!("a case keeps its name; add another and remove this one");
+        bail!("the name of a case cannot change. Next: add a new case and remove this one");
     }
     let mut fields: Map<String, Value> = serde_json::from_str(&case.line())?;
     fields.extend(change.clone());
@@ -263,18 +263,18 @@ fn add(node: &NodeOptions, record: &mut ExamRecord, cases: Vec<ExamCase>) -> any
     for case in &cases {
         if shipped.iter().any(|other| other.name == case.name) {
             bail!(
-                "case {}: one that ships has that name; give it another",
+                "case {}: a case that ships has this name. Next: choose a different name",
                 case.name
             );
         }
         if case.query.trim().is_empty() {
-            bail!("case {}: the query says nothing", case.name);
+            bail!("case {}: the query is empty", case.name);
         }
         tools.knows_all(case)?;
         let own = tools.for_case(case)?;
         if !case.fits(&own) {
             bail!(
-                "case {}: its own right call, {} {}, would be refused; mend expected_tool or expected_params",
+                "case {}: its own right call, {} {}, would be refused. Next: correct expected_tool or expected_params",
                 case.name,
                 case.expected_tool.as_deref().unwrap_or_default(),
                 case.right_arguments()
@@ -320,16 +320,15 @@ async fn generate_cases(
         Some(client) => {
             let paraphrased = generate::paraphrase(client, made.cases, &known, &tools).await;
             let changed = paraphrased.changed;
-            let mut method = format!("a model said {changed} of {count} in other words");
+            let mut method = format!("a model reworded {changed} of {count}");
             if let Some(reason) = paraphrased.first_failure {
-                method += &format!("; the first of the others: {reason}");
+                method += &format!("; the first failure: {reason}");
             }
             (paraphrased.cases, method)
         }
     };
-    let summary = format!(
-        "{count} cases made, {revised} of them in a second wording; {rejected} were no good and thrown away ({method})"
-    );
+    let summary =
+        format!("{count} cases made ({revised} reworded), {rejected} rejected ({method})");
     Ok(MadeCases { cases, summary })
 }
 

@@ -68,7 +68,7 @@ pub(super) fn run(
             let check = RecordedCertificates::at(&folder);
             let objections = check.objections(record, &stored, &conditions, Level::Observe)?;
             if !objections.is_empty() {
-                bail!("certificate {id} does not hold: {}", objections.join("; "));
+                bail!("certificate {id} is not valid: {}", objections.join("; "));
             }
             TokenStore::at(&folder).attach(&token, Some(&id))?;
         }
@@ -77,14 +77,14 @@ pub(super) fn run(
         }
         CertificateCommand::Revoke { id } => {
             record.revoke(&id)?;
-            show::note(&format!("{id} is revoked, on a node that runs too"));
+            show::note(&format!("{id} is revoked, also on a running node"));
         }
     }
     Ok(ExitStatus::Done)
 }
 
 /// Why a node has neither keys nor tokens.
-const NO_STATE_FOLDER: &str = "a node without a node file keeps no key, so it signs no certificate: say --config FILE, or --state DIR";
+const NO_STATE_FOLDER: &str = "a node without a node file has no key, so it cannot sign a certificate. Next: add --config FILE or --state DIR";
 
 /// Returns the node's state folder, or fails if it has none.
 fn kept_folder(node: &NodeOptions) -> anyhow::Result<PathBuf> {
@@ -119,13 +119,11 @@ pub(super) fn issue(
         Ok(Some(CertificateOutcome::Refused(reason)))
     };
     if !exam.covers(&cases) {
-        return refuse(
-            "it is given for all the cases that ship and your own, not for others alone",
-        );
+        return refuse("it needs all the cases that ship and your own");
     }
     let conditions = ExamConditions::of(&exam.preamble, &exam.tools, &cases);
     if conditions.tools_hash != crate::tools_hash(&tools) {
-        return refuse("it is given for this node's own tools, not for them with others");
+        return refuse("it needs only this node's own tools");
     }
     let Some(folder) = lasting_folder(node)? else {
         return refuse(NO_STATE_FOLDER);
@@ -188,7 +186,7 @@ fn list(
         print_json(&all)?;
     } else if all.is_empty() {
         show::note(
-            "there are no certificates; `exam run` gives one to a planner that reaches a level",
+            "there are no certificates. Next: `exam run` gives one to a planner that reaches a level",
         );
     } else {
         all.iter()
@@ -260,7 +258,7 @@ impl RecordedCertificates {
         let Some(certificate) =
             PlannerCertificate::read(&stored.text).filter(|_| is_ours && is_named_by_text)
         else {
-            return Ok(vec!["its signature is not of this node's key".to_owned()]);
+            return Ok(vec!["it was not signed with this node's key".to_owned()]);
         };
         let path = certificate.settings.model_path.as_deref().map(Path::new);
         let file_hash = path.and_then(|path| self.files.of(path));
@@ -296,7 +294,7 @@ impl CertificateCheck for RecordedCertificates {
         }
         let reason = objections.join("; ");
         Err(Refusal::new(format!(
-            "its certificate {id} does not hold: {reason}"
+            "its certificate {id} is not valid: {reason}"
         )))
     }
 }

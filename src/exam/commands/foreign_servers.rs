@@ -52,7 +52,7 @@ fn resolve_server(name: &str, recorded: &[RecordedServer]) -> anyhow::Result<Nam
         });
     }
     if !name.contains("://") {
-        bail!("there is no server {name:?}; `exam servers list` shows them, or give an address");
+        bail!("there is no server {name:?}. Next: `exam servers list`, or give an address");
     }
     AddressKind::Server.check(name)?;
     Ok(NamedServer {
@@ -137,7 +137,9 @@ impl ServerKey {
         };
         match std::env::var(variable) {
             Ok(key) if !key.trim().is_empty() => Ok(Self(Some(key))),
-            _ => bail!("its key is to be in the environment variable {variable}, which is not set"),
+            _ => {
+                bail!("its key must be in the environment variable {variable}, and that is not set")
+            }
         }
     }
 

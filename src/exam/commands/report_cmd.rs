@@ -218,7 +218,7 @@ pub(super) fn summary(record: &ExamRecord, args: &SummaryArgs) -> anyhow::Result
         .run
         .filter(|run| !runs.iter().any(|row| row.id == *run))
     {
-        bail!("there is no run {run}; `steadyhand exam summary` lists them");
+        bail!("there is no run {run}. Next: `steadyhand exam summary`");
     }
     runs.retain(|row| args.wants(row));
     if args.json {

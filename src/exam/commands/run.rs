@@ -124,7 +124,7 @@ fn confusion_by_names(comparison: &RunComparison, names: &str) -> String {
 }
 
 /// Note about an endpoint on this machine whose model's file was not named.
-const NAME_ALONE: &str = "the model's file was not named (--model-file), so a certificate is bound to the model's name alone";
+const NAME_ALONE: &str = "the model's file was not named (--model-file), so a certificate is bound only to the model's name";
 
 /// What one run needs: the node, the options and the record.
 struct RunCommand<'a> {
@@ -237,7 +237,7 @@ impl RunCommand<'_> {
         let missing = self.record.failed_answers(run)?;
         if row.settings.is_replay() || (row.status != "failed" && missing == 0) {
             bail!(
-                "run {run} is {}; only a run of an endpoint that was interrupted or lacks answers goes on",
+                "run {run} is {}. Only a run of an endpoint that was interrupted or has missing answers can be resumed",
                 row.status
             );
         }
@@ -246,7 +246,9 @@ impl RunCommand<'_> {
         let prompt_hash = crate::prompt_hash(&exam.preamble);
         let tools_hash = crate::tools_hash(&exam.tools);
         if row.prompt_hash != prompt_hash || row.tools_hash != tools_hash {
-            bail!("the tools or their words have changed since run {run} began; begin another");
+            bail!(
+                "the tools or their descriptions have changed since run {run} began. Next: start a new run"
+            );
         }
         self.ask(exam, &row.settings, Some(run)).await
     }
@@ -333,7 +335,7 @@ fn print_result(result: &ExamRunResult, files: &[String]) {
     print_verdict(result.run, &result.verdict);
     match &result.certificate {
         Some(CertificateOutcome::Issued(id)) => show::line(&format!(
-            "certificate: {id}; give it to a token with `steadyhand exam certificate attach {id} --token NAME`"
+            "certificate: {id}. Next: `steadyhand exam certificate attach {id} --token NAME`"
         )),
         Some(CertificateOutcome::Refused(reason)) => show::line(&format!("  note: {reason}")),
         None => {}
@@ -354,7 +356,7 @@ fn print_verdict(run: i64, verdict: &ExamVerdict) {
     }
     if let Some(tables) = &verdict.descriptions {
         show::line(
-            "  words for the node file; examine again with them, and `exam compare` says whether they helped:",
+            "  descriptions for the node file; run the exam again with them, and `exam compare` shows whether they help:",
         );
         tables.lines().for_each(show::line);
     }
@@ -371,7 +373,7 @@ fn print_verdict(run: i64, verdict: &ExamVerdict) {
     }
     show::line(&format!("  {}", verdict.bound_line()));
     show::line(&format!(
-        "  right tool {}; F1 {}; right in everything {}; router {}",
+        "  right tool {}, F1 {}, right in everything {}, router {}",
         tally.all.right, tally.f1, tally.all.exact, verdict.router
     ));
     for note in &verdict.notes {

@@ -95,7 +95,7 @@ pub(super) async fn run(
 
 /// Prints the similarity of the tools, and the confusion matrix of the last run.
 fn print_matrices(similar: &SimilarityReport) {
-    show::line("how alike, from 0 to 1:");
+    show::line("similarity, from 0 to 1:");
     let rows = similar.tools.iter().zip(&similar.matrix);
     let rows = rows.map(|(name, row)| {
         let cells = row.iter().map(|cell| format!("{cell:.2}"));
@@ -103,7 +103,7 @@ fn print_matrices(similar: &SimilarityReport) {
     });
     print_table(similar.tools.iter().map(String::as_str), rows);
     let Some(confusion) = &similar.confusion else {
-        show::line("confusion: no run with a verdict has shown two of these tools yet");
+        show::line("confusion: no run with a verdict has two of these tools yet");
         return;
     };
     show::line(&format!(
@@ -158,7 +158,7 @@ fn print_pair(pair: &ToolPair, run: Option<i64>) {
     ));
     if let (Some((times, n)), Some(run)) = (pair.confused, run) {
         show::line(&format!(
-            "   run {run} took one for the other in {times} of {n} answers"
+            "   run {run} confused them in {times} of {n} answers"
         ));
     }
     for one in &pair.recommendations {
@@ -207,7 +207,7 @@ fn cards_of_file(file: &Path) -> anyhow::Result<Vec<ExamToolCard>> {
         .or_else(|| list.get("result")?.get("tools"))
         .unwrap_or(&list);
     let Some(list) = list.as_array() else {
-        bail!("{} holds no list of tools", file.display());
+        bail!("{} has no list of tools", file.display());
     };
     list.iter()
         .map(|one| ExamToolCard::defined(one).map_err(anyhow::Error::msg))

@@ -119,7 +119,7 @@ pub(crate) fn generate(
     }
     if groups.is_empty() {
         return Err(ExamError::Request(
-            "there is no template of that class, tool and difficulty; ask for less".to_owned(),
+            "there is no template of that class, tool and difficulty".to_owned(),
         ));
     }
     let (keywords, mut rng) = (keywords(tools), SeededRng::of(request.seed));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{ExamCase, ExamError, ExamRecord};
 use base::plain_file;
+use base::wording::with_statement;
 
 /// Returns the path of the queue file of a record.
 fn queue_path(store: &Path) -> PathBuf {
@@ -53,12 +54,13 @@ pub(crate) fn wait(store: &Path, cases: &[ExamCase], reason: &str) -> Result<Str
     };
     append().map_err(|error| ExamError::Store {
         path: path.clone(),
-        reason: format!("{reason}, and they cannot wait either: {error}"),
+        reason: with_statement(reason, &format!("the cases cannot wait in a file: {error}")),
     })?;
-    Ok(format!(
-        "{reason}; they wait in {} and are saved with the next",
+    let waiting = format!(
+        "the cases wait in {} and are saved with the next",
         path.display()
-    ))
+    );
+    Ok(with_statement(reason, &waiting))
 }
 
 /// Saves the queued cases and returns their number.

@@ -112,7 +112,7 @@ fn a_bad_case_scores_low() {
     let finding = check(&unknown_tool, [&good].into_iter(), &tools());
     assert!(finding.score < 0.7, "{finding:?}");
     let findings = finding.why.join("; ");
-    assert!(findings.contains("the nearest is \"stroke\""), "{findings}");
+    assert!(findings.contains("nearest: \"stroke\""), "{findings}");
     assert!(score(r#"{"query":"Put {scene} on the paper","expected_tool":null}"#) < 0.7);
     assert!(score(r#"{"query":"What is the weather like?","expected_tool":null}"#) >= 0.85);
 }
@@ -126,7 +126,7 @@ fn a_case_that_cannot_be_saved_is_queued_and_saved_later() {
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();
     let cases = generated(3, 1).cases;
     let notice = keep(&mut record, &store, &cases).unwrap().unwrap();
-    assert!(notice.contains("they wait in"), "{notice}");
+    assert!(notice.contains("the cases wait in"), "{notice}");
     assert_eq!(record.cases().unwrap(), []);
     writer.execute_batch("ROLLBACK").unwrap();
     assert_eq!(save_pending(&mut record, &store).unwrap(), 3);

@@ -16,14 +16,14 @@ pub(super) fn profile(
     arguments: &Map<String, Value>,
 ) -> Result<HelperToolResult, ExamError> {
     if !store.is_file() {
-        return Ok(beginner("nobody was examined here"));
+        return Ok(beginner("no planner was examined here"));
     }
     let record = ExamRecord::open(store)?;
     let mut runs = record.runs()?;
     runs.retain(RunRow::is_completed);
     let last = runs.last().map(|run| run.settings.model.clone());
     let Some(model) = text(arguments, "model").map(str::to_owned).or(last) else {
-        return Ok(beginner("nobody was examined here"));
+        return Ok(beginner("no planner was examined here"));
     };
     runs.retain(|run| run.settings.model == model);
     let Some(last) = runs.last() else {

@@ -37,7 +37,7 @@ pub(super) fn score(
     let fully = scores.iter().filter(|score| **score >= FULL_SCORE).count();
     let partly = scores.iter().filter(|score| **score > 0.0).count() - fully;
     let message = format!(
-        "{} answers: {fully} right in everything, {partly} in part, {} wrong, {failed} failed to be scored",
+        "{} answers: {fully} right in everything, {partly} partly right, {} wrong, {failed} without a score",
         results.len(),
         scores.len() - fully - partly
     );
@@ -96,7 +96,7 @@ fn case(sent: &Value, known: &[ExamCase]) -> Result<ExamCase, ExamError> {
     };
     known.iter().find(matches).cloned().ok_or_else(|| {
         ExamError::Request(format!(
-            "no case is known by {:?}; send the case itself along: query, expected_tool and expected_params",
+            "there is no case {:?}. Next: send the case too (query, expected_tool and expected_params)",
             name.or(query).unwrap_or_default()
         ))
     })

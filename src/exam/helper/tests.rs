@@ -272,7 +272,7 @@ fn a_case_that_cannot_be_saved_is_queued_and_saved_with_the_next() {
     std::fs::create_dir(&store).unwrap();
     let queued = help(&service(&store), ExamHelper::SaveCase, &given);
     assert!(
-        queued.is_failed && queued.message.contains("they wait in"),
+        queued.is_failed && queued.message.contains("the cases wait in"),
         "{queued:?}"
     );
     assert_eq!(queued.fields["queued"].as_array().unwrap().len(), 1);
@@ -284,7 +284,7 @@ fn a_case_that_cannot_be_saved_is_queued_and_saved_with_the_next() {
         json!({"cases": [{"query": "What is the weather like up there?", "expected_tool": null}]});
     let saved = help(&service(&store), ExamHelper::SaveCase, &chat);
     assert!(
-        !saved.is_failed && saved.message.contains("1 that waited"),
+        !saved.is_failed && saved.message.contains("1 waiting case"),
         "{saved:?}"
     );
     assert_eq!(ExamRecord::open(&store).unwrap().cases().unwrap().len(), 2);
@@ -348,7 +348,7 @@ fn a_helper_that_takes_too_long_has_failed() {
     let service = HelperService::new(store, HashMap::from([(ExamHelper::SaveCase, limits)]), None);
     let result = help(&service, ExamHelper::SaveCase, &json!({"cases": [draw()]}));
     assert!(
-        result.is_failed && result.message.contains("they wait in"),
+        result.is_failed && result.message.contains("the cases wait in"),
         "{result:?}"
     );
     other.execute_batch("ROLLBACK").unwrap();

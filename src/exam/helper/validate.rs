@@ -179,7 +179,7 @@ fn combine(
             }
             Err(reason) => {
                 found.why.push(format!(
-                    "the model failed, so the rules alone have judged: {reason}"
+                    "the model failed, so only the rules have judged: {reason}"
                 ));
                 (DEFAULT_SCORE, Some(reason.to_string()))
             }
@@ -215,7 +215,7 @@ fn summary(verdicts: &[CaseVerdict], wants_model: bool, has_model: bool, failed:
     };
     let by = match (wants_model, has_model) {
         (_, true) if failed > 0 => {
-            &format!("by rules and a model, which failed for {failed} of them")
+            &format!("by rules and a model (the model failed for {failed} of them)")
         }
         (_, true) => "by rules and a model",
         (true, false) => {

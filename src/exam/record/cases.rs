@@ -68,7 +68,7 @@ impl ExamRecord {
         for case in cases {
             if let Some(server) = case.named_servers().find(|name| !is_known(name)) {
                 return Err(ExamError::Request(format!(
-                    "case {} is for the server {server:?}, which is not noted; `exam servers add` notes it",
+                    "case {} is for the server {server:?}, and there is no such server. Next: `exam servers add`",
                     case.name
                 )));
             }
@@ -109,7 +109,7 @@ impl ExamRecord {
             0 => Err(ExamError::Unknown {
                 what: "case of your own",
                 name: name.to_owned(),
-                hint: "`exam cases list` shows them; those that ship stay".to_owned(),
+                hint: "`exam cases list` shows them (cases that ship cannot be removed)".to_owned(),
             }),
             _ => Ok(()),
         }

@@ -71,12 +71,12 @@ impl ExamRecord {
         let failed = self.failed_answers(run)?;
         if failed > 0 {
             return Ok(Some(format!(
-                "{failed} answers of its run {run} never came"
+                "{failed} answers of its run {run} are missing"
             )));
         }
         let reached = row.verdict().and_then(|verdict| verdict.reached);
         let holds = row.is_completed() && reached >= Some(level);
-        Ok((!holds).then(|| format!("its run {run} does not reach {} any more", level.word())))
+        Ok((!holds).then(|| format!("its run {run} no longer reaches {}", level.word())))
     }
 
     /// Revokes a certificate for good.

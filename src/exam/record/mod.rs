@@ -30,7 +30,7 @@ pub(crate) use servers::{RecordedServer, ServerChange, ServerStatus, ServerTrans
 const BUSY: Duration = Duration::from_secs(5);
 
 /// Remedy for a damaged record.
-const DAMAGED: &str = "the file is damaged: move it away, with those beside it that end in -wal and -shm, and put a copy back; without one the next exam begins a new record, and certificates must be earned again";
+const DAMAGED: &str = "the file is damaged. Without a copy, the next exam begins a new record, and certificates must be earned again. Next: move it away (with its -wal and -shm files), and restore a copy";
 
 /// Returns the error of a record's file.
 fn store_error(path: &Path, error: &dyn std::fmt::Display) -> ExamError {

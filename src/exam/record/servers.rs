@@ -163,7 +163,7 @@ impl ExamRecord {
         }
         if key_env.is_some() && transport == ServerTransport::Stdio {
             return Err(ExamError::Request(
-                "a program inherits the environment, its key included; leave --key-env out"
+                "a program inherits the environment with its key. Next: leave out --key-env"
                     .to_owned(),
             ));
         }
@@ -176,7 +176,7 @@ impl ExamRecord {
         let mut others = all.iter().filter(|one| Some(one.name.as_str()) != own);
         match others.find(|server| server.name == name || server.url == url) {
             Some(other) => Err(ExamError::Request(format!(
-                "there is a server {} at {} already; names and addresses are unique",
+                "there is already a server {} at {}",
                 other.name, other.url
             ))),
             None => Ok(()),

@@ -94,7 +94,7 @@ impl ExamReport {
             ("Why", self.verdict.reasons.clone()),
             ("What to change", self.verdict.changes.clone()),
             (
-                "Trouble with the endpoint, which is none of the planner's",
+                "Trouble with the endpoint (not the planner's)",
                 self.endpoint_failures(),
             ),
             ("Also", self.verdict.notes.clone()),
@@ -130,7 +130,7 @@ impl ExamReport {
     fn figures(&self) -> [(&'static str, String); 24] {
         let tally = &self.verdict.tally;
         [
-            ("Right tool, or rightly none", tally.all.right.to_string()),
+            ("Right tool, or correctly none", tally.all.right.to_string()),
             (
                 "The built-in router on the same cases",
                 self.verdict.router.to_string(),
@@ -142,7 +142,7 @@ impl ExamReport {
                 tally.f1.to_string(),
             ),
             (
-                "F1, a wrong tool as a missed call alone",
+                "F1, a wrong tool only as a missed call",
                 or_none(tally.f1_once, "not counted (n = 0)"),
             ),
             ("Right in everything", tally.all.exact.to_string()),
