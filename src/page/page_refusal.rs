@@ -20,11 +20,11 @@ pub(super) enum PageRefusal {
     NotByScript,
     /// The browser is not logged in, or its session has ended.
     #[error(
-        "log in first: type a token, or the code that `steadyhand page` prints; stopping needs no login"
+        "you are not logged in. Stopping needs no login. Next: type a token, or the code that `steadyhand page` prints"
     )]
     NoSession,
     /// The role of the session's holder does not permit it.
-    #[error("{name} is a {role}; only an operator may do this; stopping needs no role")]
+    #[error("{name} is a {role}, and only an operator may do this. Stopping needs no role")]
     Role {
         /// The session's holder.
         name: String,
@@ -32,7 +32,7 @@ pub(super) enum PageRefusal {
         role: String,
     },
     /// A refused verb was a stop, which was carried out all the same.
-    #[error("{refusal}; it names a stop, so every arm of this node was told to stop: {outcome}")]
+    #[error("{refusal}; it names a stop, so all arms of this node were told to stop: {outcome}")]
     Stopped {
         /// Reason why the verb is refused.
         refusal: Box<Self>,

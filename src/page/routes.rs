@@ -50,7 +50,13 @@ const OPERATOR: &str = "operator";
 const HEADERS: [(&str, &str); 6] = [
     (
         "content-security-policy",
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        concat!(
+            "default-src 'none'; script-src 'self'; ",
+            "style-src 'self'; ",
+            "img-src 'self' blob: data:; ",
+            "connect-src 'self'; form-action 'self'; ",
+            "base-uri 'none'; frame-ancestors 'none'"
+        ),
     ),
     ("x-content-type-options", "nosniff"),
     // With `no-referrer`, the Origin of a form's request would be `null`.
