@@ -9,6 +9,7 @@
 mod arguments;
 mod commands;
 mod mcp_catalogue;
+mod messages;
 mod reference;
 mod rust_text;
 mod schema;

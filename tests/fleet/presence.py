@@ -69,7 +69,7 @@ def only_one_answers():
     until("both are there", seen("upper", "duplicate", False))
     second.send_signal(signal.SIGSTOP)
     one = stopped()["upper"]
-    return not one["success"] and "2 nodes announce themselves" in one["message"]
+    return not one["success"] and "2 nodes have this name" in one["message"]
 
 
 until("a stop names the one of two that does not answer", only_one_answers)
@@ -78,7 +78,7 @@ until("one node called upper is enough", seen("upper", "announced", True))
 
 impostor = node("lower", at="left", cert="left")
 log = WORK / "lower-at-left-by-left.log"
-until("an impostor reaches the router", lambda: "router is reached" in log.read_text())
+until("an impostor reaches the router", lambda: "connected to the fleet's router" in log.read_text())
 running["right"].kill()
 until("a later change is told", seen("right", "gone", False))
 assert listed()["lower"]["presence"] == "announced", "a certificate announces no name but its own"

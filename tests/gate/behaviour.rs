@@ -918,7 +918,7 @@ fn a_pen_that_does_not_draw_is_kept_above_the_sheet() {
             scene.surface.project(&tip).height_mm
         };
         let refused = gate::preview(&Arc::new(longer), &plan.trajectory).unwrap_err();
-        let named = |one: &&gate::GateRefusal| one.why.contains("does not draw now");
+        let named = |one: &&gate::GateRefusal| one.why.contains("while it does not draw");
         for one in refused.0.iter().filter(named) {
             idle += 1;
             assert_eq!(one.rule, GateRule::Sheet);

@@ -256,7 +256,7 @@ fn a_sheet_that_is_not_felt_is_said_to_be_missing() {
     );
     let (code, output) = practice.run(&["calibrate", "show"]);
     assert!(
-        code != 0 && output.contains("nothing was touched"),
+        code != 0 && output.contains("nothing has been touched"),
         "{output}"
     );
 }
@@ -312,7 +312,7 @@ fn refuses_a_sheet_that_lies_higher_than_a_probe_can_tell_from_air() {
         assert_eq!(result["verdict"], "redo", "{higher_mm}: {result:#}");
         let message = result["message"].as_str().unwrap();
         let says = [
-            "the sheet lies higher than the scene says",
+            "sheet lies higher than the scene says",
             "`lower left`",
             "5 mm",
         ];
@@ -324,7 +324,7 @@ fn refuses_a_sheet_that_lies_higher_than_a_probe_can_tell_from_air() {
         );
         let (code, output) = practice.run(&["calibrate", "show"]);
         assert!(
-            code != 0 && output.contains("nothing was touched"),
+            code != 0 && output.contains("nothing has been touched"),
             "{output}"
         );
     }

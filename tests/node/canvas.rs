@@ -44,8 +44,7 @@ fn an_overlay_with_a_design_of_its_own_is_named() {
     assert_eq!(code, 1, "{refused:#}");
     let message = refused["message"].as_str().unwrap();
     assert!(
-        message.contains("overlay `leaf` has a design of its own")
-            && !message.contains("not a canvas"),
+        message.contains("overlay `leaf` has its own design") && !message.contains("not a canvas"),
         "{message}"
     );
     assert_eq!(refused["understood"]["scene"], "canvas", "{refused:#}");
@@ -251,13 +250,13 @@ fn of_several_canvases_one_is_named_and_its_bounds_hold() {
         let call = json!({"scene": "quick", "text": "hello", "dry_run": dry_run});
         let (text, refused) = call_tool(&served, "stroke", &call);
         assert!(
-            text.contains("s of arm time, and this canvas allows 1 s"),
+            text.contains("s of arm time (at most 1 s on this canvas)"),
             "{text}"
         );
         assert_eq!(refused["success"], false);
     }
     let (text, _) = call_tool(&served, "stroke", &json!({"scene": "quick", "svg": SQUARE}));
-    assert!(text.contains("takes text, and not svg"), "{text}");
+    assert!(text.contains("takes text, not svg"), "{text}");
 }
 
 #[test]

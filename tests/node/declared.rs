@@ -361,12 +361,12 @@ fn a_wrong_declaration_is_named_at_start_with_its_line() {
         (
             "name = \"Robot-Stroke\"\ndescription = \"x\"\ncalls = \"stroke\"\n".to_owned(),
             4,
-            "is a name of the tool `stroke`",
+            "a name of the tool `stroke`",
         ),
         (
             "name = \"halt\"\ndescription = \"x\"\ncalls = \"stroke\"\n".to_owned(),
             4,
-            "is a name of the tool `stop`",
+            "a name of the tool `stop`",
         ),
         (
             "name = \"2 draw\"\ndescription = \"x\"\ncalls = \"stroke\"\n".to_owned(),
@@ -763,7 +763,7 @@ async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
     };
     let goes_on = |answer: &ToolAnswer| {
         let message = answer.structured["message"].as_str().unwrap();
-        message.ends_with("and goes on")
+        message.ends_with("and continues")
     };
     let mut answer = call().await;
     assert!(!answer.is_error && goes_on(&answer), "{}", answer.text);

@@ -174,14 +174,14 @@ fn a_latched_servo_starts_anew_from_the_command_line() {
         // Nobody is there to say yes.
         let (code, text) = run(&bench, &args);
         assert!(
-            code == 1 && text.contains("nothing was asked of it"),
+            code == 1 && text.contains("nothing was sent to the servo"),
             "{code}: {text}"
         );
         let table = || run(&bench, &["bus", "monitor", &patient.port, "--once"]).1;
         assert!(table().contains("0x"), "{}", table());
         let (code, text) = run(&bench, &[&args[..], &["--yes"]].concat());
         assert!(
-            code == 0 && text.contains("servo 5 has started anew: its torque is off"),
+            code == 0 && text.contains("servo 5 has restarted: its torque is off"),
             "{code}: {text}"
         );
         assert!(!table().contains("0x"), "{}", table());
@@ -283,7 +283,7 @@ fn the_doctor_says_what_is_no_serial_port() {
         assert_eq!((code, causes), (1, vec!["not_a_port".to_owned()]), "{port}");
     }
     let (_, text) = run(&bench, &["doctor", "/dev/null"]);
-    assert!(text.contains("it is no serial port"), "{text}");
+    assert!(text.contains("it is not a serial port"), "{text}");
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn the_doctor_says_of_a_node_file_that_its_arm_is_simulated_or_its_port_no_devic
     assert!(text.contains("`port = \"simulator\"`"), "{text}");
     let (code, text) = with("none");
     assert!(
-        code == 1 && text.contains("`none` is no serial port"),
+        code == 1 && text.contains("`none` is not a serial port"),
         "{code}: {text}"
     );
 }

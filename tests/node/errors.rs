@@ -142,7 +142,7 @@ fn a_missing_port_is_an_error_and_never_the_simulator() {
         for word in [
             "/dev/does-not-exist",
             "port",
-            "never used in its place",
+            "simulator never replaces it",
             "nothing moved",
         ] {
             assert!(stderr.contains(word), "{word:?} is not in: {stderr}");
@@ -163,7 +163,7 @@ fn a_busy_port_is_an_error_that_names_the_port() {
         assert!(!second.status.success());
         assert!(second.stdout.is_empty());
         let stderr = String::from_utf8(second.stderr).unwrap();
-        for word in [port.as_str(), "is held by process", "nothing moved"] {
+        for word in [port.as_str(), "is in use by process", "nothing moved"] {
             assert!(stderr.contains(word), "{word:?} is not in: {stderr}");
         }
     });

@@ -136,12 +136,12 @@ fn a_design_is_explained_as_a_call_takes_it() {
             "draws its own design",
         ),
         (r#"{"text": "Hi", "svg": "<svg/>"}"#, "two designs"),
-        (r#"{"scene": "canvas"}"#, "no design of its own"),
+        (r#"{"scene": "canvas"}"#, "is a canvas"),
         (
             r#"{"scene": "letters", "size_mm": 30}"#,
             "this call has none",
         ),
-        (r#"{"resume": true, "text": "Hi"}"#, "would begin another"),
+        (r#"{"resume": true, "text": "Hi"}"#, "begins another"),
     ] {
         for profile in explained(arguments)["profiles"].as_array().unwrap() {
             assert_eq!(profile["outcome"], "refused", "{arguments}");

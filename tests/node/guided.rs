@@ -499,12 +499,12 @@ fn sabotaged_tools_are_refused_with_their_cause() {
     for _ in 0..3 {
         practice.touch("tool", &[], at);
     }
-    refused(&practice, "at least 4 are needed");
+    refused(&practice, "at least 4)");
     // 4. Never verified.
     for _ in 0..12 {
         practice.touch("tool", &[], at);
     }
-    refused(&practice, "nothing has verified it");
+    refused(&practice, "not verified yet");
     // 5. The point moved before the touch that verifies.
     for _ in 0..12 {
         practice.touch("tool", &[], at);
@@ -632,7 +632,7 @@ fn a_stale_tool_is_neither_accepted_nor_drawn_on() {
     let text = std::fs::read_to_string(&file).unwrap();
     let longer = with_key(&text, "tip_m", "[0.0, -0.043637, -0.010353]");
     std::fs::write(&file, &longer).unwrap();
-    refused(&practice, "another tip than");
+    refused(&practice, "different tip, ");
     std::fs::write(&file, &text).unwrap();
     // 13. The sheet is good, and then another tool is mounted.
     practice.sheet().unwrap();
@@ -701,7 +701,7 @@ fn on_a_port_nothing_is_drawn_before_all_of_it_was_calibrated() {
                 assert!(found.is_none_or(|found| found > at), "{message}");
                 at = found.unwrap_or(at);
             }
-            assert!(message.ends_with("nothing moved"), "{message}");
+            assert!(message.contains("; nothing moved"), "{message}");
             let _served = practice.bench.serve(&["--state", &state, "--port", &port]);
             done(&mut practice, step);
         }

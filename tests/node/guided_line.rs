@@ -32,7 +32,7 @@ use support::person::{Person, plugged_in};
 use support::{Bench, PATIENCE};
 
 /// End of every question for consent.
-const ASKED: &str = "Write `yes` to go on:";
+const ASKED: &str = "Write `yes` to continue:";
 
 /// Practice: the simulated arm works on a sheet that lies two millimetres lower than the scene says.
 fn practice() -> (Bench, String) {
@@ -63,22 +63,22 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     person.sees("step 1 of 12: the port");
     person.sees("arm arm (so101) is at simulator");
     person.sees("step 3 of 12: the node");
-    person.sees("started, and ends with this guide: node bench");
+    person.sees("ends with this guide: node bench");
     person.sees("step 4 of 12: the joints, by hand");
     person.sees("not needed in practice");
     person.sees("step 7 of 12: the sheet, by hand");
     person.sees("not needed in practice");
-    person.sees("step 8 of 12: your leave");
+    person.sees("step 8 of 12: enable motion");
     person.sees(ASKED);
     person.types("Yes\n");
     person.sees("motion is enabled for scene first");
     person.sees("step 9 of 12: the sheet, felt by the arm");
     person.sees("press Enter to begin");
     person.types("q\n");
-    person.sees("left; what was done is kept");
+    person.sees("left; the finished steps are kept");
     person.ends_with(1);
     let mut person = Person::at(&bench, &args);
-    person.sees("step 8 of 12: your leave");
+    person.sees("step 8 of 12: enable motion");
     person.sees(ASKED);
     person.types("yes\n");
     person.sees("press Enter to begin");
@@ -96,7 +96,7 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     person.sees("step 10 of 12: align");
     person.types("\n");
     // Leave is for the scene as it was.
-    person.sees("leave is asked for again");
+    person.sees("motion must be enabled again");
     person.sees(ASKED);
     person.types("yes\n");
     person.sees("look whether a cross is there");
@@ -105,14 +105,14 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     person.ends_with(1);
     // What was done is not done again.
     let mut person = Person::at(&bench, &args);
-    person.sees("step 8 of 12: your leave");
+    person.sees("step 8 of 12: enable motion");
     person.sees(ASKED);
     person.types("yes\n");
     person.sees("the sheet, felt by the arm: done before");
     person.sees("align: done before");
     person.sees("step 11 of 12: the cross, by a ruler");
     person.types("\n");
-    person.sees("there is no paper for a ruler");
+    person.sees("there is no paper to measure");
     person.sees("step 12 of 12: the first line");
     person.types("\n");
     person.sees("drew 2 strokes");
@@ -127,14 +127,14 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
 fn moving_in_practice(bench: &Bench, file: &str) -> Person {
     let args = ["--config", file, "first-line", "--scene", "first"];
     let mut person = Person::at(bench, &args);
-    person.sees("started, and ends with this guide: node bench");
-    person.sees("step 8 of 12: your leave");
+    person.sees("ends with this guide: node bench");
+    person.sees("step 8 of 12: enable motion");
     person.sees(ASKED);
     person.types("yes\n");
     person.sees("step 9 of 12: the sheet, felt by the arm");
     person.sees("press Enter to begin");
     person.types("\n");
-    person.sees("it moves; Enter or Ctrl-C stops it");
+    person.sees("the arm moves; Enter or Ctrl-C stops it");
     let began = Instant::now();
     while !is_moving(bench) {
         assert!(began.elapsed() < PATIENCE, "it never moved");
@@ -162,11 +162,11 @@ fn ctrl_c_in_the_guide_stops_the_arm_and_leaves_its_node_to_be_ended_in_order() 
     let mut person = moving_in_practice(&bench, &file);
     person.interrupts();
     person.sees("arm: stopped");
-    person.sees("see to that (after a stop: `steadyhand reset`)");
+    person.sees("after a stop: `steadyhand reset`");
     assert!(!is_moving(&bench), "and the node is there");
     person.interrupts();
-    person.sees("left; what was done is kept");
-    person.sees("the arm holds where it stands, with its torque on");
+    person.sees("left; the finished steps are kept");
+    person.sees("the arm stands where it is, with its torque on");
     person.ends_with(1);
     let transcript = person.transcript();
     assert!(
@@ -216,13 +216,13 @@ fn a_port_that_the_guide_is_given_is_the_port_of_its_node() {
     let mut person = Person::at(&bench, &guide);
     person.sees(&format!("arm arm (so101) is at {given}"));
     person.sees(&format!(
-        "started, and ends with this guide: node bench, arm arm (so101) at {given}"
+        "ends with this guide: node bench, arm arm (so101) at {given}"
     ));
     person.sees("press Enter to begin");
     person.types("q\n");
     let message = format!("--state {state} --port {given} --trace {trace} ");
-    person.sees(&format!("{message}first-line --scene short` goes on here"));
-    person.sees("the arm's torque is off");
+    person.sees(&format!("{message}first-line --scene short`"));
+    person.sees("the arm is limp");
     person.ends_with(1);
     assert!(std::fs::metadata(&trace).unwrap().len() > 0);
     let (code, stderr) = {
@@ -415,9 +415,9 @@ impl WrongArm {
             }
             let ends = [
                 "write this into the file?",
-                "write it all the same?",
+                "Write it anyway?",
                 "throw these touches away",
-                "throw all of them away",
+                "discard all touches",
             ];
             if person.sees_one_of(&ends).0 < 2 {
                 person.sees(ASKED);
@@ -454,7 +454,7 @@ impl WrongArm {
         person.sees_redrawn(2);
         person.types("\n");
         for joint in 0..5 {
-            person.sees(&format!("move {} alone", self.truth.arm.joint_name(joint)));
+            person.sees(&format!("move only {} ", self.truth.arm.joint_name(joint)));
             let limits = &self.truth.arm.limits;
             let [low, high] =
                 [&limits.lower_rad, &limits.upper_rad].map(|all| all.get(joint).unwrap());
@@ -581,8 +581,8 @@ impl WrongArm {
         person.sees("step 9 of 12: the sheet, felt by the arm");
         person.types("\n");
         loop {
-            let printed = self.moves(person, "until an operator accepts it");
-            person.sees_one_of(&["write this into the file?", "write it all the same?"]);
+            let printed = self.moves(person, "an operator accepts it");
+            person.sees_one_of(&["write this into the file?", "Write it anyway?"]);
             person.sees(ASKED);
             person.types("yes\n");
             person.sees("accepted as calibration");
@@ -606,14 +606,14 @@ impl WrongArm {
         let read_mm = at_mm.map(|mm| mm + self.chance.within(RULER_MM));
         person.sees("step 11 of 12: the cross, by a ruler");
         person.types("\n");
-        person.sees("to the middle of the cross");
+        person.sees("the middle of the cross");
         person.types("a bit to the left\n");
-        person.sees("that is not two distances");
+        person.sees("write two distances");
         person.types(&format!("{:.1} {:.1}\n", read_mm[0], read_mm[1]));
         let ends = [
-            "it stands where it should",
+            "the cross is where it should be",
             "write this into the file?",
-            "write it all the same?",
+            "Write it anyway?",
         ];
         if person.sees_one_of(&ends).0 > 0 {
             person.sees(ASKED);
@@ -624,7 +624,7 @@ impl WrongArm {
 
     /// Enables motion again, for the scene as it is now.
     fn leave(&self, person: &mut Person) {
-        person.sees("leave is asked for again");
+        person.sees("motion must be enabled again");
         person.sees(ASKED);
         person.types("yes\n");
     }
@@ -640,12 +640,12 @@ impl WrongArm {
         let mut person = Person::at(&self.bench, &args);
         person.sees("nothing is wrong on");
         self.joints(&mut person);
-        person.sees("the node is started again, with the new zeros");
+        person.sees("the node restarts with the new zeros");
         self.zeros(&mut person);
-        person.sees("the node is started again, with the new zeros");
+        person.sees("the node restarts with the new zeros");
         self.tool(&mut person);
         self.sheet(&mut person);
-        person.sees("step 8 of 12: your leave");
+        person.sees("step 8 of 12: enable motion");
         person.sees(ASKED);
         person.types("yes\n");
         self.felt(&mut person);
@@ -661,7 +661,7 @@ impl WrongArm {
         person.sees("step 12 of 12: the first line");
         person.types("\n");
         if person
-            .sees_one_of(&["leave is asked for again", "it moves;"])
+            .sees_one_of(&["motion must be enabled again", "the arm moves;"])
             .0
             == 0
         {

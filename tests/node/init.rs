@@ -115,10 +115,7 @@ fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
         let output = bench.run(&init);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success(), "{stderr}");
-        assert!(
-            stderr.contains("say --arm, one of so101, so100\n"),
-            "{stderr}"
-        );
+        assert!(stderr.contains("valid: so101, so100\n"), "{stderr}");
         let made = bench.run(&[&init[..], &["--arm", "so101"]].concat());
         assert!(made.status.success(), "{made:?}");
         let text = std::fs::read_to_string(&out).unwrap();
@@ -153,10 +150,7 @@ fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
         let refused = bench.run(&[&init[..], &["--arm", "openmanipulator-x"]].concat());
         let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success(), "{stderr}");
-        assert!(
-            stderr.contains("are those of koch, not of openmanipulator-x"),
-            "{stderr}"
-        );
+        assert!(stderr.contains("belong to koch"), "{stderr}");
         // What a person has written is not written over.
         let again = bench.run(&["init", "--port", "simulator", "--out", &out]);
         let stderr = String::from_utf8(again.stderr).unwrap();
@@ -233,7 +227,7 @@ fn what_keeps_a_node_from_using_its_state_is_found_before_it_is_started() {
     let check = || checked(&bench, "", 0o640);
     let (good, message) = check();
     assert!(
-        good && message.contains("made at the first start"),
+        good && message.contains("created at the first start"),
         "{message}"
     );
     assert!(!state.exists(), "a check makes nothing");
@@ -286,7 +280,7 @@ fn what_keeps_a_node_from_using_its_state_is_found_before_it_is_started() {
     // A node that runs has opened its state itself.
     let _served = bench.serve(&["--state", &state]);
     let (good, message) = check();
-    assert!(good && message.contains("a node that runs"), "{message}");
+    assert!(good && message.contains("a running node"), "{message}");
 }
 
 #[test]
@@ -388,10 +382,7 @@ fn the_arm_with_worn_servos_is_for_the_simulator_alone() {
     let refused = bench.run(&[&["call", "sense"], &at[..]].concat());
     let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success(), "{stderr}");
-    assert!(
-        stderr.contains("name the arm that it is like, so101"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("without wear, so101"), "{stderr}");
     // It draws the scenes of the arm that it is like, and worse.
     std::fs::write(&config, arm("simulator")).unwrap();
     let (code, drawn) = bench.call(&[&["stroke", "{}"], &at[..]].concat());

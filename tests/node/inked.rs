@@ -163,7 +163,7 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
     println!("{}", found["message"]);
     let message = found["message"].as_str().unwrap();
     assert!(
-        message.contains("the sheet's place and its correction"),
+        message.contains("sheet's place and its correction"),
         "{found:#}"
     );
     let (code, output) = bench.run(&["calibrate", "accept"]);
@@ -205,7 +205,7 @@ fn on_an_arm_without_play_nothing_is_proposed() {
     );
     let (code, shown) = bench.run(&["calibrate", "show"]);
     assert!(
-        code != 0 && shown.contains("nothing was touched"),
+        code != 0 && shown.contains("nothing has been touched"),
         "{shown}"
     );
 }
@@ -323,7 +323,7 @@ fn gaps_that_a_person_measures_give_the_same_play_as_the_camera() {
     // Some of it, then q; the same command goes on, and asks again for what was skipped.
     let (first, rest) = answers.split_at(6);
     let left = bench.answered(&format!("{}q\n", lines_of(first)));
-    assert!(left.contains("what was measured is kept"), "{left}");
+    assert!(left.contains("the numbers are kept"), "{left}");
     let skipped: Vec<_> = first.iter().filter(|mm| mm.is_none()).cloned().collect();
     let rest = lines_of(&skipped) + &lines_of(rest);
     let output = bench.answered(&rest);
@@ -355,8 +355,8 @@ fn a_node_that_serves_draws_the_pattern_and_its_gaps_are_asked_for() {
     assert_eq!(code, 0, "{output}");
     let drawn = bench.answered("10.0\n9.9\nq\n");
     println!("{drawn}");
-    assert!(drawn.contains("what was measured is kept"), "{drawn}");
-    assert!(drawn.contains("pattern drawn: 18 gaps"), "{drawn}");
+    assert!(drawn.contains("the numbers are kept"), "{drawn}");
+    assert!(drawn.contains("measures 18 gaps"), "{drawn}");
     for once in [
         "|<-  1 ->|",
         "on node ",

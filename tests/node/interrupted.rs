@@ -188,7 +188,7 @@ fn practice_neither_goes_on_with_what_an_arm_on_a_port_left_nor_settles_it() {
         assert_ne!(code, 0, "{said}");
         for part in [
             "job-1",
-            "simulated here",
+            "this node simulates that arm",
             "`steadyhand --port PORT draw --resume`",
         ] {
             assert!(said.contains(part), "{part}: {said}");

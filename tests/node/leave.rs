@@ -314,16 +314,16 @@ async fn a_drawing_is_gone_on_with_only_where_nothing_was_changed() {
     };
     test_node.draws(OTHER_LINES);
     test_node.enable();
-    refused_with("scene_changed", "was revision").await;
+    refused_with("scene_changed", "from revision").await;
     test_node.draws(LINES);
     let arm = test_node.bench.path("scenes/arms/so101.toml");
     std::fs::write(&arm, calibrated(2100)).unwrap();
-    refused_with("scene_changed", "calibration was changed").await;
+    refused_with("scene_changed", "or calibration").await;
     std::fs::remove_file(&arm).unwrap();
     test_node.enable();
     let stale = test_node.bench.path("state/calibration");
     went_stale(&test_node);
-    refused_with("stale_calibration", "touch it again").await;
+    refused_with("stale_calibration", "is stale").await;
     std::fs::remove_dir_all(stale).unwrap();
     let both = json!({"resume": true, "again": true});
     let refused = test_node.call("stroke", both).await;
@@ -458,7 +458,7 @@ async fn resume_refuses_a_scene_overlay_or_arm_that_the_unfinished_job_does_not_
                 message.contains(expected) && message.contains("scene \"short\""),
                 "{message}"
             );
-            assert!(message.ends_with("nothing moved"), "{message}");
+            assert!(message.contains("; nothing moved"), "{message}");
             // A refusal offers nothing that moves.
             assert!(!message.contains("draws that"), "{message}");
             let corrected = refused["corrected_call"]["arguments"].clone();

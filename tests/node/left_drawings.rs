@@ -207,9 +207,9 @@ async fn what_is_left_is_drawn_only_where_no_other_scene_is_named() {
         ..rest()
     };
     for (order, option) in [
-        (named(Some("letters"), None), "leave --scene letters out"),
-        (named(Some("nope"), None), "leave --scene nope out"),
-        (named(None, Some("leaf")), "leave --meta leaf out"),
+        (named(Some("letters"), None), "leave out --scene letters"),
+        (named(Some("nope"), None), "leave out --scene nope"),
+        (named(None, Some("leaf")), "leave out --meta leaf"),
     ] {
         let reason = test_node.begin(&order).await.unwrap_err();
         assert!(

@@ -80,7 +80,7 @@ fn a_reset_says_why_its_scene_counts_and_a_resume_that_nothing_is_held() {
     says(&["enable", "--scene", "short", "--for", "30m"]);
     check(
         &says(&["resume"]),
-        &["no motion is held that could go on"],
+        &["no motion is held"],
         &["is not enabled"],
     );
     says(&["stop"]);
@@ -144,7 +144,7 @@ fn a_missing_token_is_asked_for_by_its_option() {
     assert_ne!(called.status.code(), Some(0));
     check(
         &output_text(&called),
-        &["wants a token", "--token-file FILE", "steadyhand token add"],
+        &["needs a token", "--token-file FILE", "steadyhand token add"],
         &["-32600", "JSON-RPC"],
     );
     let wrong = bench.path("wrong").display().to_string();
@@ -408,7 +408,7 @@ fn a_refused_argument_ends_with_the_shortest_call_that_works() {
     let bench = Bench::at_test_rate();
     let (_, refused) = bench.call(&["sense", r#"{"debug":"perhaps","ctx":{"a":1}}"#]);
     let message = refused["message"].as_str().unwrap();
-    check(message, &["true, false; send {}; nothing moved"], &[]);
+    check(message, &["true, false; nothing moved. Next: send {}"], &[]);
     let (code, sensed) = bench.call(&["sense", r#"{"ctx":{"a":1}}"#]);
     assert_eq!(code, 0, "{sensed:#}");
     check(

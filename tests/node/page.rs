@@ -147,7 +147,8 @@ fn login_code(bench: &Bench) -> String {
     let (_, rest) = printed
         .split_once(" and type ")
         .expect("an address and a code");
-    rest.split(' ').next().unwrap().to_owned()
+    let code = rest.split([' ', '.']).next().unwrap();
+    code.to_owned()
 }
 
 /// Waits until the page's state is so.
@@ -488,11 +489,7 @@ fn a_session_has_the_role_of_its_token_and_ends_with_it() {
     // A stop needs no role, wherever it is sent.
     let refused = viewing.operate("two", &json!({"verb": "stop"}));
     assert_eq!(refused.status, 403, "{}", refused.body);
-    assert!(
-        refused.body.contains("was told to stop"),
-        "{}",
-        refused.body
-    );
+    assert!(refused.body.contains("told to stop"), "{}", refused.body);
 }
 
 #[test]

@@ -233,7 +233,7 @@ impl PenRig {
     fn change(&mut self, pen: usize) {
         if self.pauses {
             let (done, printed) = self.verb(&["pen", "--yes"]);
-            assert!(done && printed.contains("goes on: keep"), "{printed}");
+            assert!(done && printed.contains("continues: keep"), "{printed}");
             return;
         }
         writeln!(self.hand, "pen {pen}").unwrap();
@@ -509,7 +509,7 @@ fn while_it_waits_nothing_moves_and_no_tool_confirms() {
     }
     // An operator's other verbs do not move it either, and another pen is not this one.
     let (_, resumed) = rig.verb(&["resume"]);
-    assert!(!resumed.contains("goes on"), "{resumed}");
+    assert!(!resumed.contains("continues: keep"), "{resumed}");
     let job = rig.drawing()["id"].as_str().unwrap().to_owned();
     let (done, printed) = rig.verb(&["pen", &job, "--pen", "2", "--yes"]);
     assert!(!done && printed.contains("not for pen 2"), "{printed}");
@@ -562,7 +562,7 @@ fn a_wait_that_needs_a_reset_names_the_way_out() {
     let began = Instant::now();
     while rig.jobs()[0]["tool"] != "reset" || rig.jobs()[0]["state"] != "reached" {
         let (_, printed) = rig.verb(&["reset"]);
-        assert!(!printed.contains("which scene"), "{printed}");
+        assert!(!printed.contains("in which one"), "{printed}");
         assert!(began.elapsed() < PATIENCE, "{printed}: {:#?}", rig.jobs());
     }
     assert_eq!(rig.jobs()[0]["scene"], "layers");
@@ -692,7 +692,7 @@ fn a_pen_of_another_length_is_measured_by_a_touch_before_it_draws() {
 #[test]
 fn a_pen_whose_length_nobody_would_believe_does_not_draw() {
     for (longer_mm, expected) in [
-        (4.6, "mm longer than the scene says, at most 4"),
+        (4.6, "mm longer than the scene says (at most 4"),
         (-7.0, "touched nothing"),
     ] {
         let bench = Bench::new();

@@ -168,7 +168,7 @@ fn mistakes_on_the_command_line_say_what_would_be_right() {
         ),
         (
             vec!["plan", "--size", "60mm"],
-            "place a --design FILE or --text WORDS",
+            "--design FILE or --text WORDS",
         ),
         (vec!["plan", "defualt"], "valid: default"),
         (
@@ -268,7 +268,7 @@ fn an_imported_arm_is_one_that_a_scene_can_name() {
     // Never over a file in which somebody may have completed the servo map.
     let again = bench.run(&import);
     assert_ne!(again.status.code(), Some(0));
-    assert!(text(&again).1.contains("not there yet"));
+    assert!(text(&again).1.contains("name a new file"));
     let wrong = bench.run(&["arm", "import", &urdf, "--base", "base", "--tip", "lowr"]);
     assert!(text(&wrong).1.contains("lower"), "{:?}", text(&wrong));
 }

@@ -167,7 +167,7 @@ fn files_for_several_pens_are_one_drawing() {
         near(&plan, "pen_down_mm", 36.0, 0.1);
         assert_eq!(
             plan["notes"][0],
-            "the files' names count pens from 0: `_pen0_` is drawn with pen 1, `_pen1_` with pen 2, and so on"
+            "the file names count pens from 0: pen 1 draws `_pen0_`, pen 2 draws `_pen1_`, and so on"
         );
         assert_eq!(
             plan["notes"][1],
@@ -327,8 +327,7 @@ fn a_line_on_a_line_is_drawn_once() {
     let file = bench.path("lines.json");
     std::fs::write(&file, "[[[0,0],[50,0]], [[50,0],[50,9]], [[10,0],[20,0]]]").unwrap();
     let output = printed_by(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
-    let expected =
-        "3 strokes of the design drawn as 1: ends that touch are joined, 1 left out, drawn already";
+    let expected = "3 strokes of the design drawn as 1: touching ends joined, 1 left out";
     assert!(output.contains(expected), "{output}");
 }
 

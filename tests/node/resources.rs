@@ -258,9 +258,9 @@ fn an_address_that_is_not_there_names_the_nearest() {
         ("preview://shrt", "preview://short"),
         ("scene://shrt", "scene://short"),
         ("usage://strok", "usage://stroke"),
-        ("job://none", "nearest first"),
+        ("job://none", "Nearest: "),
         ("preview://short?meta=nothing", "there is no overlay"),
-        ("nonsense", "nearest first"),
+        ("nonsense", "Nearest: "),
     ] {
         let read = line.read(uri);
         let message = read["error"]["message"]

@@ -180,7 +180,7 @@ fn operators_verbs_are_for_operators_tokens_alone() {
         let done = node.typed_elsewhere(token, &["disable"]);
         let stderr = String::from_utf8(done.stderr).unwrap();
         assert!(
-            !done.status.success() && stderr.contains("operators' tokens"),
+            !done.status.success() && stderr.contains("operator's token"),
             "{stderr}"
         );
     }
@@ -227,7 +227,7 @@ fn operators_verbs_are_for_operators_tokens_alone() {
     assert!(!tools.to_string().contains("\"enable\""), "{tools}");
     drop(node.served);
     let log = std::fs::read_to_string(node.bench.path("state/audit.log")).unwrap();
-    assert!(log.contains("token operator: Estop"), "{log}");
+    assert!(log.contains("token operator: estop"), "{log}");
 }
 
 #[test]
@@ -661,7 +661,7 @@ fn a_stranger_does_not_get_through_the_control_socket() {
             "connected:",
             "{output:?}"
         );
-        let line = support::wait_for(&served.lines, "turned away");
+        let line = support::wait_for(&served.lines, "refused");
         assert!(line.contains("65534"), "{line}");
     }
     // Nobody has stopped anything: what is drawn now is drawn to its end.

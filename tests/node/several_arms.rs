@@ -230,7 +230,7 @@ fn an_import_is_for_the_arm_that_is_named() {
             shop.says(&["calibrate", "import", file, "--arm", arm])
         };
         refused(import("so101"), &["several arms", "--arm: left, right"]);
-        done(import("right"), &["nothing was written; say --accept"]);
+        done(import("right"), &["add --accept"]);
     });
 }
 
@@ -417,7 +417,7 @@ fn a_scene_of_another_arm_is_refused_with_the_name_of_that_arm() {
         assert_eq!(valid[0], "third", "{text}");
         // The arms of the scene are tested, and the others are left out.
         let tested = shop.says(&["selftest", "--scene", "short", "--rounds", "1"]);
-        done(tested, &["right (simulated so101)", "third is a koch"]);
+        done(tested, &["right (simulated so101)", "this arm is a koch"]);
     });
 }
 

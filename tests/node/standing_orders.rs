@@ -118,7 +118,7 @@ impl Life {
                 let stdout = String::from_utf8_lossy(&said.stdout).into_owned();
                 assert!(said.status.success(), "{word}, {end:?}: {stdout}");
                 assert!(
-                    !stdout.contains("written down"),
+                    !stdout.contains("could not be saved"),
                     "{word}, {end:?}: {stdout}"
                 );
             }
@@ -438,7 +438,7 @@ fn an_unknown_cancellation_costs_an_arm_at_rest_no_reset_and_is_told() {
     let life = Life::new(Place::NodeFile);
     let node = life.serve(&life.bench.path("state"), false);
     cancel_unknown(&node);
-    support::wait_for(&node.lines, "a cancellation of a call that is not known");
+    support::wait_for(&node.lines, "a cancellation of an unknown call");
     let began = Instant::now();
     while !audit(&life).contains("\tcancellation\t") {
         assert!(began.elapsed() < PATIENCE, "{}", audit(&life));
@@ -475,7 +475,7 @@ fn what_stopped_an_arm_is_told_with_its_cause_and_caller() {
     };
     let _drawing = begin_to_draw(&life.bench, &node.url);
     cancel_unknown(&node);
-    stopped_by("a cancellation of a call that is not known", None);
+    stopped_by("a cancellation of an unknown call", None);
     assert_eq!(call(&life.bench, &node.url, &["reset"]).0, 0);
     assert!(life.bench.run(&["stop"]).status.success());
     stopped_by("stop", Some("user"));

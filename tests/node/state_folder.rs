@@ -27,7 +27,7 @@ fn a_state_folder_that_others_may_write_to_is_refused_and_by_check_as_well() {
         ] {
             let (code, reply) = bench.said(&named(args));
             assert_ne!(code, 0, "{mode:o} {args:?}: {reply}");
-            let told = "may be written to by other users (mode 77";
+            let told = "(mode 77";
             assert!(reply.contains(told), "{mode:o} {args:?}: {reply}");
         }
     }
@@ -51,7 +51,7 @@ fn the_first_of_several_folders_of_a_unit_is_the_state_folder() {
     let printed = String::from_utf8(output.unwrap().stdout).unwrap();
     let [first, _] = folders;
     assert!(
-        printed.contains(&format!("state: {first}, made")),
+        printed.contains(&format!("state: {first}, created")),
         "{printed}"
     );
 }

@@ -104,7 +104,7 @@ fn a_stop_under_another_name_stops_an_arm_that_moves_and_is_refused_at_rest() {
         assert_eq!(stopped["state"], "stopped", "{name}: {stopped:#}");
         assert_eq!(stopped["arms"][0]["report"]["verified"], true, "{name}");
         let hints = stopped["usage_hints"].to_string();
-        assert!(hints.contains("was taken as `stop`"), "{name}: {hints}");
+        assert!(hints.contains("it was read as `stop`"), "{name}: {hints}");
         assert_eq!(web.state(), "stopped", "{name}");
         web.reset();
     }
@@ -112,7 +112,7 @@ fn a_stop_under_another_name_stops_an_arm_that_moves_and_is_refused_at_rest() {
     let at_rest = web.call("left_arm.stop", &json!({}));
     assert_eq!(at_rest["success"], true, "{at_rest:#}");
     let hints = at_rest["usage_hints"].to_string();
-    assert!(!hints.contains("was taken as"), "{hints}");
+    assert!(!hints.contains("was read as"), "{hints}");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
         assert_eq!(stopped["success"], true, "{tool} {arguments}: {stopped:#}");
         assert_eq!(stopped["state"], "stopped", "{tool} {arguments}");
         let hints = stopped["usage_hints"].to_string();
-        assert!(hints.contains("was taken as `stop`"), "{tool}: {hints}");
+        assert!(hints.contains("it was read as `stop`"), "{tool}: {hints}");
         assert_eq!(web.state(), "stopped", "{tool} {arguments}");
         web.reset();
     }
@@ -278,10 +278,7 @@ fn a_stop_in_a_body_that_is_no_call_is_done_and_told() {
                 answer["result"]["structuredContent"]["state"], "stopped",
                 "{answer:#}"
             ),
-            _ => assert!(
-                answer.to_string().contains("was told to stop"),
-                "{answer:#}"
-            ),
+            _ => assert!(answer.to_string().contains("told to stop"), "{answer:#}"),
         }
         web.until("stopped");
         web.reset();
@@ -307,10 +304,7 @@ fn a_stop_by_another_method_is_done_and_told() {
     .unwrap();
     let (status, answer) = support::answer(&mut stream);
     assert_eq!(status, 405);
-    assert!(
-        answer.to_string().contains("was told to stop"),
-        "{answer:#}"
-    );
+    assert!(answer.to_string().contains("told to stop"), "{answer:#}");
     web.until("stopped");
 }
 
@@ -437,7 +431,7 @@ fn a_stop_in_a_line_that_is_no_call_is_done_and_told() {
     pipe.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stop"}}"#);
     let early = pipe.receive();
     assert_eq!(early["error"]["code"], -32602, "{early}");
-    assert!(early.to_string().contains("was told to stop"), "{early}");
+    assert!(early.to_string().contains("told to stop"), "{early}");
     pipe.greet();
     pipe.until("stopped");
     pipe.reset();
@@ -474,7 +468,7 @@ fn a_stop_in_a_line_that_is_no_call_is_done_and_told() {
                 message["error"]["message"]
                     .as_str()
                     .unwrap()
-                    .contains("was told to stop"),
+                    .contains("told to stop"),
                 "{line}: {message}"
             );
         }
@@ -591,7 +585,7 @@ fn a_stop_in_a_line_that_is_too_long_is_done_and_told() {
         assert_eq!(message["id"], 8, "{message}");
         let message_text = message["error"]["message"].as_str().unwrap();
         assert!(message_text.contains("longer than"), "{message_text}");
-        assert!(message_text.contains("was told to stop"), "{message_text}");
+        assert!(message_text.contains("told to stop"), "{message_text}");
         pipe.until_it_says("/job/state", "stopped");
         pipe.reset();
     }

@@ -309,7 +309,7 @@ fn a_node_without_its_arm_is_not_ready_and_says_why() {
         // Nobody speaks there any more, but the file may live on with the test's own end.
         drop(silent);
         let mut node = Notified::start(&["--port", &path, "serve", "--http", "127.0.0.1:0"], &[]);
-        let (reply, before) = node.until("STATUS=it cannot go on");
+        let (reply, before) = node.until("STATUS=failed");
         assert!(reply.contains("arm `arm`"), "{reply}");
         assert!(
             !before.iter().any(|one| one.contains("READY")),

@@ -91,18 +91,18 @@ fn refuses_two_arms_at_once_on_a_node_that_says_nothing_of_where_they_stand() {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         refused(
             (output.status.success(), stderr),
-            &["`left` or `right`", "base_m", "apart = true"],
+            &["`left` and `right`", "base_m", "apart = true"],
         );
         let checked = table.run(&["--config", &file, "check"]).1;
         assert!(
-            checked.contains("`left` or `right`, one of them at a time"),
+            checked.contains("only one of `left` and `right`"),
             "{checked}"
         );
         // On a node that runs.
         let mut node = table.serves(["", ""]);
         refused(
             table.enable(&[]),
-            &["`left` or `right`", "--arm", "nothing was enabled"],
+            &["`left` and `right`", "--arm", "nothing was enabled"],
         );
         expect_done(table.enable(&["--arm", "left"]));
         refused(

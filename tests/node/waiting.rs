@@ -176,7 +176,7 @@ fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
     client.send(
         &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}),
     );
-    let named = "it was stopped because the client hasty 1.2 stopped waiting for job-1 after ";
+    let named = "was stopped because the client hasty 1.2 stopped waiting for job-1 after ";
     for id in 3.. {
         client.calls(id, "sense", &json!({}));
         let sensed = client.answer(id);
@@ -193,7 +193,7 @@ fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
         client.calls(id, "stroke", &json!({"scene": "long"}));
         let refused = client.answer(id);
         let text = refused["content"][0]["text"].as_str().unwrap();
-        if text.contains("call `reset` first") {
+        if text.contains("Next: call `reset`") {
             assert!(text.contains(named), "{text}");
             break;
         }
@@ -201,7 +201,7 @@ fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
     let job = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
     let job = String::from_utf8_lossy(&job.stdout).into_owned();
     assert!(
-        job.contains("a client that waited for it (hasty 1.2) gave up after "),
+        job.contains("the client (hasty 1.2) stopped waiting after "),
         "{job}"
     );
 }
@@ -300,11 +300,11 @@ fn a_client_that_gave_no_name_is_given_none() {
         |text| text.contains("stroke, moving") && !text.contains("moving, 0 of"),
     );
     drop(stream);
-    let named = "it was stopped because a client that gave no name stopped waiting for job-1";
+    let named = "was stopped because a client without a name stopped waiting for job-1";
     until_told(|| call("sense", &json!({})), named);
     let refused = until_told(
         || call("stroke", &json!({"scene": "short"})),
-        "call `reset` first",
+        "Next: call `reset`",
     );
     assert!(
         refused.contains(named) && !refused.contains("by a tool call"),
@@ -339,13 +339,12 @@ fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
         } else {
             drop(stream);
         }
-        let named =
-            format!("it was stopped because the client {client} 3 stopped waiting for job-");
+        let named = format!("was stopped because the client {client} 3 stopped waiting for job-");
         until_told(|| other("sense", &json!({})), &named);
         let own = |tool: &str, arguments: &Value| text_of(&served, &session, tool, arguments);
         let refused = until_told(
             || own("stroke", &json!({"scene": "long"})),
-            "call `reset` first",
+            "Next: call `reset`",
         );
         assert!(refused.contains(&named), "{refused}");
         let past = || {
@@ -354,7 +353,7 @@ fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
         };
         until_told(
             past,
-            &format!("a client that waited for it ({client} 3) gave up after "),
+            &format!("the client ({client} 3) stopped waiting after "),
         );
         own("reset", &json!({}));
         until_told(|| other("sense", &json!({})), "reset, reached");

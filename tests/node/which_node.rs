@@ -110,8 +110,7 @@ fn a_file_whose_node_does_not_run_means_no_other_node() {
     ] {
         let (code, out, printed) = run_with(&nodes.bench, &[&["--config", &absent], verb].concat());
         assert_ne!(code, 0, "{verb:?}: {out}");
-        let how =
-            format!("start it in another terminal with `steadyhand --config {absent} --scenes ");
+        let how = format!("`steadyhand --config {absent} --scenes ");
         assert!(
             printed.contains(&how) && printed.contains(" serve`"),
             "{verb:?}: {printed}"
@@ -138,7 +137,7 @@ fn several_nodes_are_listed_and_a_person_picks_one() {
             "2 nodes run on this machine",
             "node left, arm arm-left (so101) at simulator",
             "node right, arm arm-right (so101) at simulator",
-            "nothing was done",
+            "Nothing was done",
         ] {
             assert!(
                 printed.contains(expected),
@@ -147,7 +146,7 @@ fn several_nodes_are_listed_and_a_person_picks_one() {
         }
     }
     let mut person = Person::at(&nodes.bench, &["enable", "--scene", "short"]);
-    person.sees("which one is meant?");
+    person.sees("Which one?");
     person.sees("2: node right");
     person.sees("its number");
     person.types("2\n");
@@ -254,15 +253,15 @@ fn folders_in_a_node_file_are_those_beside_it_wherever_a_command_is_typed() {
 fn without_an_answer_no_node_is_picked() {
     let nodes = TwoNodes::new();
     for (answer, told) in [
-        ("\n", "none of 1 to 2 was picked; nothing was done"),
+        ("\n", "no number of 1 to 2 was picked. Nothing was done"),
         (
             "\u{4}",
-            "the input ended without an answer; nothing was done",
+            "the input ended without an answer. Nothing was done",
         ),
-        ("3\n", "is not one of 1 to 2; nothing was done"),
+        ("3\n", "is not a number of 1 to 2"),
     ] {
         let mut person = Person::at(&nodes.bench, &["torque-off", "--yes"]);
-        person.sees("which one is meant?");
+        person.sees("Which one?");
         person.sees("its number [1 to 2]");
         person.types(answer);
         person.sees(told);
@@ -283,7 +282,7 @@ fn what_is_typed_before_a_question_does_not_answer_it() {
     person.sees("on node right");
     person.sees("Type yes to take its torque off:");
     person.types("no\n");
-    person.sees("nothing was done");
+    person.sees("Nothing was done");
     person.ends_with(1);
 }
 
@@ -372,7 +371,7 @@ fn a_node_that_hangs_is_not_said_to_be_absent() {
     let _hung = UnixListener::bind(bench.path("steadyhand/left.sock")).unwrap();
     let (code, _, errors) = run_with(&bench, &["--config", &config, "status"]);
     assert_ne!(code, 0);
-    assert!(errors.contains("does not say who it is"), "{errors}");
+    assert!(errors.contains("may be meant"), "{errors}");
     assert!(errors.contains("stop` asks it to stop"), "{errors}");
     assert!(!errors.contains("does not run here"), "{errors}");
 }
@@ -400,10 +399,10 @@ fn a_stop_of_a_named_node_that_hangs_ends_and_says_so() {
             assert_ne!(code, 0);
             let (early, late) = errors.trim_end().rsplit_once('\n').unwrap();
             assert!(
-                early.contains("has not answered yet: cut its arm's power"),
+                early.contains("has not answered yet. Cut its arm's power"),
                 "{errors}"
             );
-            assert!(late.contains("has said nothing for 30 s"), "{errors}");
+            assert!(late.contains("for 30 s"), "{errors}");
         }
     });
 }
@@ -480,7 +479,7 @@ fn nodes_of_one_name_are_told_apart_by_their_processes() {
     let (code, out, printed) = run_with(&bench, &["draw", "--text", "a", "--dry-run"]);
     assert_eq!(code, 0, "{out}{printed}");
     assert!(
-        printed.contains("a simulated arm of this command's own"),
+        printed.contains("this command's own simulated arm"),
         "{printed}"
     );
 }

@@ -291,7 +291,7 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
       const told = await command(other, { verb: "calibrate", action: "touch", scene: "felt", what: "sheet", of: "x", mm: null });
       assert.ok(told.done, told.text);
       await panel.getByRole("button", { name: "Throw it away" }).click();
-      await panel.getByText(/the proposal is another one by now/).waitFor();
+      await panel.getByText(/the proposal has changed/).waitFor();
       await panel.locator("pre").getByText(/2 touches/).waitFor();
       await panel.getByText("Touches", { exact: true }).click();
       await panel.getByRole("button", { name: /^Take back touch 2/ }).click();

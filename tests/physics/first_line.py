@@ -27,7 +27,7 @@ KEPT = np.array([0.02, 0.02, 0.02, 0.3, 0.3])
 HAND_M, RULER_MM = 2e-4, 0.3
 TRIES = 4
 NODE_FILE = 'name = "bench"\nstate = "state"\nscenes = "scenes"\n\n[[arms]]\nname = "arm"\nmodel = "so101"\nport = "{port}"\n'
-ASKED = "Write `yes` to go on:"
+ASKED = "Write `yes` to continue:"
 CLEARED = "\x1b[H\x1b[J"
 
 
@@ -167,7 +167,7 @@ class Guided:
         person.sees_redrawn(2)
         person.types("\n")
         for number, joint in enumerate(arm.frame.file["joints"]):
-            person.sees(f"move {joint['name']} alone")
+            person.sees(f"move only {joint['name']} ")
             for to in (joint["lower_rad"], 0.0, joint["upper_rad"]):
                 eye[number] = to
                 arm.stands(eye)
@@ -189,8 +189,8 @@ class Guided:
                     person.sees(f"(touch {number} of {times})")
                     arm.stands(arm.pose(np.array(at), wide))
                     person.types("\n")
-            which, _ = person.sees("write this into the file?", "write it all the same?", "throw these touches away",
-                                   "throw all of them away")
+            which, _ = person.sees("write this into the file?", "Write it anyway?", "throw these touches away",
+                                   "discard all touches")
             if which < 2:
                 person.agrees()
                 person.sees("accepted as calibration")
@@ -230,7 +230,7 @@ class Guided:
                 raise RuntimeError(said[-500:])
 
     def leave(self):
-        self.person.sees("leave is asked for again")
+        self.person.sees("motion must be enabled again")
         self.person.agrees()
 
     def felt(self):
@@ -245,7 +245,7 @@ class Guided:
                 arm.operator("reset", "--socket", str(arm.work / "steadyhand" / "bench.sock"))
                 person.types("s\n")
                 return
-            person.sees("write this into the file?", "write it all the same?")
+            person.sees("write this into the file?", "Write it anyway?")
             person.agrees()
             person.sees("accepted as calibration")
             if "6 points touched" in said:
@@ -259,9 +259,9 @@ class Guided:
         read = np.array([upwards[:, 0].mean(), across[:, 1].mean()]) + arm.chance.uniform(-1, 1, 2) * RULER_MM
         person.sees("step 11 of 12: the cross, by a ruler")
         person.types("\n")
-        person.sees("to the middle of the cross")
+        person.sees("the middle of the cross")
         person.types("%.1f %.1f\n" % tuple(read))
-        which, _ = person.sees("it stands where it should", "write this into the file?", "write it all the same?")
+        which, _ = person.sees("the cross is where it should be", "write this into the file?", "Write it anyway?")
         if which:
             person.agrees()
             person.sees("accepted as calibration")
@@ -270,12 +270,12 @@ class Guided:
         arm, person = self.arm, self.person
         person.sees("nothing is wrong on")
         self.joints()
-        person.sees("the node is started again, with the new zeros")
+        person.sees("the node restarts with the new zeros")
         self.zeros()
-        person.sees("the node is started again, with the new zeros")
+        person.sees("the node restarts with the new zeros")
         self.tool()
         self.sheet()
-        person.sees("step 8 of 12: your leave")
+        person.sees("step 8 of 12: enable motion")
         person.agrees()
         self.felt()
         person.sees("step 10 of 12: align")
@@ -287,7 +287,7 @@ class Guided:
         arm.log()
         person.sees("step 12 of 12: the first line")
         person.types("\n")
-        if person.sees("leave is asked for again", "it moves;")[0] == 0:
+        if person.sees("motion must be enabled again", "the arm moves;")[0] == 0:
             person.agrees()
         self.moves("the first line is drawn")
         return arm.saved()[1]

@@ -96,7 +96,7 @@ pub(crate) fn cases() -> Vec<(u32, Case)> {
             16,
             "three bits are flipped in 12 % of what it says",
             from_then(noisy),
-            Want::Warned("was damaged or had to be sent again"),
+            Want::Warned("between node and controller was damaged"),
         ),
         own(
             22,
@@ -168,7 +168,7 @@ fn setups() -> Vec<(u32, Case)> {
             refused(
                 "its firmware was built from other layouts",
                 &claims(PROTOCOL_MAJOR, SCHEMA_HASH ^ 1),
-                &["other message layouts", "firmware-protocol"],
+                &["message layouts", "firmware-protocol"],
             ),
         ),
         (

@@ -85,7 +85,7 @@ pub(crate) fn rows() -> Vec<Row> {
                     Family::Sts,
                     "servo 2 is of the SCS series",
                     &[poke(2, 3, 5), poke(2, 4, 5)],
-                    Want::Refused(&["servo 2 (shoulder_lift)", "counts otherwise"]),
+                    Want::Refused(&["servo 2 (shoulder_lift)", "(STS3215)"]),
                 ),
                 before(
                     Family::Dxl2,

@@ -16,7 +16,7 @@ use super::{Bench, PATIENCE, Served, jog, run_at_node, stance, tip_mm};
 const LEAVES_ALTERNATE_SCREEN: &str = "\u{1b}[?1049l";
 
 /// The text that ends a question.
-const ASKED: &str = "Write `yes` to go on:";
+const ASKED: &str = "Write `yes` to continue:";
 
 /// An arm on a port, its node, and a hand that moves it.
 struct Table {
@@ -106,7 +106,7 @@ fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
         assert_eq!(code, 0, "{printed}");
         for no in ["y\n", "\u{3}"] {
             let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
-            person.sees("the arm will drop: hold it.");
+            person.sees("the arm drops: hold it.");
             person.sees(ASKED);
             person.types(no);
             person.sees("nothing was changed; the arm holds with its torque on");
@@ -124,7 +124,7 @@ fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
         person.types("\n");
         for joint in 0..5 {
             let name = table.arm().joint_name(joint);
-            person.sees(&format!("move {name} alone"));
+            person.sees(&format!("move only {name} "));
             table.move_through(&mut person, joint, 1.0);
             person.types("\n");
         }
@@ -132,7 +132,7 @@ fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
         person.sees(ASKED);
         person.types("yes\n");
         person.sees("accepted as calibration 1");
-        person.sees("a node attaches no others");
+        person.sees("a node attaches only them");
         person.ends_with(0);
         let text = std::fs::read_to_string(table.file()).unwrap();
         assert!(text.contains("zero_tick = 2061"), "{text}");
@@ -146,7 +146,7 @@ fn a_joint_that_was_not_moved_through_its_range_is_moved_again_at_once() {
         let table = Table::new();
         let mut person = table.begin();
         let moved = |person: &mut Person, asked: usize, joint: usize, fraction: f64| {
-            person.sees(&format!("move {} alone", table.arm().joint_name(asked)));
+            person.sees(&format!("move only {} ", table.arm().joint_name(asked)));
             table.move_through(person, joint, fraction);
             person.types("\n");
         };
@@ -155,7 +155,7 @@ fn a_joint_that_was_not_moved_through_its_range_is_moved_again_at_once() {
         person.sees("redo: shoulder_lift was moved by");
         moved(&mut person, 1, 1, 1.0);
         moved(&mut person, 2, 3, 1.0);
-        person.sees("their ids are swapped, or another joint was moved");
+        person.sees("their ids are swapped");
         person.types("q\n");
         person.sees("left: nothing was saved");
         person.ends_with(1);
@@ -169,23 +169,23 @@ fn another_answer_than_yes_and_ctrl_c_save_nothing_and_say_how_the_arm_is() {
         let table = Table::new();
         let mut person = table.begin();
         for joint in 0..5 {
-            person.sees(" alone from one end");
+            person.sees(" from one end");
             table.move_through(&mut person, joint, 1.0);
             person.types("\n");
         }
         person.sees(ASKED);
         person.types("maybe\n");
-        person.sees("nothing was written; the arm's torque is off");
+        person.sees("nothing was written; the arm is limp");
         person.ends_with(1);
         for leaves in ["\u{3}", "q\n"] {
             let mut person = table.begin();
             person.sees("move shoulder_pan alone");
             person.types("next\n");
-            person.sees("\"next\" is neither Enter nor q");
+            person.sees("\"next\" was ignored");
             person.sees_redrawn(1);
             person.sees("move shoulder_pan alone");
             person.types(leaves);
-            person.sees("nothing was saved; the arm's torque is off");
+            person.sees("nothing was saved; the arm is limp");
             person.ends_with(1);
         }
         assert!(!table.file().exists());
@@ -239,7 +239,7 @@ fn a_question_that_is_open_keeps_no_other_command_waiting() {
         let yes = table.bench.run(&[&pose[..], &["--yes"]].concat());
         assert!(yes.status.success(), "{yes:?}");
         person.types("yes\n");
-        person.sees("not taught: the files were changed");
+        person.sees("not taught: the files changed");
         person.ends_with(1);
     });
 }
@@ -253,7 +253,7 @@ fn r_before_the_first_touch_is_answered_and_the_round_goes_on() {
         for again in ["r\n", "r 3\n"] {
             person.sees("(touch 1 of 3)");
             person.types(again);
-            person.sees("there is nothing to take again yet");
+            person.sees("there is no touch to repeat yet");
         }
         person.sees("(touch 1 of 3)");
         person.types("q\n");
@@ -287,8 +287,8 @@ fn a_sheet_is_taught_touch_by_touch_and_ctrl_c_keeps_them() {
         person.types("\n");
         person.sees("(touch 2 of 3)");
         person.interrupts();
-        person.sees("the touches so far are kept");
-        person.sees("the arm's torque is off");
+        person.sees("the touches are kept");
+        person.sees("the arm is limp");
         person.ends_with(1);
         assert_eq!(stance(&table.bench)["energised"], false);
         let discarded = table.bench.run(&["calibrate", "discard"]);
@@ -378,7 +378,7 @@ fn ctrl_c_stops_a_self_test_and_says_so() {
         assert!(!status.contains(" of 0"), "{status}");
         person.interrupts();
         person.sees("arm: stopped");
-        person.sees("somebody else stopped it");
+        person.sees("stopped by another caller");
         person.ends_with(1);
         wait_until_stopped(&bench);
     });
@@ -471,13 +471,13 @@ fn an_arm_that_is_not_read_is_not_calibrated() {
         person.sees("bring every joint to its zero");
         person.sees("was last read");
         person.types("\n");
-        person.sees("the arm is not read, so Enter was not heeded");
+        person.sees("the arm is not read, so Enter was ignored");
         table.sim.break_it(SimulatedFault::Speak(6));
         (0..5).for_each(|joint| table.turn(joint, 0.02));
         person.sees_redrawn(4);
         person.types("\n");
         let first = table.arm().joint_name(0);
-        person.sees(&format!("move {first} alone"));
+        person.sees(&format!("move only {first} "));
         person.interrupts();
         person.sees("nothing was saved");
         person.ends_with(1);
@@ -497,7 +497,7 @@ fn what_was_read_of_an_arm_that_is_not_read_now_says_how_old_it_is() {
         std::thread::sleep(std::time::Duration::from_millis(500));
         let (_, printed) = run_at_node(&table.bench, &["torque-off", "--yes"]);
         let (_, status) = run_at_node(&table.bench, &["status"]);
-        let is_old = status.contains("not read now: what follows was last read");
+        let is_old = status.contains("the arm is not read now");
         assert!(is_old, "{printed}\n{status}");
     });
 }

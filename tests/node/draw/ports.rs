@@ -148,7 +148,7 @@ fn a_real_arm_asks_and_draws_where_it_said() {
                 continue;
             }
             assert!(
-                printed.contains("a person is asked at a terminal"),
+                printed.contains("a person must agree at a terminal"),
                 "{printed}"
             );
             assert!(
@@ -216,7 +216,7 @@ fn a_key_stops_what_a_person_agreed_to() {
             assert_eq!(job["state"], "stopped", "{job:#}");
             assert_eq!(job["drawing"], "hook.svg", "{job:#}");
             person.sees("stopped before the end");
-            person.sees("what is left: `steadyhand ");
+            person.sees("to draw the rest: `steadyhand ");
             return;
         }
         panic!("this machine is too busy");
@@ -246,7 +246,7 @@ fn after_a_fault_with_the_pen_down_the_node_that_must_stay_is_named_first() {
         let refused = rig.bench.run(&rig.own(&["draw", "--resume", "--yes"]));
         let printed = printed_by(&refused);
         assert_eq!(refused.status.code(), Some(1), "{printed}");
-        assert!(printed.contains("first start one that stays"), "{printed}");
+        assert!(printed.contains("First start one"), "{printed}");
         assert!(
             printed.contains(&format!("--port {}", rig.port)),
             "{printed}"
@@ -269,7 +269,7 @@ fn an_interrupted_drawing_says_how_to_go_on_and_does() {
         assert_eq!(over.status.code(), Some(1), "{printed}");
         assert!(
             printed.contains(&format!(
-                "{job} was interrupted, which draws hook.svg in default: "
+                "{job} draws hook.svg in default and was interrupted: "
             )) && printed.contains("`steadyhand draw --resume`"),
             "{printed}"
         );
@@ -283,16 +283,16 @@ fn an_interrupted_drawing_says_how_to_go_on_and_does() {
             printed.push_str(&line);
             printed.push('\n');
         }
-        assert!(printed.contains("goes on with  job-"), "{printed}");
+        assert!(printed.contains("resumes       job-"), "{printed}");
         assert!(
-            printed.contains("what is left: `steadyhand --scenes ")
+            printed.contains("to draw the rest: `steadyhand --scenes ")
                 && printed.contains(" draw --resume`"),
             "{printed}"
         );
         // Nobody to ask, again; and then to its end.
         let unasked = rig.bench.run(&rig.own(&["draw", "--resume"]));
         assert!(
-            printed_by(&unasked).contains("a person is asked"),
+            printed_by(&unasked).contains("a person must agree"),
             "{}",
             printed_by(&unasked)
         );
@@ -324,7 +324,7 @@ fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_call
         let served = rig.bench.serve(&rig.own(&["--config", &config]));
         let unasked = rig.bench.run(&["draw", &rig.hook, "--size", "30mm"]);
         assert!(
-            printed_by(&unasked).contains("a person is asked"),
+            printed_by(&unasked).contains("a person must agree"),
             "{}",
             printed_by(&unasked)
         );
@@ -360,7 +360,7 @@ fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_call
         );
         let message = refused["message"].as_str().unwrap();
         assert!(
-            message.contains("enabled now: hook.svg in default"),
+            message.contains("Enabled now: hook.svg in default"),
             "{message}"
         );
         // A job that is over is reported at once.

@@ -41,7 +41,7 @@ fn both_matrices_have_headings_and_the_confusion_its_n() {
         found.unwrap_or_else(|| panic!("{start}: {reply}"))
     };
     let text_of = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
-    let alike = text_of(at("how alike") + 1);
+    let alike = text_of(at("similarity, from 0 to 1") + 1);
     assert_eq!(alike.len(), 6, "{reply}");
     let headings = text_of(at("confusion in run 1, 152 answers") + 1);
     assert_eq!((headings[0], headings.last()), ("(none)", Some(&"n")));
@@ -53,7 +53,7 @@ fn both_matrices_have_headings_and_the_confusion_its_n() {
     assert_eq!(cells.len(), headings.len() + 1, "{reply}");
     assert_eq!(cells.last(), Some(&n.to_string().as_str()));
     // A confused pair is reported, however unlike its tools are.
-    assert!(reply.contains("took one for the other in"), "{reply}");
+    assert!(reply.contains("confused them in"), "{reply}");
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn a_case_of_ones_own_can_be_changed_and_a_poor_question_is_refused() {
         ),
         (
             &["cases", "edit", "mine", "{\"name\":\"b\"}"],
-            "keeps its name",
+            "name of a case cannot change",
         ),
         (
             &["cases", "edit", "mine", "{\"expected_tool\":\"strok\"}"],
@@ -126,7 +126,7 @@ fn a_case_of_ones_own_can_be_changed_and_a_poor_question_is_refused() {
         (&["cases", "add", copy], "it is a copy of mine"),
         (
             &["cases", "add", "{\"query\":\"  \",\"expected_tool\":null}"],
-            "says nothing",
+            "query is empty",
         ),
     ] {
         let reply = refusal_of(path, arguments);

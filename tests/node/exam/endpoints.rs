@@ -133,7 +133,7 @@ fn failed(n: u64, reason: &'static str) -> ExpectedExam {
         status: "failed",
         n: (n, 5),
         reached: Value::Null,
-        reasons: vec![reason, "never came"],
+        reasons: vec![reason, "did not arrive"],
     }
 }
 
@@ -163,7 +163,7 @@ fn a_hallucinating_one_calls_what_there_is_not() {
 #[test]
 fn a_hanging_one_has_answered_nothing() {
     let script = after_canary(|_| PlannerReply::Nothing);
-    check(script, &failed(0, "did not come within 1 s"));
+    check(script, &failed(0, "did not arrive within 1 s"));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn one_whose_answers_break_off_has_answered_nothing() {
     let script = raw("{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"He");
     check(script, &failed(0, "is JSON that breaks off"));
     let script = after_canary(|_| PlannerReply::Short("{\"choices\":[]}".to_owned()));
-    check(script, &failed(0, "5 of those because"));
+    check(script, &failed(0, "5 of them because"));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn one_that_ends_before_it_says_anything_has_answered_nothing() {
     );
     check(script, &failed(0, "give it more tokens (--max-tokens)"));
     let script = raw("{\"choices\":[{\"message\":{\"role\":\"assistant\"}}]}");
-    check(script, &failed(0, "is no chat completion"));
+    check(script, &failed(0, "is not a chat completion"));
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn one_missing_answer_bars_every_level_is_named_everywhere_and_is_asked_again() 
         shipped["failed"]
             .as_str()
             .unwrap()
-            .contains("1 of 16 answers never came, and at most 5 %"),
+            .contains("1 of 16 answers did not arrive (at most 5 %"),
         "{shipped}"
     );
     let verdict = json_of(&examined(path, &planner, &[&more[..], &["0.1"]].concat()));

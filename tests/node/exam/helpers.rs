@@ -62,10 +62,7 @@ fn the_helpers_are_listed_only_where_they_are_asked_for() {
     assert!(!unknown.status.success());
     let out_of_range = run(&bench("[exam.save_case]\nretries = 11\n"), &["tools"]);
     let stderr = String::from_utf8_lossy(&out_of_range.stderr).into_owned();
-    assert!(
-        stderr.contains("exam.save_case.retries is 11; 0 to 10 are possible"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("exam.save_case.retries is 11"), "{stderr}");
 }
 
 #[test]
@@ -166,7 +163,7 @@ fn a_model_may_say_cases_in_other_words_and_what_it_spoils_keeps_its_own() {
     );
     let stderr = String::from_utf8_lossy(&made.stderr).into_owned();
     assert!(
-        stderr.contains("of 8 in other words; the first of the others: the model lost"),
+        stderr.contains("of 8; the first failure: the model lost"),
         "{stderr}"
     );
     let cases = ExamCase::read_lines(&String::from_utf8_lossy(&made.stdout)).unwrap();
@@ -176,7 +173,7 @@ fn a_model_may_say_cases_in_other_words_and_what_it_spoils_keeps_its_own() {
         .count();
     assert!((1..8).contains(&kindly_count), "{cases:?}");
     assert!(
-        stderr.contains(&format!("a model said {kindly_count} of 8")),
+        stderr.contains(&format!("a model reworded {kindly_count} of 8")),
         "{stderr}"
     );
 }

@@ -71,7 +71,7 @@ fn a_judge_that_hangs_costs_its_own_score_and_the_rest_is_kept() {
         found["message"]
             .as_str()
             .unwrap()
-            .contains("which failed for 1 of them"),
+            .contains("failed for 1 of them"),
         "{found}"
     );
 }

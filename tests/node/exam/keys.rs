@@ -51,7 +51,10 @@ fn a_key_in_an_address_is_refused_and_shown_nowhere() {
         let refused = exam(path, command);
         let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success(), "{command:?}");
-        assert!(stderr.contains("leave it out"), "{command:?}: {stderr}");
+        assert!(
+            stderr.contains("addresses are stored and shown"),
+            "{command:?}: {stderr}"
+        );
         let shown = format!("{stderr}{}", String::from_utf8_lossy(&refused.stdout));
         assert!(!shown.contains(SECRET), "{shown}");
     }
@@ -106,7 +109,7 @@ fn the_key_of_a_server_comes_from_the_variable_that_is_noted() {
     };
     let (is_there, reply) = check(None);
     assert!(
-        !is_there && reply.contains("EXAM_TEST_KEY, which is not set"),
+        !is_there && reply.contains("EXAM_TEST_KEY, and that is not set"),
         "{reply}"
     );
     let (is_there, reply) = check(Some("wrong"));
@@ -207,8 +210,5 @@ fn what_is_sent_with_a_question_is_what_is_recorded() {
     }
     let wrong = exam(path, &["run", "--planner", &url, "--top-p", "1.5"]);
     let stderr = String::from_utf8_lossy(&wrong.stderr).into_owned();
-    assert!(
-        stderr.contains("more than 0 and up to 1 is possible"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("more than 0 and up to 1"), "{stderr}");
 }

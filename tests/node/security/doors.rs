@@ -347,7 +347,7 @@ fn a_node_without_descriptors_hears_operators() {
     let silent: Vec<_> = (0..SILENT)
         .map(|_| UnixStream::connect(&socket).unwrap())
         .collect();
-    wait_for(&served.lines, "could not be taken");
+    wait_for(&served.lines, "cannot accept a connection");
     // They keep their places until somebody asks for one.
     let stopped = bench.run(&["stop"]);
     assert_eq!(stopped.status.code(), Some(0), "{stopped:?}");
@@ -369,7 +369,7 @@ fn silent_connections_to_the_control_socket_give_way() {
     let mut nothing = Vec::new();
     // Closed long before its time for a request is over, or this is a test of that time.
     silent[0].read_to_end(&mut nothing).unwrap();
-    wait_for(&served.lines, "others came");
+    wait_for(&served.lines, "its place was needed");
     silent[SILENT - 1]
         .write_all(b"{\"verb\":\"describe\"}\n")
         .unwrap();

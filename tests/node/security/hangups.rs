@@ -58,9 +58,9 @@ fn a_stop_is_carried_out_though_its_sender_closes_at_once() {
             "/operator",
             flood::bearer(&operator),
             r#"{"verb":"estop"}"#,
-            "token operator: Estop",
+            "token operator: estop",
         ),
-        ("/page/stop", from_page, "", "(page): Stop"),
+        ("/page/stop", from_page, "", "(page): stop"),
     ] {
         let log = std::fs::read_to_string(node.bench.path("state/audit.log")).unwrap();
         let before = log.lines().filter(|line| line.contains(recorded)).count();
