@@ -80,7 +80,11 @@ impl PixelPicture {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failing test may panic")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    reason = "a failing test may panic, and whole numbers are exact"
+)]
 mod tests {
     use super::*;
 

@@ -1,6 +1,13 @@
 //! Draws pictures on paper and compares their tones, as an eye does that sees 5 mm at a time.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::print_stdout,
+    reason = "tests"
+)]
 
 use proptest::prelude::*;
 

@@ -48,12 +48,11 @@ impl PixelMask {
     /// Returns the eight neighbours of a pixel, in a circle; `None` for those that are unset or outside.
     pub(crate) fn circle(&self, index: usize) -> [Option<usize>; 8] {
         let (x, y) = ((index % self.width) as isize, (index / self.width) as isize);
+        let inside = |at: isize, count: usize| usize::try_from(at).ok().filter(|at| *at < count);
         CIRCLE.map(|(dx, dy)| {
-            let (x, y) = (x + dx, y + dy);
-            let is_inside =
-                x >= 0 && y >= 0 && (x as usize) < self.width && (y as usize) < self.height;
-            let index = y.unsigned_abs() * self.width + x.unsigned_abs();
-            (is_inside && self.is_set(index)).then_some(index)
+            let place = inside(x + dx, self.width).zip(inside(y + dy, self.height));
+            let index = place.map(|(x, y)| y * self.width + x);
+            index.filter(|index| self.is_set(*index))
         })
     }
 
@@ -94,8 +93,8 @@ impl PixelMask {
         let count = circle.iter().filter(|is_set| **is_set).count();
         let [up, _, right, _, down, _, left, _] = circle;
         let is_on_edge = match is_first {
-            true => !(up && right && down) && !(right && down && left),
-            false => !(up && right && left) && !(up && down && left),
+            true => !(right && down && (up || left)),
+            false => !(up && left && (right || down)),
         };
         (2..=6).contains(&count) && crossings(&circle) == 1 && is_on_edge
     }

@@ -270,7 +270,7 @@ fn strange_pairs() -> impl Iterator<Item = (String, Value)> {
     ];
     (0..1000_u64).map(move |number| {
         let scrambled = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let value = values[number as usize % values.len()].clone();
+        let value = values[usize::try_from(number).unwrap_or(0) % values.len()].clone();
         (format!("x_{scrambled:x}"), value)
     })
 }

@@ -138,7 +138,7 @@ fn a_joint_without_torque_ends_a_motion_within_300_ms() {
             // It sinks at its own pace, whatever its goal is.
             let stands = *stands_rad.get_or_insert(*measured.position_rad.get(1).unwrap());
             *measured.position_rad.get_mut(1).unwrap() = stands - 0.3 * limp_s;
-            measured.servos[1].load_ratio = Some(0.0);
+            measured.servos.get_mut(1).unwrap().load_ratio = Some(0.0);
         }
         match execution.next(&measured, now) {
             Ok(step) => assert!(!matches!(step, ExecutionStep::Finished)),

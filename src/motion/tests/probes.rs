@@ -67,7 +67,7 @@ async fn a_sheet_is_detected_where_it_lies() {
         (1, 0.0),
         (1, -1.5),
     ] {
-        let bench = BENCHES[make](NodeClock::simulated());
+        let bench = BENCHES.get(make).unwrap()(NodeClock::simulated());
         place_sheet(&bench, raised_mm);
         let outcome = probe(&bench, plan_probe(&bench)).await;
         let MotionOutcome::Reached { visits, .. } = outcome else {
@@ -97,7 +97,7 @@ async fn refuses_a_contact_that_began_before_the_tip_moved_freely() {
         .into_iter()
         .flat_map(|make| [6.0, 9.0, 12.0].map(|mm| (make, mm)))
     {
-        let bench = BENCHES[make](NodeClock::simulated());
+        let bench = BENCHES.get(make).unwrap()(NodeClock::simulated());
         place_sheet(&bench, raised_mm);
         let trajectory = plan_probe(&bench);
         let outcome = probe(&bench, trajectory).await;
@@ -119,7 +119,7 @@ async fn refuses_a_contact_that_began_before_the_tip_moved_freely() {
 #[tokio::test]
 async fn a_drawing_on_a_sheet_that_lies_much_higher_stalls_on_it() {
     for (make, cause) in [(0, "behind its goal"), (1, "does not explain")] {
-        let bench = BENCHES[make](NodeClock::simulated());
+        let bench = BENCHES.get(make).unwrap()(NodeClock::simulated());
         place_sheet(&bench, 80.0);
         let proof = bench.drawing(bench.permit());
         let outcome = bench.motion.run(proof, 0).await.unwrap();
