@@ -62,7 +62,7 @@ async function tool(name, args) {
 }
 
 async function logIn(page, command = loginCommand) {
-  const [, code] = execSync(command, { encoding: "utf8" }).match(/ and type (\S+) /);
+  const [, code] = execSync(command, { encoding: "utf8" }).match(/ and type ([\w-]+)/);
   await page.locator("#token").fill(code);
   await page.getByRole("button", { name: "Log in", exact: true }).click();
   await page.locator("#login").waitFor({ state: "hidden" });
