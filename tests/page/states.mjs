@@ -95,6 +95,8 @@ export function stateSteps({ browser, url, open, openAt, logIn, drawWords, acces
       await drawWords(page, "Hello", 60);
       await inKind(page, "moving");
       await everywhere(page, "moving");
+      // The way to the paper takes longer than these presses.
+      await page.locator("path.ink[d]").first().waitFor({ state: "attached" });
       await press(page);
       await page.getByRole("button", { name: "Hold now" }).click();
       await everywhere(page, "held");

@@ -141,7 +141,8 @@ class Paper {
     const drawn = this.lines.length > 0 ? `${percent} % drawn`
       : this.earlier_mm > 0 ? `${Math.round(this.earlier_mm)} mm of ink`
         : design.length > 0 ? `${design.length} strokes in the design, nothing planned` : "empty";
-    const waits = arm.job?.awaits_approval ? "planned, waits for your yes" : drawn;
+    // The sheet with the plan comes after the state that names it.
+    const waits = arm.job?.awaits_approval && this.lines.length > 0 ? "planned, waits for your yes" : drawn;
     const shown = this.offered ? `${this.offered.title}: not drawn yet` : `${scene}: ${waits}`;
     say(this.caption, shown);
     set(this.svg, "aria-label", `The sheet of ${width} by ${height} mm from above. ${shown}.${this.placed?.isMovable ? ` ${KEYS}` : ""}`);
