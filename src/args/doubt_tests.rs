@@ -377,13 +377,19 @@ pub(super) const TOKENS: [&str; 8] = [
 /// What may stand around an inserted word: blanks, nothing, a comment, quotes.
 const AROUND: [[&str; 2]; 4] = [[" ", " "], ["", ""], ["// ", "\n"], [" \"", "\" "]];
 
-proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("STEADYHAND_INSERTIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(4000),
+/// As many cases as `STEADYHAND_INSERTIONS` says, from one seed.
+pub(super) fn insertions() -> ProptestConfig {
+    let cases = std::env::var("STEADYHAND_INSERTIONS").ok();
+    ProptestConfig {
+        cases: cases.and_then(|n| n.parse().ok()).unwrap_or(4000),
         rng_seed: proptest::test_runner::RngSeed::Fixed(7),
         failure_persistence: None,
         ..ProptestConfig::default()
-    })]
+    }
+}
+
+proptest! {
+    #![proptest_config(insertions())]
 
     /// With a word that is inserted anywhere, nothing moves.
     #[test]

@@ -1,5 +1,6 @@
 //! Formats durations, counts and lengths for people: `43 min 8 s`, `1 touch`, `12.5 mm`.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use crate::units::{at_most, short};
@@ -30,20 +31,38 @@ pub fn cut(text: &str, chars_max: usize) -> String {
 /// Begins the one command or call that helps after a message: what failed, the value and the limit, then this.
 pub const NEXT: &str = "Next: ";
 
+/// Splits a message into what it states, without its last full stop, and its next step.
+#[must_use]
+pub fn next_apart(message: &str) -> (&str, Option<&str>) {
+    let (stated, next) = match message.split_once(NEXT) {
+        Some((stated, next)) => (stated, Some(next)),
+        None => (message, None),
+    };
+    (stated.trim_end().trim_end_matches('.'), next)
+}
+
 /// Adds a statement to a message, before its next step: `x is lost; nothing moved. Next: reset`.
 ///
-/// A message may be an error of a lower room with a next step of its own, which stays last.
+/// A message may be an error of a lower room with a next step of its own, which stays last; the statement may bring one for a
+/// message without.
 #[must_use]
-pub fn with_statement(message: impl std::fmt::Display, statement: &str) -> String {
+pub fn with_statement(message: impl Display, statement: &str) -> String {
     let message = message.to_string();
-    let (failed, next) = match message.split_once(NEXT) {
-        Some((failed, next)) => (failed, Some(next)),
-        None => (message.as_str(), None),
-    };
-    let failed = failed.trim_end().trim_end_matches('.');
-    match next {
-        Some(next) => format!("{failed}; {statement}. {NEXT}{next}"),
-        None => format!("{failed}; {statement}"),
+    let (stated, next) = next_apart(&message);
+    let (statement, next_of_statement) = next_apart(statement);
+    match next.or(next_of_statement) {
+        Some(next) => format!("{stated}; {statement}. {NEXT}{next}"),
+        None => format!("{stated}; {statement}"),
+    }
+}
+
+/// Adds the next step to a message, unless it has one of its own.
+#[must_use]
+pub fn with_next(message: impl Display, next: &str) -> String {
+    let message = message.to_string();
+    match message.contains(NEXT) {
+        true => message,
+        false => format!("{message}. {NEXT}{next}"),
     }
 }
 
@@ -137,7 +156,7 @@ pub fn line_length(length_mm: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, duration, line_length, millimetres, seconds, with_statement};
+    use super::{count, duration, line_length, millimetres, seconds, with_next, with_statement};
 
     use std::time::Duration;
 
@@ -149,6 +168,9 @@ mod tests {
             with("no port. Next: `reset`"),
             "no port; nothing moved. Next: `reset`"
         );
+        let own = with_statement("no port", "nothing moved. Next: wait");
+        assert_eq!(own, "no port; nothing moved. Next: wait");
+        assert_eq!(with_next(&own, "`reset`"), own);
     }
 
     #[test]

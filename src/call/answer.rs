@@ -3,11 +3,10 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use base::wording::{NEXT, with_statement};
+
 /// Media type of the pictures that a node draws.
 const PNG: &str = "image/png";
-
-/// Begins the next step of a message, as `base::wording::NEXT`.
-const NEXT: &str = "Next: ";
 
 /// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -81,12 +80,7 @@ impl ToolAnswer {
     /// Adds a clause to the message, before its next step. A clause may bring one, for a message without.
     #[must_use]
     pub fn with_more_words(self, clause: &str) -> Self {
-        let (text, next) = next_step_apart(&self.text);
-        let (clause, next_of_clause) = next_step_apart(clause);
-        let message = match next.or(next_of_clause) {
-            Some(next) => format!("{text}; {clause}. {NEXT}{next}"),
-            None => format!("{text}; {clause}"),
-        };
+        let message = with_statement(&self.text, clause);
         self.reworded(message)
     }
 
@@ -147,13 +141,4 @@ impl ToolAnswer {
     pub fn boxed(self) -> Box<Self> {
         Box::new(self)
     }
-}
-
-/// Splits a message into what it states, without its last full stop, and its next step.
-fn next_step_apart(message: &str) -> (&str, Option<&str>) {
-    let (stated, next) = match message.split_once(NEXT) {
-        Some((stated, next)) => (stated, Some(next)),
-        None => (message, None),
-    };
-    (stated.trim_end().trim_end_matches('.'), next)
 }

@@ -23,7 +23,7 @@ const FORCE_N: f64 = 3.25;
 /// Torque that ends a motion however short the lever to the tip is: above what friction at rest leaves open.
 const TORQUE_MIN_N_M: f64 = 0.45;
 
-/// Shortest lever with which a torque is told as a force.
+/// Shortest lever by which a torque is converted to a force.
 const LEVER_MIN_M: f64 = 0.05;
 
 /// A disturbance lasts at least this long.

@@ -117,8 +117,8 @@ impl DarknessMap {
 }
 
 impl DarknessMap {
-    /// Returns which pixels are darker than what is around them by at least `contrast`, within `reach` pixels to each side: so
-    /// writing is told from a shadow on its paper (Bradley and Roth 2007).
+    /// Returns which pixels are darker than what is around them by at least `contrast`, within `reach` pixels to each side: so a
+    /// shadow on the paper is no writing (Bradley and Roth 2007).
     pub(crate) fn darker_than_around(&self, reach: usize, contrast: f64) -> Vec<bool> {
         // Sums of all pixels above and to the left of each.
         let columns = self.width + 1;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::operator_verb::VerbReply;
-use base::wording::{NEXT, count};
+use base::wording::{count, with_next};
 use calib::{CalibrationOrigin, CalibrationStore, KnownArm, TagObservation};
 use gate::READING_AGE_MAX;
 use motion::Snapshot;
@@ -168,9 +168,8 @@ pub async fn camera_pose_reply(node: &Node, scene: &str, camera: Option<&str>) -
 /// Says why an arm with a fault gives no touches.
 #[must_use]
 pub fn unmended_fault(arm: &str, fault: &str) -> String {
-    let message = format!("arm {arm} has a fault: {fault}");
-    match fault.contains(NEXT) {
-        true => message,
-        false => format!("{message}. Next: remove the cause, then `steadyhand reset`"),
-    }
+    with_next(
+        format!("arm {arm} has a fault: {fault}"),
+        "remove the cause, then `steadyhand reset`",
+    )
 }

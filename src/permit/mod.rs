@@ -23,7 +23,7 @@ use serde::Serialize;
 use base::clock::calendar_ms;
 use base::lock::MutexExt;
 use base::units::ClockInstant;
-use base::wording::NEXT;
+use base::wording::with_next;
 use scene::{Revision, Scene};
 
 pub use arm_interlock::{ArmInterlock, ObstructionCheck};
@@ -167,7 +167,7 @@ pub enum PermitError {
     )]
     Held(String),
     /// A fault that has not been reset.
-    #[error("the arm has a fault: {0}{next}", next = after_fault(.0))]
+    #[error("{}", with_next(format_args!("the arm has a fault: {}", .0), "remove its cause, then call `reset`"))]
     Fault(String),
     /// A person changes the pen; the text says which pen is awaited, and how it is confirmed.
     #[error("a person changes the pen, so nothing may move: {0}")]
@@ -197,14 +197,6 @@ fn actor_text(actor: ActorRank) -> &'static str {
         ActorRank::Planner => "a tool call",
         ActorRank::Operator => "an operator",
         ActorRank::Node => "the node",
-    }
-}
-
-/// Says what to do about a fault, unless its text does.
-fn after_fault(fault: &str) -> &'static str {
-    match fault.contains(NEXT) {
-        true => "",
-        false => ". Next: remove its cause, then call `reset`",
     }
 }
 

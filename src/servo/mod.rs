@@ -43,7 +43,7 @@ pub use identity::{IDENTITY_DIGITS, ServoIdentity};
 pub use servo_line::{BusSettings, IDS, PATIENT, SLACK, ServoLine, ServoProtocol};
 pub use setup_fault::SetupFault;
 
-use base::wording::NEXT;
+use base::wording::next_apart;
 use link::{ByteLink, LinkError};
 
 /// Number of retries when a servo does not reply.
@@ -172,7 +172,5 @@ pub enum ServiceError {
 
 /// Returns an error without its next step, before the rest of a longer message.
 fn failed_part(error: &ServiceError) -> String {
-    let text = error.to_string();
-    let failed = text.split(NEXT).next().unwrap_or_default();
-    format!("{}; ", failed.trim_end().trim_end_matches('.'))
+    format!("{}; ", next_apart(&error.to_string()).0)
 }

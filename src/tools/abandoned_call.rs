@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::AttachedArm;
 use super::RemoteCallWatch;
-use super::reply::{Reply, without_next};
+use super::reply::Reply;
 use super::stop_cause::StopCause;
 use base::lock::MutexExt;
-use base::wording::duration;
+use base::wording::{duration, next_apart};
 use permit::{ActorRank, PermitError, StopLatch};
 
 /// A call that its client cancelled, timed out or hung up on.
@@ -77,7 +77,7 @@ impl AttachedArm {
             return reply;
         };
         let denied = PermitError::Stopped(ActorRank::Planner).to_string();
-        let by_call = without_next(&denied);
+        let by_call = next_apart(&denied).0;
         let message = reply.text.replace(by_call, &call.describe_for_others());
         reply
             .reworded(message)

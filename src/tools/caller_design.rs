@@ -11,8 +11,8 @@ use super::dispatch::{ToolContext, with_corrected_call};
 use super::drawing_offer::down_to_a_tenth;
 use super::motion_job::MotionJobRequest;
 use super::preview_text::CALL_BYTES_MAX;
-use super::reply::{Reply, refused, with_next, without_next};
-use base::wording::count;
+use super::reply::{Reply, refused};
+use base::wording::{count, next_apart, with_next};
 use catalogue::KnownNames;
 use config::BeforeDrawing;
 use job::{DrawingOrigin, JournalDrawing};
@@ -178,7 +178,7 @@ impl ToolContext<'_> {
             text if text.len() <= CALL_BYTES_MAX => format!("stroke {text}"),
             _ => format!("this call with `{key}` {value}{without_place} and `dry_run` true"),
         };
-        let message = with_next(without_next(&refusal.text), &next);
+        let message = with_next(next_apart(&refusal.text).0, &next);
         (refusal.reworded(message))
             .with("next_call", json!({"tool": "stroke", "arguments": call}))
             .boxed()
@@ -239,7 +239,7 @@ pub(super) fn with_correction(refusal: Reply, mut call: Map<String, Value>) -> B
     let mut refusal = with_corrected_call(refusal, "stroke", &Value::Object(call));
     if call_text.len() <= CALL_BYTES_MAX {
         let next = format!("corrected call: stroke {call_text}");
-        let message = with_next(without_next(&refusal.text), &next);
+        let message = with_next(next_apart(&refusal.text).0, &next);
         refusal = refusal.reworded(message);
     }
     refusal.boxed()

@@ -2,7 +2,8 @@
 
 use super::Node;
 use super::dispatch::ToolRequest;
-use super::reply::{Reply, refused, with_next};
+use super::reply::{Reply, refused};
+use base::wording::with_next;
 use caller::CallerRole;
 use catalogue::{KnownNames, ToolDefinition, ToolEffect};
 use permit::ActorRank;

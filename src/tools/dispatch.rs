@@ -11,7 +11,7 @@ use super::doubt::{self, DoubtfulCall, MotionOrder};
 use super::job_board::JobKey;
 use super::motion_job::{MotionJobRequest, accepted_job};
 use super::node::check_is_for;
-use super::reply::{self, Reply, refused, with_next};
+use super::reply::{self, Reply, refused};
 use super::route::CallRoute;
 use super::tool_shape::shape;
 use super::{
@@ -23,6 +23,7 @@ use args::{
     self, ArgumentReading, ArgumentRefusal, Leftover, ReaderPolicy, ReceivedArguments, Understood,
     Verdict,
 };
+use base::wording::with_next;
 use call::ArrivalStamp;
 use caller::Principal;
 use catalogue::{EVERYWHERE, KnownNames, ListedNames, TOOLS, ToolDefinition, ToolEffect};

@@ -15,7 +15,7 @@ use call::refusal;
 use plan::{VisitPoint, VisitTarget};
 use scene::Scene;
 
-/// Name of its jobs, which no tool has: what it moves is no drawing that could be gone on with.
+/// Name of its jobs, which no tool has: a frame is no drawing, and cannot be resumed.
 pub(super) const FRAME: &str = "frame";
 
 /// Shows the frame of the drawing that a call of `stroke` describes.
@@ -41,7 +41,7 @@ pub(super) fn check_no_resume(ctx: &ToolContext<'_>) -> Result<(), Box<Reply>> {
         false => Ok(()),
         true => Err(refused(
             "arguments_refused",
-            "`resume` goes on with a drawing and `frame` draws nothing: send one of them; nothing moved",
+            "`resume` continues a drawing, and `frame` draws nothing. Next: send only one of them",
         )),
     }
 }

@@ -13,14 +13,14 @@ use super::job_board::{JobCard, JobKey};
 use super::motion_job::{MotionJobRequest, StartedJob};
 use super::node::check_is_for;
 use super::pen_change::CHANGE_WITHIN;
-use super::reply::{NOTHING_MOVED, with_next};
+use super::reply::NOTHING_MOVED;
 use super::reset::pen_clause;
 use super::stroke::{self, DrawingScope};
 use super::{
     AttachedArm, Node, RemoteCallWatch, Reply, calibration_check, frame, job_scene, motion_job,
     namesake, resume, sheet_check,
 };
-use base::wording::with_statement;
+use base::wording::{with_next, with_statement};
 use call::{ArrivalStamp, Refusal, refusal};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
 use motion::MotionState;

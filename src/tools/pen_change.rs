@@ -12,10 +12,9 @@ use tokio::sync::oneshot;
 use super::completed_motion::CompletedMotion;
 use super::motion_job::{JobContext, JobError, measurement};
 use super::plan_approval::NoDecision;
-use super::reply::without_next;
 use super::{AT_REST_RAD, AttachedArm, Node, reset};
 use base::lock::MutexExt;
-use base::wording::{duration, with_statement};
+use base::wording::{duration, next_apart, with_statement};
 use call::{Refusal, refusal};
 use job::DrawingPart;
 use motion::DrawingDeviation;
@@ -177,7 +176,7 @@ impl Node {
                 match out_of_wait(self, request) {
                     Some(way_out) => {
                         // The reset that it asks for must wait.
-                        refusal!("{}. {way_out}", without_next(&denied))
+                        refusal!("{}. {way_out}", next_apart(&denied).0)
                     }
                     None => refusal!("{denied}, then confirm {words} again"),
                 }

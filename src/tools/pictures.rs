@@ -6,9 +6,9 @@ use nalgebra::Point3;
 
 use super::Node;
 use super::preview::{DrawingPreview, sum_up};
-use super::reply::{self, Reply};
+use super::reply::Reply;
 use base::disk;
-use base::wording::count;
+use base::wording::{count, with_next};
 use picture::{InkView, PlanView, PlannedStroke, ReachView, SheetLine, TimeStrip};
 use picture::{ink_png, plan_png, reach_png};
 use plan::{Plan, ReachMap, SpanKind};
@@ -279,7 +279,7 @@ impl WrittenFiles {
     fn lost_text(&self) -> String {
         let lost = self.lost.join("; ");
         match self.advice {
-            Some(advice) => reply::with_next(lost, advice),
+            Some(advice) => with_next(lost, advice),
             None => lost,
         }
     }

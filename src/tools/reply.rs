@@ -6,7 +6,7 @@ use std::fmt::Display;
 use serde_json::Value;
 
 use args::{ArgumentReading, ArgumentRepair};
-use base::wording::{NEXT, with_statement};
+use base::wording::{next_apart, with_statement};
 
 pub use call::ToolAnswer as Reply;
 
@@ -16,31 +16,14 @@ pub(super) fn refused(code: &str, reason: impl Display) -> Box<Reply> {
     refused.with("code", code).boxed()
 }
 
-/// Returns what a message states, without its next step and its last full stop.
-pub(super) fn without_next(message: &str) -> &str {
-    let stated = message
-        .split_once(NEXT)
-        .map_or(message, |(stated, _)| stated);
-    stated.trim_end().trim_end_matches('.')
-}
-
 /// Lists reasons in a sentence; several have no room for the next step of each.
 pub(super) fn listed(reasons: &[String]) -> String {
     match reasons {
         [one] => one.clone(),
         several => {
-            let stated = several.iter().map(|reason| without_next(reason));
+            let stated = several.iter().map(|reason| next_apart(reason).0);
             stated.collect::<Vec<_>>().join("; ")
         }
-    }
-}
-
-/// Adds the next step to a message, unless it has one of its own.
-pub(super) fn with_next(message: impl Display, next: &str) -> String {
-    let message = message.to_string();
-    match message.contains(NEXT) {
-        true => message,
-        false => format!("{message}. {NEXT}{next}"),
     }
 }
 

@@ -6,11 +6,12 @@ use serde_json::{Map, Value, json};
 
 use super::dispatch::ToolContext;
 use super::node::check_is_for;
-use super::reply::{Reply, refused, with_next};
+use super::reply::{Reply, refused};
 use super::reset::{self, pen_clause};
 use super::stroke::{self, DrawingScope, UnfinishedRest, rounded};
 use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, namesake, sheet_check};
 use args::ArgumentReading;
+use base::wording::with_next;
 use call::{Refusal, refusal};
 use job::PastJob;
 use permit::{ActorRank, StopLatch};

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::dispatch::{ToolRequest, refused_arguments};
 use super::preempt::stopped_before_passing_on;
-use super::reply::{NOTHING_MOVED, Reply, refused, with_next, without_next};
+use super::reply::{NOTHING_MOVED, Reply, refused};
 use super::tool_filter::ENDING;
 use super::tool_shape::open_shape;
 use super::{Node, RemoteCallWatch};
@@ -17,7 +17,7 @@ use args::{
     self, ArgumentComplaint, ArgumentReading, ArgumentRepair, ReaderPolicy, ReceivedArguments,
     RepairClass,
 };
-use base::wording::with_statement;
+use base::wording::{next_apart, with_next, with_statement};
 use catalogue::{EVERYWHERE, NameSource, ParameterKind, ToolDefinition, ToolEffect};
 use fleet::stop_fan_out::{FleetStop, StopAcknowledgement};
 use fleet::{CallHop, Fleet, FleetPeer, OutgoingCall, RemoteCallError};
@@ -356,7 +356,7 @@ fn no_answer(peer: &FleetPeer, tool: &ToolDefinition, failure: &RemoteCallError)
         // The connection is closed by now, so a node that still runs stops what the call moved.
         (ToolEffect::Moves, _) => format!(
             "{}; something may have moved. If that node still runs, it stops what this call began. Next: look with sense and node {name}",
-            without_next(&failed)
+            next_apart(&failed).0
         ),
     };
     Reply::failed(message)
@@ -377,7 +377,7 @@ fn code(failure: &RemoteCallError) -> &'static str {
 
 /// Says what to do about a stop that failed, whatever else would help.
 fn may_still_move(failed: &str) -> String {
-    let failed = without_next(failed);
+    let failed = next_apart(failed).0;
     format!("{failed}; its arm may still move. Next: go there, or cut its power")
 }
 

@@ -305,7 +305,7 @@ fn a_thousand_strange_keys_are_ignored_with_a_warning_over_mcp() {
     }
 }
 
-/// One after another, too: each is told by its name.
+/// One after another, too: the answer names each.
 #[test]
 fn each_of_a_thousand_strange_keys_is_told_over_mcp() {
     let bench = Bench::at_test_rate();

@@ -3,7 +3,7 @@
 
 use super::super::{
     candidates,
-    doubt_tests::{FORMS, TOKENS},
+    doubt_tests::{FORMS, TOKENS, insertions},
 };
 use super::*;
 use proptest::{
@@ -82,12 +82,7 @@ fn check(text: &str, word: &str) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("STEADYHAND_INSERTIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(4000),
-        rng_seed: proptest::test_runner::RngSeed::Fixed(7),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(insertions())]
 
     #[test]
     fn consumed_and_left_over_are_the_whole_source(form in select(FORMS.to_vec()), token in select(TOKENS.to_vec()), word in WORD, places in any::<[Index; 2]>()) {

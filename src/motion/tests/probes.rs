@@ -57,7 +57,7 @@ const BENCHES: [fn(NodeClock) -> Bench; 2] = [Bench::with, Bench::measured];
 
 #[tokio::test]
 async fn a_sheet_is_detected_where_it_lies() {
-    // Measured servos wind up their friction first: a sheet 4.5 mm too high is told as felt too early.
+    // Measured servos wind up their friction first: a sheet 4.5 mm too high ends the probe as too early.
     for (make, raised_mm) in [
         (0, 4.5),
         (0, 1.5),
