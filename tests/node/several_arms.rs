@@ -417,7 +417,7 @@ fn a_scene_of_another_arm_is_refused_with_the_name_of_that_arm() {
         assert_eq!(valid[0], "third", "{text}");
         // The arms of the scene are tested, and the others are left out.
         let tested = shop.says(&["selftest", "--scene", "short", "--rounds", "1"]);
-        done(tested, &["right (simulated so101)", "this arm is a koch"]);
+        done(tested, &["right (simulated so101)", "third is left out: "]);
     });
 }
 

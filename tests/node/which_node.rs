@@ -282,7 +282,7 @@ fn what_is_typed_before_a_question_does_not_answer_it() {
     person.sees("on node right");
     person.sees("Type yes to take its torque off:");
     person.types("no\n");
-    person.sees("Nothing was done");
+    person.sees("nothing was done");
     person.ends_with(1);
 }
 

@@ -109,7 +109,7 @@ fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
             person.sees("the arm drops: hold it.");
             person.sees(ASKED);
             person.types(no);
-            person.sees("nothing was changed; the arm holds with its torque on");
+            person.sees("nothing was changed; the arm stands with its torque on");
             person.ends_with(1);
             assert_eq!(stance(&table.bench)["energised"], true);
         }
@@ -179,11 +179,11 @@ fn another_answer_than_yes_and_ctrl_c_save_nothing_and_say_how_the_arm_is() {
         person.ends_with(1);
         for leaves in ["\u{3}", "q\n"] {
             let mut person = table.begin();
-            person.sees("move shoulder_pan alone");
+            person.sees("move only shoulder_pan ");
             person.types("next\n");
             person.sees("\"next\" was ignored");
             person.sees_redrawn(1);
-            person.sees("move shoulder_pan alone");
+            person.sees("move only shoulder_pan ");
             person.types(leaves);
             person.sees("nothing was saved; the arm is limp");
             person.ends_with(1);
