@@ -79,9 +79,10 @@ const OPENING: &str = "{[(｛";
 const CLOSING: &str = "}])｝";
 /// Marks that stand around and between keys and values.
 const BETWEEN: &str = ",，、:：;=\"'`´“”‘’„‟‚‛«»「」＂";
-/// Marks that mean nothing only inside the arguments or before a word: a smiley, a quotation's `>` or a box to tick is more
-/// than form.
+/// Marks that mean nothing only inside the arguments: a smiley, a quotation's `>` or a box to tick is more than form.
 const LOOSE: &str = "*-|&?.<>/\\+$@_";
+/// Those of them that also mean nothing before a word: emphasis, tables and tags.
+const BEFORE_WORD: &str = "*-|</_";
 
 /// Words of special tokens, between `<|` and `|>`.
 const TOKEN_WORDS: [&str; 34] = [
@@ -244,7 +245,9 @@ pub(super) fn mark_at(text: &str, begins_line: bool, place: MarkPlace) -> Option
         '.' if !after.starts_with(|c| LOOSE.contains(c)) => true,
         _ if OPENING.contains(mark) => place != MarkPlace::Behind,
         _ if CLOSING.contains(mark) => place != MarkPlace::Before,
-        _ if LOOSE.contains(mark) => is_inside || stands_before_word(text),
+        _ if LOOSE.contains(mark) => {
+            is_inside || (BEFORE_WORD.contains(mark) && stands_before_word(text))
+        }
         _ => true,
     };
     is_form.then(|| mark.len_utf8())
