@@ -24,7 +24,7 @@ pub(super) enum SceneCommand {
     List,
     /// Write a scene of your own, from the options or by asking; checks it and paints its first drawing
     New(NewSceneArgs),
-    /// Report everything that is wrong with a scene, or that it can be drawn, like `plan SCENE`
+    /// Report everything that is wrong with a scene, or that it can be drawn
     Check {
         /// A scene's file, or its name
         scene: String,
@@ -32,7 +32,7 @@ pub(super) enum SceneCommand {
         #[arg(long)]
         meta: Option<String>,
     },
-    /// The same as `plan SCENE --out DIR`
+    /// Plan a scene and write a picture of the plan; nothing moves
     Preview {
         /// A scene's file, or its name
         scene: String,
@@ -156,7 +156,7 @@ pub(super) fn find(
     let path = Path::new(scene);
     if is_design(path) {
         let words = format!(
-            "is a drawing, not a scene. Next: plan it with `steadyhand plan --design {0}`, or draw it with `steadyhand draw {0}`",
+            "is a drawing, not a scene. Next: plan it with `steadyhand draw {0} --dry-run`",
             given_options::quoted_for_shell(scene)
         );
         return Err(SceneError::File(FileError::single(scene, words)));
