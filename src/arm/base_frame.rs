@@ -13,7 +13,7 @@ use base::units::Finite;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BaseFrame {
-    /// That of the arm's foot: z is 0 on the table on which the arm stands, and a ruler finds the origin.
+    /// The arm's foot: z is 0 on the table, and a ruler finds the origin.
     Foot,
 }
 

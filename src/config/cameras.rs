@@ -33,10 +33,9 @@ pub struct CameraEntry {
     /// The arm whose sheet it sees; absent: the node's only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
-    /// Width and height of its pictures; its lens is known for this size alone.
+    /// Width and height of its pictures; its lens is known for this size only.
     pub size_px: [u32; 2],
-    /// Focal lengths across and down. Without them its pictures are shown and nothing is read off
-    /// them.
+    /// Focal lengths across and down. Without them its pictures are shown but not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focal_px: Option<[f64; 2]>,
     /// Point at which the optical axis meets the picture, in pixels; absent: its middle.

@@ -47,10 +47,10 @@ pub struct NodeFile {
     pub arms: Vec<ArmEntry>,
     /// Cameras that look at their sheets.
     pub cameras: Vec<CameraEntry>,
-    /// What becomes of a call that was not fully understood. Absent: `lenient` with embedded simulated arms only,
+    /// Handling of a call that was not fully understood. Absent: `lenient` with embedded simulated arms only,
     /// `guarded` otherwise.
     pub forgiveness: Option<ForgivenessSetting>,
-    /// Which names of the built-in tools are listed: `both`, `plain` (`stroke`) or `robot` (`robot_stroke`). Every name can be called.
+    /// Names of the built-in tools that are listed. Every name can be called.
     pub names: NamesEntry,
     /// Descriptions of built-in tools instead of the shipped ones, by the tool's name.
     pub descriptions: BTreeMap<String, DescriptionEntry>,
@@ -70,12 +70,12 @@ pub struct NodeFile {
     pub record: RecordEntry,
     /// Receivers of notices: of what is done, what needs a person, and faults.
     pub notices: NoticesEntry,
-    /// What must come before a planner's drawing, for every scene or by scene: `nothing`, `preview` or `person`.
-    /// As shipped nothing; a person for a caller's own design on an arm on a port.
+    /// Condition of a planner's drawing, for every scene or by scene. As shipped `nothing`, but `person` for a
+    /// caller's own design on an arm on a port.
     pub before_drawing: BeforeDrawingEntry,
     /// Keys that a client adds to every call, and that mean nothing here.
     pub ignore_keys: Vec<String>,
-    /// True if results carry pictures; where a client counts them as text, false leaves their files alone.
+    /// True if results carry pictures. False names their files only, for clients that count pictures as text.
     pub images: bool,
     /// A motion that lasts longer than this is answered with its job while it goes on.
     pub answer_within_s: u32,
@@ -164,7 +164,7 @@ pub struct ArmEntry {
     /// True if no other arm of this node can reach this one, nor this one any other: your word for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
-    /// What must come before each of its drawings, if that is stricter than what the node says of the scene.
+    /// Condition of a planner's drawing with this arm. The stricter of this and the node's holds.
     #[serde(default, skip_serializing_if = "BeforeDrawing::is_nothing")]
     pub before_drawing: BeforeDrawing,
 }
@@ -173,7 +173,7 @@ pub struct ArmEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CalibrationSource {
-    /// Other means than this node's calibrations, as a person states.
+    /// By other means than this node's calibrations.
     Elsewhere,
 }
 
@@ -181,11 +181,11 @@ pub enum CalibrationSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NamesEntry {
-    /// Each tool by its own name and again by its alias.
+    /// `stroke` and `robot_stroke`.
     Both,
-    /// By its own name.
+    /// `stroke`.
     Plain,
-    /// By its alias.
+    /// `robot_stroke`.
     Robot,
 }
 

@@ -106,13 +106,13 @@ pub struct FleetEntry {
     pub move_within_s: u64,
     /// The longest for a stop.
     pub stop_within_s: u64,
-    /// A node that says nothing for so long while it works is given up.
+    /// Silence of a working node after which it is given up, in seconds.
     pub quiet_s: u64,
     /// Number of retries for a reading call that did not get through. A call that moves is never retried.
     pub read_retries: u32,
-    /// The pause before the first of them; it doubles.
+    /// Pause before the first retry, in ms; it doubles.
     pub retry_after_ms: u64,
-    /// True tells the local network the name, address and key of a node that listens beyond this machine, by mDNS.
+    /// True if a node that listens beyond this machine announces its name, address and key by mDNS.
     pub announce: bool,
     /// The fleet's Zenoh router, where this node announces itself; absent: nowhere. Needs the cargo feature `zenoh`.
     pub zenoh: Option<ZenohEntry>,
@@ -124,7 +124,7 @@ pub struct FleetEntry {
 pub struct ZenohEntry {
     /// Endpoint of the router: `tls/HOST:PORT`, or `tcp/HOST:PORT` on this machine.
     pub router: String,
-    /// A node without a sign of life for so long counts as gone.
+    /// Silence after which a node counts as gone, in ms.
     #[serde(default = "zenoh_lease_ms")]
     pub lease_ms: u64,
     /// The authority that signed the router's certificate, as PEM.

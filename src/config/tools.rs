@@ -40,7 +40,7 @@ pub struct ToolEntry {
     pub description: String,
     /// A built-in tool to call.
     pub calls: Option<String>,
-    /// Arguments of `calls` that are always these.
+    /// Fixed arguments of `calls`.
     #[serde(default)]
     pub fixed: BTreeMap<String, Value>,
     /// Built-in tools to call one after another; it ends at the first that fails.
@@ -49,8 +49,7 @@ pub struct ToolEntry {
     pub server: Option<ServerEntry>,
     /// The tool of `server` to call.
     pub tool: Option<String>,
-    /// Effect of the `server`'s tool on the world: `reads`, or `moves`, which is read most strictly
-    /// and is the default.
+    /// Effect of the `server`'s tool. Absent: `moves`, which is judged most strictly.
     pub effect: Option<EffectEntry>,
     /// Arguments; `[]` for no arguments. If left out, everything that a caller sends is passed on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +101,7 @@ pub enum ArgumentType {
 pub struct StepEntry {
     /// The built-in tool.
     pub calls: String,
-    /// Its arguments that are always these.
+    /// Its fixed arguments.
     #[serde(default)]
     pub fixed: BTreeMap<String, Value>,
 }
@@ -127,9 +126,9 @@ pub struct ServerEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectEntry {
-    /// Looks and reports: what a caller lost may become a default.
+    /// Looks and reports. A default may replace what a caller lost.
     Reads,
-    /// Acts: nothing is guessed where the node is guarded.
+    /// Acts. A guarded node guesses nothing.
     Moves,
 }
 

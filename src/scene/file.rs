@@ -20,7 +20,7 @@ pub struct SceneFile {
     pub about: String,
     /// The arm that it is for.
     pub arm: String,
-    /// Frame of its places in space and its poses. Absent: that of the arm's files from before the frame was named.
+    /// Frame of its places in space and its poses. Absent: the older frame of the arm's file.
     #[serde(default)]
     pub frame: Option<BaseFrame>,
     /// The design to draw.
@@ -32,7 +32,7 @@ pub struct SceneFile {
     pub fiducials: Option<FiducialsFile>,
     /// The drawing pens, one or more.
     pub pens: Vec<PenFile>,
-    /// Exchange of the pens: all mounted at once, or one holder whose pen a person changes.
+    /// Exchange of the pens.
     #[serde(default)]
     pub pen_change: PenChangeKind,
     /// True if a pen is to be measured by a touch before it draws.
@@ -329,7 +329,7 @@ pub struct InkFile {
 pub struct PosesFile {
     /// Rest pose, in which the arm is left.
     pub rest_rad: Vec<Finite>,
-    /// Waiting pose between jobs, above the sheet. Where the way by it is refused, `reset` goes straight to the rest pose.
+    /// Waiting pose between jobs, above the sheet. If the way through it is refused, `reset` goes straight to the rest pose.
     pub ready_rad: Vec<Finite>,
     /// Pose in which a person can reach the pen to change it; by default the rest pose.
     #[serde(default)]
