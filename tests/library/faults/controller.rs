@@ -100,7 +100,7 @@ pub(crate) fn cases() -> Vec<(u32, Case)> {
         ),
         own(
             22,
-            "nobody takes bytes from the port",
+            "the port's other end reads nothing",
             once(|hands| *hands.stuck = true),
             Want::Faulted(200, &["while writing", "write"]),
         ),
@@ -191,7 +191,7 @@ fn setups() -> Vec<(u32, Case)> {
         (
             24,
             refused(
-                "it counts milliradians in the place of microradians",
+                "it counts milliradians instead of microradians",
                 &[],
                 &["shoulder_pan", "range", "microradians"],
             )

@@ -33,7 +33,7 @@ pub(crate) fn rows() -> Vec<Row> {
                 let stuck = once(|hands| *hands.stuck = true);
                 case(
                     family,
-                    "nobody takes bytes from the port",
+                    "the port's other end reads nothing",
                     stuck,
                     Want::Faulted(200, &["while writing", "write"]),
                 )

@@ -8,17 +8,17 @@ use super::elsewhere::{ALSO, ELSEWHERE};
 use super::far_end::Family;
 use steadyhand::sim::SimulatedFault;
 
-const HEAD: &str = "# Faults: what breaks, and what comes of it
+const HEAD: &str = "# Faults: what breaks, and what happens
 
-Each fault was done to a simulated arm in the middle of a stroke, at the far end of the wire: with Feetech STS servos, Dynamixel X servos and a controller of one's own. Look for the words of your message. A row of several families has the joint and the numbers of the first.
+Each fault was caused on a simulated arm in the middle of a stroke, at the far end of the wire: with Feetech STS servos, Dynamixel X servos and a controller of your own. Look for the words of your message. A row of several families has the joint and the numbers of the first.
 
 | outcome | means |
 |---|---|
-| *drawn* | the stroke was finished, and no goal stepped further than a joint's speed allows; a warning says what may not go on so |
-| *fault* | the result names the cause, within the time given, and the arm holds. Nothing moves before `reset`; once the cause is removed, `reset` brings the arm to rest |
+| *drawn* | the stroke was finished, and no goal stepped further than a joint's speed allows; a warning says what needs attention |
+| *fault* | the result names the cause within the given time, and the arm holds. Nothing moves before `reset`, which works once the cause is removed |
 | *refused* | nothing moves and the arm is not energised |
 
-To practise a fault, start `steadyhand sim --pty` and give its path to a node as the arm's port. While the arm draws, write the line below the fault's name into the terminal of `sim`, or start it with `--fault 'WORDS'`. `plug`, `loss 0`, `speaks 2`, `block 1` and `position 2` end what they are named for; `sim --help` says more.
+To practise a fault, start `steadyhand sim --pty` and give its path to a node as the arm's port. While the arm draws, type the line below the fault's name into the terminal of `sim`, or start it with `--fault 'WORDS'`. `plug`, `loss 0`, `speaks 2`, `block 1` and `position 2` end their faults; see `sim --help`.
 
 ";
 
@@ -58,7 +58,7 @@ pub(crate) fn page(rows: &[(Row, Vec<Done>)]) -> String {
             let _ = writeln!(text, "To practise: `fault {words}`.\n");
         }
         if !found.is_empty() {
-            text.push_str("| family | what is done | what comes of it |\n|---|---|---|\n");
+            text.push_str("| family | what is done | what happens |\n|---|---|---|\n");
         }
         let mut rows: Vec<(Vec<Family>, String)> = Vec::new();
         for (family, done, found) in found {

@@ -79,7 +79,7 @@ pub(crate) fn rows() -> Vec<Row> {
         ),
         Row::new(
             24,
-            "servos that count otherwise",
+            "servos that count differently",
             vec![
                 before(
                     Family::Sts,

@@ -13,7 +13,7 @@ pub(crate) fn rows() -> Vec<Row> {
     vec![
         Row::new(
             1,
-            "a reply is missing now and then",
+            "some replies are missing",
             each(|family| {
                 let want = Want::Drawn("replies asked for again", retries);
                 case(
@@ -56,7 +56,7 @@ pub(crate) fn rows() -> Vec<Row> {
         ),
         Row::new(
             9,
-            "an acknowledgement that nobody read comes late",
+            "an acknowledgement comes late",
             each(|family| {
                 let bytes: &[u8] = match family {
                     Family::Sts => &[0xFF, 0xFF, 3, 2, 0, 0xFA],
