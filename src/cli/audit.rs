@@ -13,7 +13,7 @@ use base::plain_file;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AuditCommand {
-    /// Check that every record of a log is as its node wrote it, or name the first that is not
+    /// Check an audit log, and name the first record that its node did not write
     Verify {
         /// The log: `audit.log` in the node's state folder
         file: PathBuf,

@@ -33,8 +33,8 @@ pub(super) enum BusCommand {
     /// Restart a Dynamixel servo, which clears an overload or another latched error;
     /// its torque goes off
     Reboot(RebootArgs),
-    /// Record what another program sends to a port and receives from it; that program opens the
-    /// printed path instead of the port. A node records its own ports with --trace
+    /// Record the bytes between another program and a port; that program opens the printed path. A node records its own ports
+    /// with --trace
     Trace(super::trace::TraceArgs),
     /// Play a recorded trace to a simulated arm, never to a real one
     Replay(super::playback::ReplayArgs),

@@ -33,12 +33,12 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CliCommand {
-    /// Call a tool and show the result: on a node of this command's own, or on another node
+    /// Call a tool and show the result, on a node of its own or on a running one
     #[command(after_help = tools::help())]
     Call(call::CallArgs),
     /// Draw a file (SVG, G-code, HP-GL, DXF, JSON, PNG, JPEG) or a text; a real arm asks first
     Draw(Box<draw::DrawArgs>),
-    /// Follow a job of the node on this machine, or elsewhere, to its end
+    /// Follow a job to its end
     Watch {
         /// The job [default: the one under way]
         job: Option<String>,
@@ -208,7 +208,7 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Confirm that the pen that a drawing waits for is in the holder, or end its pause, and let the arm continue
+    /// Confirm the pen that a drawing waits for, or end its pause; the arm continues
     Pen {
         /// The job; may be left out if only one waits
         job: Option<String>,
@@ -221,7 +221,7 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Carry out an earlier job's plan, or what was recorded of it, on a simulated arm, and compare
+    /// Repeat a job's plan or its recording on a simulated arm, and compare
     Replay(JobReplayArgs),
     /// Hand drawings out to the arms of several nodes
     #[command(subcommand)]

@@ -9,7 +9,7 @@ use node::operator_verb::OperatorVerb;
 pub(super) enum FleetCommand {
     /// Hand drawings out to nodes that can draw them, each once; the same command again continues
     Draw(Box<fleet_draw::FleetDrawArgs>),
-    /// Stop the arms of every node that can be reached: the running node of this machine, and all that it knows
+    /// Stop the arms of every reachable node: the one on this machine, and all that it knows
     Stop {
         /// Stop where they are, without a lift; only `clear` at each node ends it
         #[arg(long)]

@@ -45,7 +45,7 @@ pub(super) enum SceneCommand {
     },
     /// Show where the sheet may lie for a scene's arm and pen, and where it would lie better
     Reach(reach::ReachArgs),
-    /// Rewrite the file of a scene or an arm that names no `frame` into that of the arm's foot; comments are kept
+    /// Rewrite a scene or arm file without `frame` to the frame of the arm's foot; comments stay
     Convert {
         /// The file
         file: PathBuf,

@@ -26,7 +26,7 @@ pub(super) enum ToolsCommand {
         /// Its name
         name: String,
     },
-    /// List the tools that the node file declares, and what they do
+    /// List the declared tools, and what they do
     List,
 }
 

@@ -13,8 +13,7 @@ use calib::{CalibrationKind, HandTouch, TouchRole};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CalibrateCommand {
-    /// Move each joint through its range by hand: zeros, limits and directions, checked and saved with
-    /// who the servos are
+    /// Find zeros, limits and directions: you move each joint through its range by hand
     Joints(JointsArgs),
     /// Add the arm's present joints as a touch, and show the result of all touches so far
     Touch(TouchArgs),
@@ -76,7 +75,7 @@ pub(crate) enum CalibrateCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Import zeros and ranges from a calibration of LeRobot, of either form
+    /// Import zeros and ranges from a LeRobot calibration
     Import {
         /// The JSON file
         file: PathBuf,

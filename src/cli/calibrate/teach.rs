@@ -14,23 +14,23 @@ use calib::{
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TeachCommand {
-    /// A pose: `rest` or `ready`, from the joints as they are
+    /// Save the present joints as a pose: `rest` or `ready`
     Pose {
         /// Which
         name: String,
         #[command(flatten)]
         args: TeachArgs,
     },
-    /// The sheet: touches of its origin, x, y and three more places, asked for one after the other
+    /// Find the sheet by touches of its origin, x, y and three more places
     Sheet(TeachArgs),
-    /// An ink cap: the middle of its rim, where the tip is
+    /// Save the tip's place as the middle of an ink cap's rim
     Cap {
         /// Which
         name: String,
         #[command(flatten)]
         args: TeachArgs,
     },
-    /// The calibrator, where the tip is
+    /// Save the tip's place as the calibrator
     Calibrator(TeachArgs),
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn rows() -> Vec<Row> {
         ),
         Row::new(
             13,
-            "a bus watchdog that trips, or moves on in extended mode",
+            "a bus watchdog trips, or a servo is in extended mode",
             vec![
                 before(
                     Family::Dxl2,
