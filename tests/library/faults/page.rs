@@ -43,9 +43,9 @@ const PRACTICE: &[(u32, &str)] = &[
 const FELT: &str = "
 ## What an arm feels by itself
 
-An arm whose file has `[[masses]]` and `[servo]`, and whose servos' gain P was read, compares the load that its servos report with what its weight, its motion and the damping of its gears explain. More than 0.45 N m, or than 3.25 N at the tip where that is more, plus 0.5 N m for each rad/s, for 30 ms, ends a motion. The arm brakes, goes back to where it is, and lifts. Damping and what a joint carries besides are learned in the air. A motion that feels for the sheet is not watched so.
+An arm notices a push if its file has `[[masses]]` and `[servo]` and its servos' gain P was read. It compares the load that its servos report with the load of its weight, its motion and the damping of its gears. Damping and unknown loads of a joint are learned in the air. A difference ends the motion if it lasts 30 ms and exceeds 0.45 N m (or 3.25 N at the tip where that is more) plus 0.5 N m for each rad/s. The arm brakes, moves its goals to where it is, and lifts. A motion that feels for the sheet is not watched.
 
-A servo that reports less than 0.4 % load for 120 ms, 6 counts or more from a goal that it does not come to by itself, has no torque. Other arms have the older rules: 60 % load and 3° behind, the leash, and a reading that stands still.
+A servo has no torque if for 120 ms it reports less than 0.4 % load, is 6 counts or more from its goal, and does not approach it. Other arms have simpler rules: 60 % load and 3° behind, the leash, and a reading that stands still.
 ";
 
 /// The page, fault by fault.
