@@ -42,7 +42,8 @@ pub struct ArmFile {
     pub name: String,
     /// One line for people.
     pub about: String,
-    /// The name of an arm with the same joints, whose scenes this arm can draw as well.
+    /// The name of an arm with the same joints, whose scenes this arm can draw as well. A file without `joints` is a variant of that
+    /// arm: whatever it leaves out is as in that arm's file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
     /// Frame of its places. Absent: that of its maker's description, whose height over the table nobody has checked.

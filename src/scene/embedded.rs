@@ -22,6 +22,8 @@ pub(super) const FILES: &[EmbeddedFile] = files![
     "arms/koch.toml",
     "arms/openmanipulator-x.toml",
     "arms/so100.toml",
+    "arms/so101-12v.toml",
+    "arms/so101-sts3250.toml",
     "arms/so101-worn.toml",
     "arms/so101.toml",
     "arms/vx300.toml",
@@ -77,9 +79,8 @@ mod tests {
         let library = crate::SceneLibrary::new(None);
         let arms = library.arms().into_iter();
         let arms = arms.map(|name| library.arm(&name).unwrap().file.clone());
-        let on_a_bus = arms.filter(|file| {
-            file.family != arm::ServoFamily::Firmware && file.simulation.wear.is_none()
-        });
+        let on_a_bus =
+            arms.filter(|file| file.family != arm::ServoFamily::Firmware && file.like.is_none());
         let mut in_files: Vec<_> = on_a_bus
             .map(|file| {
                 let turning = file.joints.iter().flat_map(|joint| &joint.servos);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use super::area_fill;
+use super::arm_variant;
 use super::build_scene::{self, SceneFileError, SceneParts};
 use super::canvas::{Canvas, CanvasBoundError};
 use super::design_overflow::DesignOverflow;
@@ -58,6 +59,9 @@ const SET_MAX: usize = 100;
 
 /// Name of the scene that is every arm's default where it is for that arm.
 pub const DEFAULT_SCENE: &str = "default";
+
+/// Folder of the arms.
+const ARMS: &str = "arms/";
 
 /// Number of names that an error lists; it counts the others.
 const LISTED_MAX: usize = 12;
@@ -305,7 +309,7 @@ impl SceneLibrary {
     /// Returns the names of all arms, sorted.
     #[must_use]
     pub fn arms(&self) -> Vec<String> {
-        self.names("arms/")
+        self.names(ARMS)
     }
 
     /// Loads a scene, with an overlay if one is named.
@@ -364,8 +368,8 @@ impl SceneLibrary {
     /// As [`SceneLibrary::scene`].
     pub fn converted_file(&self, path: &Path) -> Result<Option<String>, SceneError> {
         let file = path.display().to_string();
-        let text = utf8(&file, read_file(path)?)?;
-        self.beside(path).in_foot_frame(&file, &text)
+        let (library, text) = (self.beside(path), utf8(&file, read_file(path)?)?);
+        library.in_foot_frame(&file, &library.completed(text)?)
     }
 
     fn in_foot_frame(&self, file: &str, text: &str) -> Result<Option<String>, SceneError> {
@@ -386,13 +390,27 @@ impl SceneLibrary {
 
     /// Loads an arm; true if its file names no frame and was read in that of before.
     fn arm_and_age(&self, name: &str) -> Result<(Arc<ArmModel>, bool), SceneError> {
-        let (text, place) = (self.text("arm", "arms/", name)?, arm_place(name));
+        let (text, place) = (self.arm_text(name)?, arm_place(name));
         let mut file: ArmFile = strict::read(&place, &text)?;
         let converted = foot_frame::shipped_arm(&text, &file);
         if let Some(text) = &converted {
             file = strict::read(&place, text)?;
         }
         Ok((Arc::new(ArmModel::new(file)?), converted.is_some()))
+    }
+
+    /// Returns the text of an arm, completed if it is a variant of another one.
+    fn arm_text(&self, name: &str) -> Result<String, SceneError> {
+        let text = self.text("arm", ARMS, name)?;
+        self.completed(text)
+    }
+
+    fn completed(&self, text: String) -> Result<String, SceneError> {
+        let Some(origin) = arm_variant::origin(&text) else {
+            return Ok(text);
+        };
+        let of_origin = self.text("arm", ARMS, &origin)?;
+        Ok(arm_variant::complete(&text, &of_origin).unwrap_or(text))
     }
 
     /// Returns the text of a library file by its path in the folder, such as `arms/so101.toml`, in the frame of the arm's foot;
@@ -404,7 +422,7 @@ impl SceneLibrary {
         let Some(bytes) = self.bytes(place)? else {
             return Ok(None);
         };
-        let text = utf8(place, bytes)?;
+        let text = self.completed(utf8(place, bytes)?)?;
         let converted = self.in_foot_frame(place, &text)?;
         Ok(Some(converted.unwrap_or(text)))
     }
@@ -786,7 +804,7 @@ impl SceneLibrary {
 }
 
 fn arm_place(name: &str) -> String {
-    format!("arms/{name}.toml")
+    format!("{ARMS}{name}.toml")
 }
 
 /// Returns the arm of a scene's text if it is in a plain line before the first table: every list of
@@ -916,82 +934,4 @@ fn list_of(valid: &[String]) -> String {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
-mod tests {
-    use super::{SceneLibrary, quick_arm};
-
-    #[test]
-    fn a_file_name_with_control_characters_is_not_a_scene() {
-        let folder = tempfile::tempdir().unwrap();
-        let text = include_str!("../../scenes/default.toml");
-        for name in ["fine", "\u{1b}[2J", "two\nlines"] {
-            std::fs::write(folder.path().join(format!("{name}.toml")), text).unwrap();
-        }
-        let library = SceneLibrary::new(Some(folder.path().to_owned()));
-        let names = library.scenes();
-        assert!(names.contains(&"fine".to_owned()), "{names:?}");
-        assert!(!names.concat().contains(char::is_control), "{names:?}");
-        assert!(library.scene("two\nlines", None).is_err());
-    }
-
-    #[test]
-    fn names_that_are_not_listed_are_counted() {
-        let valid: Vec<String> = (1..=15).map(|number| format!("scene{number}")).collect();
-        assert!(super::list_of(&valid).ends_with(", scene12 and 3 more"));
-        let few = valid.iter().take(12).cloned().collect::<Vec<_>>();
-        assert!(super::list_of(&few).ends_with(", scene12"));
-    }
-
-    #[test]
-    fn a_revision_covers_play_sag_and_correction() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("arms")).unwrap();
-        let (arm, scene) = (
-            include_str!("../../scenes/arms/so101.toml"),
-            include_str!("../../scenes/default.toml"),
-        );
-        let revision = |compensation: &str, correction: &str| {
-            let sheet = "size_mm = [100.0, 100.0]";
-            let scene = scene.replace(sheet, &format!("{sheet}\n{correction}"));
-            std::fs::write(folder.path().join("default.toml"), scene).unwrap();
-            let arm = format!("{arm}\n{compensation}");
-            std::fs::write(folder.path().join("arms/so101.toml"), arm).unwrap();
-            let library = SceneLibrary::new(Some(folder.path().to_owned()));
-            library.scene("default", None).unwrap().revision
-        };
-        let play_and_sag = |play: f64, sag: f64| {
-            format!(
-                "[compensation]\nplay_deg = [{play:?}, 0, 0, 0, 0]\nsag_deg_per_n_m = [0, {sag:?}, 0, 0, 0]"
-            )
-        };
-        let correction = "correction = { x_mm = [0, 1, 0, 0, 0, 0], y_mm = [0, 0, 0, 0, 0, 0] }";
-        let revisions = [
-            revision("", ""),
-            revision(&play_and_sag(1.0, 0.1), ""),
-            revision(&play_and_sag(1.1, 0.1), ""),
-            revision(&play_and_sag(1.0, 0.2), ""),
-            revision("", correction),
-        ];
-        let distinct: std::collections::HashSet<_> = revisions.iter().collect();
-        assert_eq!(distinct.len(), revisions.len(), "{revisions:?}");
-    }
-
-    #[test]
-    fn an_arm_is_found_in_a_plain_line_and_nowhere_else() {
-        let so101 = Some("so101");
-        for (text, arm) in [
-            ("name = \"a\"\narm = \"so101\" # that one\n[x]\n", so101),
-            ("  arm=\"so101\"\n", so101),
-            ("arms = \"x\"\narm = \"so101\"\n", so101),
-            ("[x]\narm = \"so101\"\n", None),
-            (
-                "about = \"\"\"\narm = \"so101\"\n\"\"\"\narm = \"b\"\n",
-                None,
-            ),
-            ("arm = 'so101'\n", None),
-            ("arm = \"so\\u0031\"\n", None),
-            ("# arm = \"so101\"\n", None),
-        ] {
-            assert_eq!(quick_arm(text), arm, "{text}");
-        }
-    }
-}
+mod tests;

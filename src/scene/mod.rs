@@ -14,6 +14,7 @@ use base::plane::length;
 use base::units::JointVector;
 
 mod area_fill;
+mod arm_variant;
 mod axis_aligned_box;
 mod build_scene;
 mod canvas;

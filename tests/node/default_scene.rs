@@ -27,6 +27,8 @@ fn a_call_without_a_scene_draws_one_of_the_nodes_arm() {
     let bench = Bench::at_test_rate();
     for (arm, scene) in [
         ("so101", "default"),
+        ("so101-12v", "default"),
+        ("so101-sts3250", "default"),
         ("so100", "so100"),
         ("koch", "koch"),
         ("openmanipulator-x", "openmanipulator_x"),
@@ -56,6 +58,8 @@ fn align_without_arguments_succeeds_on_every_arm_and_keeps_off_the_design() {
     let bench = Bench::at_test_rate();
     for arm in [
         "so101",
+        "so101-12v",
+        "so101-sts3250",
         "so100",
         "koch",
         "openmanipulator-x",
