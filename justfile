@@ -69,7 +69,7 @@ fuzz-minute seconds="60" targets="svg gcode hpgl dxf polylines urdf scene":
 crates:
     cargo package -p firmware-protocol -p steadyhand-args -p steadyhand-kin -p steadyhand-servo -p steadyhand-design \
         -p steadyhand-plan -p steadyhand-base -p steadyhand-link -p steadyhand-arm -p steadyhand-config \
-        -p steadyhand-scene -p steadyhand-vision
+        -p steadyhand-mesh -p steadyhand-scene -p steadyhand-vision
 
 # How fast arguments are read, good ones and the worst; and other readers on the same rows.
 reader:

@@ -22,6 +22,7 @@ pub use job;
 pub use kin;
 pub use link;
 pub use mcp;
+pub use mesh;
 pub use motion;
 pub use node;
 pub use page;

@@ -1,0 +1,40 @@
+//! Surfaces of triangles: meshes are read, cleaned, searched for nearest points, and laid out flat
+//! around a point by their geodesics.
+//!
+//! Mathematics only: no scenes, no arms, no time. Points are metres in the mesh's own frame; places
+//! on a [`MeshPatch`] are millimetres.
+
+mod clean;
+mod facing;
+mod file_points;
+mod geodesic_polar;
+mod hole_fill;
+mod mesh_error;
+mod obj;
+mod patch;
+mod ply;
+mod self_crossing;
+mod stl;
+mod topology;
+mod triangle_tree;
+mod weld;
+
+pub use clean::{CleanMesh, MeshReport};
+pub use facing::{MeshAnchor, MeshFacing};
+pub use file_points::{FilePoints, read};
+pub use mesh_error::MeshError;
+pub use patch::{MeshPatch, PatchPoint, PatchProjection};
+
+/// Most bytes of a file.
+pub const BYTES_MAX: u64 = 64 << 20;
+
+/// Most triangles of a mesh.
+pub const TRIANGLES_MAX: usize = 100_000;
+
+/// Most points of a file: those of [`TRIANGLES_MAX`] triangles that share none.
+pub const POINTS_MAX: usize = 3 * TRIANGLES_MAX;
+
+#[cfg(test)]
+mod test_shapes;
+#[cfg(test)]
+mod tests;
