@@ -5,11 +5,12 @@ use std::ops::RangeInclusive;
 use super::ServoFamily;
 
 /// Each shipped arm with servos on a bus, its family and its ids. A test of `scene` holds it to the arms' files.
-pub const SHIPPED_ARMS: [(&str, ServoFamily, RangeInclusive<u8>); 6] = [
+pub const SHIPPED_ARMS: [(&str, ServoFamily, RangeInclusive<u8>); 7] = [
     ("so101", ServoFamily::FeetechSts, 1..=6),
     ("so100", ServoFamily::FeetechSts, 1..=6),
     ("koch", ServoFamily::Dynamixel2, 1..=6),
     ("openmanipulator-x", ServoFamily::Dynamixel2, 11..=15),
+    ("omx", ServoFamily::Dynamixel2, 11..=16),
     ("widowx250s", ServoFamily::Dynamixel2, 1..=9),
     ("vx300", ServoFamily::Dynamixel2, 1..=8),
 ];
@@ -51,6 +52,6 @@ mod tests {
         assert_eq!(arm_of_ids(feetech, &[11, 12, 13, 14, 15]), None);
         assert_eq!(ids_beside(feetech, &[1, 2, 3, 4, 5, 6]), [0_u8; 0]);
         let beside = ids_beside(ServoFamily::Dynamixel2, &[1, 2, 3, 4, 5, 6]);
-        assert_eq!(beside, [7, 8, 9, 11, 12, 13, 14, 15]);
+        assert_eq!(beside, [7, 8, 9, 11, 12, 13, 14, 15, 16]);
     }
 }

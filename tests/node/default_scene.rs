@@ -32,6 +32,7 @@ fn a_call_without_a_scene_draws_one_of_the_nodes_arm() {
         ("so100", "so100"),
         ("koch", "koch"),
         ("openmanipulator-x", "openmanipulator_x"),
+        ("omx", "omx"),
         ("widowx250s", "widowx"),
         ("vx300", "vx300"),
     ] {
@@ -63,6 +64,7 @@ fn align_without_arguments_succeeds_on_every_arm_and_keeps_off_the_design() {
         "so100",
         "koch",
         "openmanipulator-x",
+        "omx",
         "widowx250s",
         "vx300",
     ] {

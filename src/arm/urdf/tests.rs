@@ -338,6 +338,10 @@ fn arms_that_are_shipped_agree_with_their_urdf() {
             include_str!("../../../scenes/arms/so101.toml"),
         ),
         (
+            include_str!("../../../tests/robots/omx.urdf"),
+            include_str!("../../../scenes/arms/omx.toml"),
+        ),
+        (
             include_str!("../../../tests/robots/widowx250s.urdf"),
             include_str!("../../../scenes/arms/widowx250s.toml"),
         ),
