@@ -1,5 +1,5 @@
 //! Detects a joint without torque: its servo reports next to no load although it stands away from its goal, where a servo
-//! that holds pushes. What it says of its torque switch is no evidence.
+//! that holds pushes. A servo near its goal has no reason to push, and what it says of its torque switch is no evidence.
 
 use arm::ArmModel;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
@@ -14,16 +14,17 @@ const LIMP_COUNTS: f64 = 6.0;
 /// A joint that will be at its goal within this time by its own motion is on its way.
 const COMING_S: f64 = 0.05;
 
-/// Time for which a joint must be limp: longer than a load takes to change its sign.
-pub(super) const LIMP_TIME: Duration = Duration::from_millis(120);
+/// Time for which a joint stands off its goals while its servos do not push: longer than a load takes to change its sign.
+pub(super) const LIMP_TIME: Duration = Duration::from_millis(100);
 
-/// Servos that turn a joint, and since when they have not pushed.
+/// Servos that turn a joint, and for how long it has stood off its goals since they last pushed.
 #[derive(Debug)]
 pub(super) struct LimpJoint {
     joint: usize,
     servos: Vec<u8>,
     far_rad: f64,
-    since: Option<ClockInstant>,
+    off_time: Duration,
+    read_at: Option<ClockInstant>,
 }
 
 impl LimpJoint {
@@ -38,7 +39,8 @@ impl LimpJoint {
             joint,
             servos: servos().map(|(_, servo)| servo.id).collect(),
             far_rad: LIMP_COUNTS * count_rad,
-            since: None,
+            off_time: Duration::ZERO,
+            read_at: None,
         })
     }
 
@@ -58,12 +60,13 @@ impl LimpJoint {
             let load = state.and_then(|state| state.load_ratio);
             load.is_some_and(|load| load.abs() < LIMP_LOAD)
         };
-        if !is_far || self.servos.is_empty() || !self.servos.iter().all(is_idle) {
-            self.since = None;
-            return false;
+        let before = self.read_at.replace(measured.at).unwrap_or(measured.at);
+        if self.servos.is_empty() || !self.servos.iter().all(is_idle) {
+            self.off_time = Duration::ZERO;
+        } else if is_far {
+            self.off_time += measured.at.since(before);
         }
-        let since = *self.since.get_or_insert(measured.at);
-        measured.at.since(since) >= LIMP_TIME
+        self.off_time >= LIMP_TIME
     }
 }
 
@@ -75,20 +78,21 @@ mod tests {
     use scene::SceneLibrary;
 
     /// Returns after how many readings the shoulder is limp, of a servo that is so many counts behind with a load.
-    fn limp_after(counts: f64, load: f64) -> Option<u32> {
+    fn limp_after(of: impl Fn(u32) -> (f64, f64)) -> Option<u32> {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let sent_rad = JointVector::zeros(scene.arm.dof());
         let servo = scene.arm.servos().find(|(joint, _)| *joint == 1).unwrap().1;
-        let behind_rad = counts * std::f64::consts::TAU / f64::from(servo.ticks_per_turn);
+        let count_rad = std::f64::consts::TAU / f64::from(servo.ticks_per_turn);
         let mut limp = LimpJoint::new(&scene.arm, 1).unwrap();
         (0..100).find(|reading| {
             let at = ClockInstant::ZERO.after(Duration::from_millis(10) * *reading);
+            let (counts, load) = of(*reading);
             limp.update(
                 &sent_rad,
                 &ArmMeasurement {
                     at,
                     position_rad: sent_rad
-                        .map(|joint, _| if joint == 1 { -behind_rad } else { 0.0 }),
+                        .map(|joint, _| if joint == 1 { -counts * count_rad } else { 0.0 }),
                     velocity_rad_s: sent_rad,
                     servos: vec![ServoState {
                         id: servo.id,
@@ -102,8 +106,21 @@ mod tests {
 
     #[test]
     fn a_joint_that_stands_off_its_goal_and_does_not_push_is_limp() {
-        assert_eq!(limp_after(6.1, 0.0), Some(12));
-        assert_eq!(limp_after(-6.1, 0.003), Some(12));
-        assert_eq!((limp_after(5.9, 0.0), limp_after(30.0, 0.01)), (None, None));
+        assert_eq!(limp_after(|_| (6.1, 0.0)), Some(10));
+        assert_eq!(limp_after(|_| (-6.1, 0.003)), Some(10));
+        assert_eq!(limp_after(|_| (5.9, 0.0)), None);
+        assert_eq!(limp_after(|_| (30.0, 0.01)), None);
+    }
+
+    #[test]
+    fn a_goal_that_passes_by_a_limp_joint_is_no_proof_of_torque() {
+        let passes = |load: f64| {
+            move |reading: u32| match reading % 8 {
+                0..4 => (9.0, 0.0),
+                _ => (0.0, load),
+            }
+        };
+        assert_eq!(limp_after(passes(0.0)), Some(18));
+        assert_eq!(limp_after(passes(0.01)), None);
     }
 }

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use firmware_protocol::{Decoder, Message, Received};
+use steadyhand::arm::ArmModel;
 use steadyhand::clock::NodeClock;
 use steadyhand::gate::{self, CheckedTrajectory};
 use steadyhand::link::memory::MemoryLink;
@@ -271,6 +272,10 @@ const LINES: &str = "polylines = [[[0.0, 0.0], [30.0, 0.0]], [[30.0, 12.0], [0.0
 const SEVEN_VOLTS: &str = "\n[simulation.servo]\nstall_n_m = 3.35\nerror_gain = 0.166\narmature_kg_m2 = 0.0284\n\
     back_emf_n_m_s = 0.5486\nviscous_n_m_s = 0.0591\nfriction_n_m = 0.0524\n";
 
+/// An STS3215 of the 12 V kit, as kscalelabs/sysid measured it.
+const TWELVE_VOLTS: &str = "\n[simulation.servo]\nstall_n_m = 4.98\nerror_gain = 0.165\narmature_kg_m2 = 0.0266\n\
+    back_emf_n_m_s = 1.51\nviscous_n_m_s = 0.0616\nfriction_n_m = 0.12\n";
+
 /// A scene that is shipped, with three lines to draw in the place of its design.
 fn short_scene(
     family: Family,
@@ -315,16 +320,21 @@ impl Rig {
 
     /// Creates a rig of an SO-101 with measured servos.
     pub(crate) fn measured() -> Self {
-        let mut rig = Self::new(Family::Sts);
-        let arms = rig.folder.path().join("arms");
-        std::fs::create_dir(&arms).unwrap();
+        Self::with_servo(SEVEN_VOLTS)
+    }
+
+    /// Creates a rig of an SO-101 whose servos are those of 12 V, which its file does not say.
+    pub(crate) fn twelve_volts() -> Self {
+        Self::with_servo(TWELVE_VOLTS)
+    }
+
+    fn with_servo(servo: &str) -> Self {
+        let rig = Self::new(Family::Sts);
         let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/arms/so101.toml");
-        let arm = std::fs::read_to_string(shipped).unwrap() + SEVEN_VOLTS;
-        std::fs::write(arms.join("so101.toml"), arm).unwrap();
-        let library = SceneLibrary::new(Some(rig.folder.path().to_path_buf()));
-        rig.scene = library.scene("short", None).unwrap();
-        rig.sim = ArmSimulator::new(&rig.scene.arm, &rig.scene.rest_rad);
-        rig
+        let arm = std::fs::read_to_string(shipped).unwrap() + servo;
+        let arm = ArmModel::new(toml::from_str(&arm).unwrap()).unwrap();
+        let sim = ArmSimulator::new(&arm, &rig.scene.rest_rad);
+        Self { sim, ..rig }
     }
 
     pub(crate) fn break_all(&self, faults: &[SimulatedFault]) {

@@ -12,6 +12,7 @@ struct TrueServo {
     stall_n_m: f64,
     volts: f64,
     damping_n_m_s: f64,
+    friction_n_m: f64,
 }
 
 /// The servo of the shipped figures, and the variant for 12 V.
@@ -19,11 +20,13 @@ const AS_FILED: TrueServo = TrueServo {
     stall_n_m: 3.35,
     volts: 7.4,
     damping_n_m_s: 0.6,
+    friction_n_m: 0.052,
 };
 const FOR_12_V: TrueServo = TrueServo {
     stall_n_m: 4.98,
     volts: 12.0,
     damping_n_m_s: 1.57,
+    friction_n_m: 0.12,
 };
 
 fn sag(scene: &Scene) -> SagLead {
@@ -37,13 +40,15 @@ struct PushedArm<'a> {
 }
 
 impl PushedArm<'_> {
-    /// Returns the reading of an arm at its goal, pushed at its tip.
+    /// Returns the reading of an arm whose path is here, pushed at its tip: it stands from its goals as its loads ask for.
     fn reading(
         &mut self,
-        q: JointVector,
+        execution: &Execution,
         at: ClockInstant,
         push_n: Vector3<f64>,
     ) -> ArmMeasurement {
+        let q = *execution.goal_rad();
+        let lead_rad = execution.sag().lead_rad(&q);
         let arm = &self.scene.arm;
         let pen = self.scene.pen(0).unwrap();
         let tip = ToolTip {
@@ -55,7 +60,9 @@ impl PushedArm<'_> {
         let servos = arm.servos().map(|(joint, servo)| {
             let [x, y, z, ..] = *jacobian.get(joint).unwrap();
             let speed_rad_s = (q.get(joint).unwrap() - self.before_rad.get(joint).unwrap()) / 0.01;
+            let moves = speed_rad_s / (speed_rad_s.abs() + 0.001);
             let torque_n_m = self.servo.damping_n_m_s * speed_rad_s
+                + self.servo.friction_n_m * moves
                 - gravity_n_m.get(joint).unwrap()
                 - push_n.dot(&Vector3::new(x, y, z));
             ServoState {
@@ -65,11 +72,15 @@ impl PushedArm<'_> {
                 ..<_>::default()
             }
         });
-        let servos = servos.collect();
+        let servos: Vec<ServoState> = servos.collect();
         self.before_rad = q;
+        let off_rad = lead_rad.map(|joint, lead| {
+            // A gain P of 32, and 0.165 of duty for each radian and unit of it.
+            lead - servos.get(joint).unwrap().load_ratio.unwrap() / (32.0 * 0.165)
+        });
         ArmMeasurement {
             servos,
-            ..reading(q, at)
+            ..reading(q.zip(&off_rad, |path, off| path + off), at)
         }
     }
 }
@@ -89,7 +100,7 @@ fn draw_pushed(servo: TrueServo, push_n: Vector3<f64>) -> Option<(ExecutionError
         let is_pushed = execution.progress().sample >= sample_in_stroke();
         let push_n = if is_pushed { push_n } else { Vector3::zeros() };
         pushed_s += if is_pushed { 0.01 } else { 0.0 };
-        let measured = arm.reading(*execution.goal_rad(), now, push_n);
+        let measured = arm.reading(&execution, now, push_n);
         match execution.next(&measured, now) {
             Ok(ExecutionStep::Finished) => return None,
             Ok(_) => {}
@@ -132,7 +143,7 @@ fn a_joint_without_torque_ends_a_motion_within_300_ms() {
     let (mut now, mut limp_s, mut stands_rad) = (ClockInstant::ZERO, 0.0, None);
     let error = loop {
         now = next_tick(now, trajectory);
-        let mut measured = arm.reading(*execution.goal_rad(), now, Vector3::zeros());
+        let mut measured = arm.reading(&execution, now, Vector3::zeros());
         if execution.progress().sample >= sample_in_stroke() {
             limp_s += 0.01;
             // It sinks at its own pace, whatever its goal is.

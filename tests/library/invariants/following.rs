@@ -218,3 +218,35 @@ async fn a_joint_that_has_lost_its_torque_turns_the_drawing_back_within_300_ms()
         assert!(took < Duration::from_millis(300), "{name}: {took:?}");
     }
 }
+
+/// Its shoulder or elbow loses its torque after so many cycles of a drawing; the time until that is a fault.
+async fn limp_after(rig: Rig, id: u8, cycles: usize) -> Duration {
+    let motion = rig.attach().unwrap();
+    let trajectory = rig.plan(&motion);
+    let from = crate::far_end::middle_of_ink(&trajectory) + cycles;
+    let script = move |number: usize, hands: &mut Hands<'_>| {
+        if number == 0 {
+            let limp = SimulatedFault::Limp { id, is_limp: true };
+            hands.sim.break_it(limp);
+        }
+    };
+    rig.wire.script(from, Box::new(script));
+    let proof = rig.check(&motion, rig.permit(), trajectory);
+    let outcome = motion.run(proof, motion.stops_requested()).await.unwrap();
+    assert!(matches!(outcome, MotionOutcome::Faulted(_)), "{outcome:?}");
+    rig.wire.latched_after(rig.clock.now())
+}
+
+#[tokio::test]
+async fn a_joint_without_torque_is_a_fault_wherever_the_drawing_is() {
+    let rigs: [fn() -> Rig; 2] = [Rig::measured, Rig::twelve_volts];
+    for rig in rigs {
+        for (id, cycles) in [2, 3]
+            .into_iter()
+            .flat_map(|id| (0..24).map(move |step| (id, 13 * step)))
+        {
+            let took = limp_after(rig(), id, cycles).await;
+            assert!(took <= STALL, "servo {id}, {cycles} cycles: {took:?}");
+        }
+    }
+}
