@@ -9,7 +9,7 @@ const NAME_KEYS: [&str; 8] = [
 ];
 
 /// Keys of texts that are data. What a broken call has left in them stands behind a tag of its syntax.
-const DATA_KEYS: [&str; 2] = ["text", "svg"];
+const DATA_KEYS: [&str; 3] = ["text", "svg", "image"];
 
 /// Tags that close a parameter or begin the next one in the syntaxes of models: behind one, a text holds the rest of the call that
 /// carries it.

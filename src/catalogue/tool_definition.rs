@@ -103,6 +103,7 @@ impl ToolDefinition {
     /// Returns the parameters that mean something on this node, such as `arm` if there is more than one.
     pub fn shown_parameters(&self, known: &KnownNames) -> impl Iterator<Item = &ToolParameter> {
         self.listed_parameters(known)
+            .filter(|parameter| !parameter.is_unlisted)
             .filter(|parameter| parameter.required || known.shows(&parameter.kind))
     }
 
@@ -150,9 +151,19 @@ pub struct ToolParameter {
     pub example: Option<Value>,
     /// Purpose of the parameter, with its default in words.
     pub words: String,
+    /// True if it is accepted but not in the schema, where each word costs a model tokens.
+    pub is_unlisted: bool,
 }
 
 impl ToolParameter {
+    /// Leaves it out of the schema.
+    pub(super) fn unlisted(self) -> Self {
+        Self {
+            is_unlisted: true,
+            ..self
+        }
+    }
+
     /// Adds another name.
     pub(super) fn or_named(self, alias: &str) -> Self {
         Self {
@@ -196,6 +207,7 @@ pub(super) fn optional(name: &str, kind: ParameterKind, words: &str) -> ToolPara
         default: None,
         example: None,
         words: words.to_owned(),
+        is_unlisted: false,
     }
 }
 

@@ -82,6 +82,19 @@ fn plan() -> ToolParameter {
 const TEXT_BYTES_MAX: usize = 4 << 10;
 const SVG_BYTES_MAX: usize = 64 << 10;
 
+/// Most bytes of a picture in base64, before it is decoded.
+const IMAGE_BYTES_MAX: usize = 2 << 20;
+
+/// Lines that a picture can be drawn with.
+const IMAGE_STYLES: [&str; 6] = [
+    "hatch",
+    "squiggle",
+    "stipple",
+    "spiral",
+    "outline",
+    "centreline",
+];
+
 /// Returns the parameters for a caller's own design on a canvas, and its place.
 fn design() -> Vec<ToolParameter> {
     let verbatim = |bytes_max| ParameterKind::Verbatim { bytes_max };
@@ -90,9 +103,12 @@ fn design() -> Vec<ToolParameter> {
         unit: Some(unit.clone()),
     };
     let point = ParameterKind::Point { unit };
+    let style = ParameterKind::Choice(texts(&IMAGE_STYLES));
     vec![
         optional("text", verbatim(TEXT_BYTES_MAX), "words"),
         optional("svg", verbatim(SVG_BYTES_MAX), r#"<path d="M0 0L9 9"/>"#),
+        optional("image", verbatim(IMAGE_BYTES_MAX), "PNG or JPEG in base64").unlisted(),
+        optional("style", style, "lines of the image").unlisted(),
         optional("size_mm", length, "longer side"),
         optional("at_mm", point, "lower left"),
     ]

@@ -11,13 +11,14 @@ use super::drawing_words::{describe, question, refusals};
 use super::follow_job::{self, FollowedJob};
 use super::given_options::{self, quoted_for_shell};
 use super::operator_door::OperatorDoor;
-use super::placement_args::PlacementArgs;
+use super::placement_args::{PlacementArgs, minutes};
 use super::progress_bar::WatchArgs;
 use super::questions::{self, SHORT_YES};
 use super::{
     AtArgs, ExitStatus, NodeOptions, files, own_node, result_copies, retyped_command,
     terminal_output, watch, which_node,
 };
+use base::units::Finite;
 use base::wording::with_statement;
 use node::open;
 use node::operator_verb::{OperatorVerb, VerbReply};
@@ -49,6 +50,9 @@ pub(super) struct DrawArgs {
     /// Lead the pen round the drawing's box, up, and draw nothing
     #[arg(long, conflicts_with_all = ["resume", "dry_run"])]
     frame: bool,
+    /// Thin a picture until the arm needs no longer than this, such as 10
+    #[arg(long, value_name = "MINUTES", value_parser = minutes, allow_hyphen_values = true, conflicts_with = "resume")]
+    minutes: Option<Finite>,
     /// Show what would be drawn, and draw nothing
     #[arg(long)]
     dry_run: bool,
@@ -128,6 +132,7 @@ fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
         repeats: None,
         trim: None,
         again: args.again,
+        minutes: args.minutes,
         frame: args.frame,
     })
 }
@@ -185,7 +190,7 @@ struct DrawCommand<'a> {
 
 impl DrawCommand<'_> {
     async fn run(&self) -> anyhow::Result<DrawOutcome> {
-        let offer: DrawingOffer = self.ask(None).await?;
+        let offer: DrawingOffer = self.ask(self.order.clone(), None).await?;
         let picture = self.save_picture(&offer)?;
         let mut drawing = serde_json::to_value(&offer)?;
         if let Some(drawing) = drawing.as_object_mut() {
@@ -216,16 +221,27 @@ impl DrawCommand<'_> {
             plan,
             duration_s: offer.duration_s,
         };
-        let job: String = self.ask(Some(assent)).await?;
+        let job: String = self.ask(self.agreed_order(&offer), Some(assent)).await?;
         let followed = follow_job::own_job(self.door, &job, &offer.title, self.args.json).await?;
         self.print_outcome(drawing, followed)
     }
 
+    /// Returns the order that was shown: a picture that was thinned has its ink in place of the time.
+    fn agreed_order(&self, offer: &DrawingOffer) -> DrawingOrder {
+        let mut order = self.order.clone();
+        order.minutes = None;
+        if let (Some(design), Some(percent)) = (&mut order.design, offer.ink_percent) {
+            design.ink_percent = Finite::new(percent).ok();
+        }
+        order
+    }
+
     async fn ask<T: serde::de::DeserializeOwned>(
         &self,
+        order: DrawingOrder,
         assent: Option<DrawingAssent>,
     ) -> anyhow::Result<T> {
-        let order = Box::new(self.order.clone());
+        let order = Box::new(order);
         let reply: VerbReply = self.door.ask(OperatorVerb::Draw { order, assent }).await?;
         if !reply.done {
             bail!("{}", self.with_scene_advice(reply.text));

@@ -188,6 +188,14 @@ fn percent(text: &str) -> anyhow::Result<Finite> {
     Ok(Finite::new(parse_number(number)?)?)
 }
 
+/// Parses a time in minutes, such as `10` or `10min`.
+pub(super) fn minutes(text: &str) -> anyhow::Result<Finite> {
+    refuse_option(text)?;
+    let number = text.strip_suffix("min").unwrap_or(text).trim();
+    let number = number.parse().ok();
+    Ok(Finite::new(number.context("write minutes, such as 10")?)?)
+}
+
 /// Parses a distance within which lines are tidied, such as `0.1mm`.
 fn tidying_mm(text: &str) -> anyhow::Result<Finite> {
     length_within(text, &TIDYING_MM)

@@ -1,6 +1,6 @@
 //! Reads a picture made of pixels. Its lines depend on the size and on the pen with which it is drawn.
 
-use image::{ImageError, LineOptions, LineStyle, Picture};
+use image::{ImageError, LineOptions, Picture};
 
 use super::collect_strokes::StrokeCollector;
 use super::{Design, DesignCaps, DesignError, DesignStroke, simplified};
@@ -24,6 +24,12 @@ impl PixelPicture {
             Err(ImageError::Format) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Returns whether bytes begin as a PNG or a JPEG does.
+    #[must_use]
+    pub fn is_one(bytes: &[u8]) -> bool {
+        Picture::is_one(bytes)
     }
 
     /// Returns its frame as a drawing that has the picture's size in pixels, to be placed on a sheet.
@@ -55,7 +61,7 @@ impl PixelPicture {
     /// Nothing to draw, or more lines than the caps allow.
     pub fn drawn(&self, options: &LineOptions, caps: &DesignCaps) -> Result<Design, DesignError> {
         let lines = self.0.lines(options)?;
-        let is_traced = matches!(options.style, LineStyle::Centreline | LineStyle::Outline);
+        let is_traced = !options.style.keeps_tones();
         let mut strokes = StrokeCollector::new(caps);
         for (index, path) in lines.paths_mm.into_iter().enumerate() {
             let template = DesignStroke {
@@ -87,6 +93,7 @@ impl PixelPicture {
 )]
 mod tests {
     use super::*;
+    use image::LineStyle;
 
     /// A PGM is no format that is read; a PNG of four pixels is.
     #[test]

@@ -18,6 +18,10 @@ const WORK_BYTES_PER_PIXEL: usize = 8;
 /// Shares of red, green and blue in a grey that looks as light (ITU-R BT.601).
 const LUMA: [f32; 3] = [0.299, 0.587, 0.114];
 
+pub(crate) fn is_picture(bytes: &[u8]) -> bool {
+    bytes.starts_with(PNG_START) || bytes.starts_with(JPEG_START)
+}
+
 pub(crate) fn decode(bytes: &[u8]) -> Result<DarknessMap, ImageError> {
     if bytes.starts_with(PNG_START) {
         return png(bytes);

@@ -8,8 +8,10 @@ use base::plane::Point;
 const BEGINS_AT: f64 = 0.5;
 const GOES_ON_AT: f64 = 0.4;
 
-/// Shortest line, and shortest gap in one, in widths of the pen.
-const LINE_WIDTHS_MIN: usize = 2;
+/// Shortest line, and shortest gap in one, in widths of the pen. With less ink lines are longer and farther apart, not only
+/// fewer: each costs a lift of the pen.
+const LINE_WIDTHS_MIN: f64 = 2.0;
+const LINE_WIDTHS_LONGEST: f64 = 12.0;
 const GAP_WIDTHS_MIN: usize = 2;
 
 /// Steps along a line in each width of the pen.
@@ -67,7 +69,7 @@ pub(crate) fn paths(sheet: &ToneSheet, pen_mm: f64, ink: f64) -> Vec<Vec<Point>>
             .map(|step| field.place(line, step as f64 + 0.5))
             .map(|place| sheet.contains(place).then(|| ink * sheet.darkness(place)))
             .collect();
-        let drawn = drawn_steps(&wanted, &carry);
+        let drawn = drawn_steps(&wanted, &carry, least_steps(ink));
         for (step, (wanted, &is_drawn)) in wanted.iter().zip(&drawn).enumerate() {
             match wanted {
                 Some(wanted) => carry.owe(step, wanted - f64::from(u8::from(is_drawn))),
@@ -85,8 +87,20 @@ pub(crate) fn paths(sheet: &ToneSheet, pen_mm: f64, ink: f64) -> Vec<Vec<Point>>
     paths
 }
 
+/// Returns the shortest line in steps.
+fn least_steps(ink: f64) -> usize {
+    let widths = (LINE_WIDTHS_MIN / ink).min(LINE_WIDTHS_LONGEST);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bounded"
+    )]
+    let steps = (widths * STEPS_PER_WIDTH as f64).round() as usize;
+    steps
+}
+
 /// Decides where a line is drawn.
-fn drawn_steps(wanted: &[Option<f64>], carry: &ToneCarry) -> Vec<bool> {
+fn drawn_steps(wanted: &[Option<f64>], carry: &ToneCarry, least: usize) -> Vec<bool> {
     let mut is_drawn = false;
     let mut drawn: Vec<bool> = wanted
         .iter()
@@ -99,7 +113,7 @@ fn drawn_steps(wanted: &[Option<f64>], carry: &ToneCarry) -> Vec<bool> {
         })
         .collect();
     flip_short_runs(&mut drawn, false, GAP_WIDTHS_MIN * STEPS_PER_WIDTH, wanted);
-    flip_short_runs(&mut drawn, true, LINE_WIDTHS_MIN * STEPS_PER_WIDTH, wanted);
+    flip_short_runs(&mut drawn, true, least, wanted);
     drawn
 }
 

@@ -27,7 +27,9 @@ pub enum ImageError {
         height: u64,
     },
     /// Fewer pixels than a picture has.
-    #[error("the picture is {width} by {height} pixels; at least 2 by 2 are needed")]
+    #[error(
+        "the picture is {width} by {height} pixels; at least 2 by 2 are needed. Next: choose a larger picture"
+    )]
     TooSmall {
         /// Pixels in a row.
         width: usize,
@@ -43,7 +45,9 @@ pub enum ImageError {
         expected: usize,
     },
     /// A picture without anything that its style draws.
-    #[error("the picture is blank: this style finds nothing to draw in it")]
+    #[error(
+        "this style finds nothing to draw in the picture. Next: choose another style, or a picture that is not blank"
+    )]
     Blank,
     /// A picture that the outline tracer refuses.
     #[error("the outlines cannot be traced: {0}")]

@@ -49,6 +49,14 @@ pub enum LineStyle {
     Spiral,
 }
 
+impl LineStyle {
+    /// Returns whether its ink is as dark as the picture: less ink draws it with fewer lines.
+    #[must_use]
+    pub const fn keeps_tones(self) -> bool {
+        !matches!(self, Self::Centreline | Self::Outline)
+    }
+}
+
 /// How a picture becomes lines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LineOptions {
@@ -81,6 +89,12 @@ impl Picture {
     /// The bytes are neither, are damaged, or have more than [`PIXELS_MAX`] pixels, which is found before they are decoded.
     pub fn decode(bytes: &[u8]) -> Result<Self, ImageError> {
         decode::decode(bytes).map(Self)
+    }
+
+    /// Returns whether bytes begin as a PNG or a JPEG does.
+    #[must_use]
+    pub fn is_one(bytes: &[u8]) -> bool {
+        decode::is_picture(bytes)
     }
 
     /// Takes a picture of grey pixels, row by row from the top: 0 is black, 255 white.
@@ -132,8 +146,8 @@ impl Picture {
         let [width, height] = self.0.size().map(|pixels| pixels as f64);
         let own_mm = options.long_mm / width.max(height);
         let cell_mm = match options.style {
-            LineStyle::Centreline | LineStyle::Outline => own_mm.max(options.pen_mm / 4.0),
-            _ => options.pen_mm / 2.0,
+            style if style.keeps_tones() => options.pen_mm / 2.0,
+            _ => own_mm.max(options.pen_mm / 4.0),
         };
         let cells = (width * own_mm / cell_mm) * (height * own_mm / cell_mm);
         let cell_mm = cell_mm * (cells / CELLS_MAX).sqrt().max(1.0);

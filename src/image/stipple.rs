@@ -24,7 +24,7 @@ pub(crate) fn dots(sheet: &ToneSheet, pen_mm: f64, ink: f64) -> (Vec<Vec<Point>>
         .sum::<f64>()
         * cell_x
         * cell_y;
-    let black = (ink * BLACK).min(DOTS_MAX * dot_mm2 / dark_mm2.max(dot_mm2));
+    let black = ink * BLACK.min(DOTS_MAX * dot_mm2 / dark_mm2.max(dot_mm2));
     let mut dots = first_dots(sheet, black / dot_mm2);
     for _ in 0..ROUNDS {
         move_to_middles(sheet, &mut dots);

@@ -23,6 +23,10 @@ const TONE_STYLES: [LineStyle; 4] = [
 
 const PEN_MM: f64 = 0.5;
 
+/// Photographs by Lav Varshney and Stefan van der Walt, CC0, from scikit-image.
+const PHOTOGRAPHER: &[u8] = include_bytes!("../../tests/pictures/photographer.png");
+const CAT: &[u8] = include_bytes!("../../tests/pictures/cat.png");
+
 /// Side of a cell of the paper, and the deviation of the blur with which an eye sees it: 5 mm as a whole.
 const CELL_MM: f64 = 0.125;
 const EYE_MM: f64 = 2.5;
@@ -119,8 +123,9 @@ fn blurred(cells: &[f64], columns: usize, rows: usize) -> Vec<f64> {
 }
 
 /// Returns the mean and the 95th percentile of how far the ink is from the tones of a picture, as shares of black.
-fn tone_errors(grey: impl Fn(f64, f64) -> f64 + Copy, style: LineStyle) -> (f64, f64) {
-    let lines = picture(180, 150, grey).lines(&options(style)).unwrap();
+fn tone_errors(picture: &Picture, options: &LineOptions) -> (f64, f64) {
+    let lines = picture.lines(options).unwrap();
+    let [width, height] = picture.size_px();
     let black = lines.black.unwrap();
     let paper = Paper::drawn(&lines);
     let (columns, rows) = (paper.columns, paper.rows);
@@ -131,9 +136,9 @@ fn tone_errors(grey: impl Fn(f64, f64) -> f64 + Copy, style: LineStyle) -> (f64,
         .collect();
     let wanted: Vec<f64> = (0..rows * columns)
         .map(|index| {
-            let x = (index % columns) as f64 / columns as f64;
-            let y = 1.0 - (index / columns) as f64 / rows as f64;
-            1.0 - grey(x, y) / 255.0
+            let x = index % columns * width / columns;
+            let y = (rows - 1 - index / columns) * height / rows;
+            f64::from(picture.0.values()[y * width + x])
         })
         .collect();
     let [ink, wanted] = [ink, wanted].map(|cells| blurred(&cells, columns, rows));
@@ -151,12 +156,17 @@ fn tone_errors(grey: impl Fn(f64, f64) -> f64 + Copy, style: LineStyle) -> (f64,
 fn tones_are_within_five_points_of_the_picture() {
     let slope = |x: f64, _: f64| 255.0 * x;
     let ball = |x: f64, y: f64| 255.0 * (2.0 * (x - 0.5).hypot(y - 0.5)).min(1.0);
+    let photograph = |bytes: &[u8]| Picture::decode(bytes).unwrap();
+    let pictures = [
+        ("slope", picture(480, 400, slope)),
+        ("ball", picture(480, 400, ball)),
+        ("photographer", photograph(PHOTOGRAPHER)),
+        ("cat", photograph(CAT)),
+    ];
     let mut far = Vec::new();
     for style in TONE_STYLES {
-        for (name, (mean, most)) in [
-            ("slope", tone_errors(slope, style)),
-            ("ball", tone_errors(ball, style)),
-        ] {
+        for (name, picture) in &pictures {
+            let (mean, most) = tone_errors(picture, &options(style));
             let line = format!("{style:?} of {name}: mean {mean:.3}, 95 % {most:.3}");
             println!("{line}");
             far.extend((mean > 0.03 || most > 0.05).then_some(line));

@@ -13,6 +13,13 @@ pub(super) const SWING_WIDTHS: f64 = 2.5;
 const BEGINS_AT: f64 = 0.6;
 const GOES_ON_AT: f64 = 0.3;
 
+/// Fewest lines over the shorter side of a picture: beyond that, less ink is a smaller swing.
+const LINES_MIN: f64 = 12.0;
+
+/// Places across and along a line at which its tone is read, in the finest pattern.
+const READ_ACROSS: f64 = 3.0;
+const READ_ALONG: f64 = 1.0;
+
 /// Directions of a spiral in which its turns lie side by side.
 const DIRECTIONS: usize = 120;
 
@@ -42,6 +49,8 @@ impl WavePlace {
 struct WavePen<'s> {
     sheet: &'s ToneSheet,
     coverage: WaveCoverage,
+    /// Number of places along and across at which a tone is read.
+    reads: [usize; 2],
     /// What the line beside owes, and what the place before owes.
     beside: ToneCarry,
     before: f64,
@@ -53,13 +62,14 @@ struct WavePen<'s> {
 }
 
 impl<'s> WavePen<'s> {
-    fn new(sheet: &'s ToneSheet, pen_mm: f64, ink: f64, places: usize) -> Self {
+    fn new(sheet: &'s ToneSheet, pattern: WavePattern, places: usize) -> Self {
         Self {
             sheet,
-            coverage: WaveCoverage::of(pen_mm),
+            coverage: pattern.coverage,
+            reads: pattern.reads,
             beside: ToneCarry::new(places),
             before: 0.0,
-            ink,
+            ink: pattern.ink,
             is_left: false,
             last: None,
             piece: Vec::new(),
@@ -109,12 +119,21 @@ impl<'s> WavePen<'s> {
         self.last = Some(place);
     }
 
-    /// Returns the mean darkness across the band of a place; `None` outside the picture.
+    /// Returns the mean darkness of the part of the band that belongs to a place; `None` outside the picture.
     fn darkness(&self, place: &WavePlace) -> Option<f64> {
         self.sheet.contains(place.middle_mm).then(|| {
-            let third_mm = self.coverage.apart_mm() / 3.0;
-            let at = |across_mm: f64| self.sheet.darkness(place.moved(0.0, across_mm, self.sheet));
-            (at(-third_mm) + at(0.0) + at(third_mm)) / 3.0
+            let [along, across] = self.reads;
+            let [long_mm, wide_mm] = [self.coverage.half_swing_mm(), self.coverage.apart_mm()];
+            let from_middle = |index: usize, of: usize| (index as f64 + 0.5) / of as f64 - 0.5;
+            let sum: f64 = (0..along * across)
+                .map(|index| {
+                    let along_mm = long_mm * from_middle(index % along, along);
+                    let across_mm = wide_mm * from_middle(index / along, across);
+                    self.sheet
+                        .darkness(place.moved(along_mm, across_mm, self.sheet))
+                })
+                .sum();
+            sum / (along * across) as f64
         })
     }
 
@@ -133,17 +152,46 @@ impl<'s> WavePen<'s> {
     }
 }
 
+/// A pattern of lines that puts down a share of the ink: with less ink the lines lie farther apart and swing wider.
+struct WavePattern {
+    coverage: WaveCoverage,
+    reads: [usize; 2],
+    /// Share of the ink of this pattern.
+    ink: f64,
+}
+
+impl WavePattern {
+    fn of(sheet: &ToneSheet, pen_mm: f64, ink: f64) -> Self {
+        let [width_mm, height_mm] = sheet.size_mm();
+        let widest = width_mm.min(height_mm) / LINES_MIN / (APART_WIDTHS * pen_mm);
+        let scale = ink.recip().min(widest).max(1.0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "positive, and the least share of ink is bounded"
+        )]
+        let reads = [READ_ALONG, READ_ACROSS].map(|finest| (finest * scale).round() as usize);
+        Self {
+            coverage: WaveCoverage::of(pen_mm, scale),
+            reads,
+            ink: ink * scale,
+        }
+    }
+}
+
 /// Returns the rows of a picture, and the share of the paper that is covered where it is black.
 pub(crate) fn rows(sheet: &ToneSheet, pen_mm: f64, ink: f64) -> (Vec<Vec<Point>>, Option<f64>) {
     let [width_mm, height_mm] = sheet.size_mm();
-    let [apart_mm, half_mm] = [APART_WIDTHS * pen_mm, SWING_WIDTHS * pen_mm / 2.0];
+    let pattern = WavePattern::of(sheet, pen_mm, ink);
+    let coverage = &pattern.coverage;
+    let [apart_mm, half_mm] = [coverage.apart_mm(), coverage.half_swing_mm()];
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "positive, and the sheet is bounded"
     )]
     let [places, rows] = [width_mm / half_mm, height_mm / apart_mm].map(|count| count as usize);
-    let mut pen = WavePen::new(sheet, pen_mm, ink, places);
+    let mut pen = WavePen::new(sheet, pattern, places);
     // Rows fill the height.
     let apart_mm = height_mm / rows.max(1) as f64;
     for row in 0..rows.max(1) {
@@ -165,9 +213,11 @@ pub(crate) fn rows(sheet: &ToneSheet, pen_mm: f64, ink: f64) -> (Vec<Vec<Point>>
 /// Returns the spiral of a picture, and the share of the paper that is covered where it is black.
 pub(crate) fn spiral(sheet: &ToneSheet, pen_mm: f64, ink: f64) -> (Vec<Vec<Point>>, Option<f64>) {
     let [width_mm, height_mm] = sheet.size_mm();
-    let [apart_mm, half_mm] = [APART_WIDTHS * pen_mm, SWING_WIDTHS * pen_mm / 2.0];
+    let pattern = WavePattern::of(sheet, pen_mm, ink);
+    let coverage = &pattern.coverage;
+    let [apart_mm, half_mm] = [coverage.apart_mm(), coverage.half_swing_mm()];
     let reach_mm = width_mm.hypot(height_mm) / 2.0;
-    let mut pen = WavePen::new(sheet, pen_mm, ink, DIRECTIONS);
+    let mut pen = WavePen::new(sheet, pattern, DIRECTIONS);
     let turn = std::f64::consts::TAU;
     let mut angle = turn / 2.0;
     loop {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Scene;
 use super::file::{DesignFile, SceneFile, ToolKind};
 use base::units::{Finite, short};
+use design::{Design, DesignStroke};
 
 /// Kind of design that a caller may send to a canvas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -15,6 +16,8 @@ pub enum CallerDesignKind {
     Text,
     /// The text of an SVG file.
     Svg,
+    /// A PNG or JPEG in base64.
+    Image,
 }
 
 impl CallerDesignKind {
@@ -24,6 +27,7 @@ impl CallerDesignKind {
         match self {
             Self::Text => "text",
             Self::Svg => "svg",
+            Self::Image => "image",
         }
     }
 }
@@ -103,12 +107,12 @@ impl Canvas {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let number = |stated: Option<Finite>, default| stated.map_or(default, Finite::get);
+        let bounds = PictureBounds::of(design);
         Ok(Some(Self {
             takes: design.from_caller.clone(),
-            strokes_max: design.strokes_max.unwrap_or(STROKES_MAX) as usize,
-            length_mm_max: number(design.length_mm_max, LENGTH_MM_MAX),
-            time_s_max: number(design.time_s_max, TIME_S_MAX),
+            strokes_max: bounds.strokes_max,
+            length_mm_max: bounds.length_mm_max,
+            time_s_max: design.time_s_max.map_or(TIME_S_MAX, Finite::get),
             design_hash: None,
         }))
     }
@@ -143,6 +147,30 @@ impl Canvas {
             true => Ok(()),
             false => Err(CanvasBoundError::Time { time_s, time_s_max }),
         }
+    }
+}
+
+/// Bounds of a canvas to which a picture is thinned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PictureBounds {
+    strokes_max: usize,
+    length_mm_max: f64,
+}
+
+impl PictureBounds {
+    /// Returns those that a file states, or else the defaults.
+    pub(super) fn of(design: &DesignFile) -> Self {
+        Self {
+            strokes_max: design.strokes_max.unwrap_or(STROKES_MAX) as usize,
+            length_mm_max: design.length_mm_max.map_or(LENGTH_MM_MAX, Finite::get),
+        }
+    }
+
+    /// Returns how much of the nearer bound a design takes: above 1, it is refused.
+    pub(super) fn share(&self, design: &Design) -> f64 {
+        let length_mm: f64 = design.strokes.iter().map(DesignStroke::length_mm).sum();
+        let strokes = design.strokes.len() as f64 / self.strokes_max as f64;
+        strokes.max(length_mm / self.length_mm_max)
     }
 }
 

@@ -13,6 +13,7 @@ use super::design_overflow::DesignOverflow;
 use super::embedded::{self, EmbeddedFile};
 use super::file::{DesignFile, OverlayFile, PenFile, SceneFile};
 use super::foot_frame;
+use super::picture_design::PictureMemory;
 use super::placement::{DesignPlacement, edge_margin_mm, fitting_size_mm};
 use super::replacement::{DesignReplacement, DesignSource};
 use super::text_layout;
@@ -33,10 +34,11 @@ pub struct SceneLibrary {
     stand_ins: Vec<(String, String)>,
     replacement: Option<Arc<DesignReplacement>>,
     /// True if the replacement comes from a caller, who may draw only on canvases.
-    is_of_caller: bool,
+    pub(super) is_of_caller: bool,
     /// Cached heads of scene files, with the stamps of the files they were read from: every call
     /// lists the scenes.
     head_cache: Arc<Mutex<HashMap<String, (FileStamp, SceneHead)>>>,
+    pub(super) pictures: PictureMemory,
 }
 
 /// A file's date and length; `None` for one of the binary's.

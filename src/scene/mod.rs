@@ -49,6 +49,7 @@ pub use file::{FillKind, Lay, Order, PenChangeKind, PictureStyle, SceneFile, Too
 pub use library::{DEFAULT_SCENE, SceneError, SceneLibrary};
 pub use line_tidying::TIDYING_MM;
 pub use pen_holder::PenHolder;
+pub use picture_design::INK_PERCENT;
 pub use placement::{DesignPlacement, PAGE_SIDE_MM};
 pub use replacement::{DesignReplacement, DesignSource};
 pub use rest_clearance::{CLEARANCE_M, PEN_RADIUS_M};

@@ -11,6 +11,7 @@ use super::placement::DesignPlacement;
 use base::terminal::harmless;
 use base::units::Finite;
 use config::toml::FileError;
+use design::PixelPicture;
 
 /// A design that replaces a scene's own, and how it is drawn.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -134,6 +135,17 @@ impl DesignReplacement {
                 let more = if shown == text { "" } else { "…" };
                 format!("“{shown}{more}”")
             }
+        }
+    }
+
+    /// Returns whether it is a PNG or a JPEG.
+    #[must_use]
+    pub fn is_picture(&self) -> bool {
+        match &self.source {
+            DesignSource::Files(files) => {
+                matches!(files.as_slice(), [(_, bytes)] if PixelPicture::is_one(bytes))
+            }
+            DesignSource::Text { .. } => false,
         }
     }
 

@@ -138,7 +138,7 @@ impl ToolContext<'_> {
         let takes = scene.canvas.iter().flat_map(|canvas| &canvas.takes);
         if !takes.clone().any(|taken| *taken == kind) {
             let takes: Vec<&str> = takes.map(|taken| taken.word()).collect();
-            let (takes, sent) = (takes.join(" and "), kind.word());
+            let (takes, sent) = (takes.join(", "), kind.word());
             let reason = format!("canvas `{name}` takes {takes}, not {sent}");
             return Err(not_drawn("no_design", reason));
         }

@@ -389,6 +389,7 @@ impl DeclarationChecker<'_> {
             default: argument.default.clone(),
             example: None,
             words: description(argument),
+            is_unlisted: false,
         })
     }
 

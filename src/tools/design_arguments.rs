@@ -1,20 +1,29 @@
 //! Judges the design and the scene that the arguments of a drawing name, by names alone: for a call and for its explanation.
 
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use super::caller_design::{not_drawn, with_correction};
 use super::reply::Reply;
 use base::units::Finite;
-use scene::{CallerDesignKind, DesignPlacement, DesignReplacement};
+use scene::{CallerDesignKind, DesignPlacement, DesignReplacement, PictureStyle};
 
 /// Parameters that carry a design.
-pub(super) const DESIGN_KEYS: [&str; 2] = ["text", "svg"];
+pub(super) const DESIGN_KEYS: [&str; 3] = ["text", "svg", IMAGE_KEY];
+
+/// Parameter that carries a picture, and the one that says how it is drawn.
+pub(super) const IMAGE_KEY: &str = "image";
+pub(super) const STYLE_KEY: &str = "style";
 
 /// Parameters of a design's placement.
 pub(super) const PLACE_KEYS: [&str; 2] = ["size_mm", "at_mm"];
 
-/// File name under which an SVG is read.
+/// File names under which an SVG and a picture are read.
 const SVG_NAME: &str = "design.svg";
+const IMAGE_NAME: &str = "the image";
 
 /// The arguments of a drawing.
 pub(super) struct DesignArguments<'a> {
@@ -49,7 +58,7 @@ impl DesignArguments<'_> {
 
     /// Refuses a design in a call that resumes another drawing.
     fn check_resume_without_design(&self) -> Result<(), Box<Reply>> {
-        let keys = DESIGN_KEYS.into_iter().chain(PLACE_KEYS);
+        let keys = DESIGN_KEYS.into_iter().chain(PLACE_KEYS).chain([STYLE_KEY]);
         let sent: Vec<&str> = keys.filter(|key| self.given.contains_key(*key)).collect();
         if sent.is_empty() {
             return Ok(());
@@ -64,11 +73,12 @@ impl DesignArguments<'_> {
     /// Refuses the place of a design in a call that brings none. No corrected call is offered: the scene's own design would be
     /// drawn in another size or place than was asked for.
     fn check_no_place(&self) -> Result<(), Box<Reply>> {
-        let Some(key) = PLACE_KEYS.iter().find(|key| self.given.contains_key(**key)) else {
+        let mut keys = PLACE_KEYS.into_iter().chain([STYLE_KEY]);
+        let Some(key) = keys.find(|key| self.given.contains_key(*key)) else {
             return Ok(());
         };
         let reason = format!(
-            "`{key}` needs a `text` or an `svg`, and this call has none: a scene is drawn in its own size and place"
+            "`{key}` needs a `text`, an `svg` or an `image`, and this call has none: a scene is drawn in its own size and place"
         );
         Err(not_drawn("no_design", reason))
     }
@@ -107,24 +117,51 @@ impl DesignArguments<'_> {
     pub(super) fn design(
         &self,
     ) -> Result<Option<(CallerDesignKind, DesignReplacement)>, Box<Reply>> {
-        let (kind, design) = match (self.text("text"), self.text("svg")) {
-            (None, None) => return Ok(None),
-            (Some(text), None) => (CallerDesignKind::Text, DesignReplacement::from_text(text)),
-            (None, Some(svg)) => {
+        let sent: Vec<(&str, &str)> = DESIGN_KEYS
+            .into_iter()
+            .filter_map(|key| Some((key, self.text(key)?)))
+            .collect();
+        let (kind, design) = match sent.as_slice() {
+            [] => return Ok(None),
+            [("text", text)] => (CallerDesignKind::Text, DesignReplacement::from_text(text)),
+            [("svg", svg)] => {
                 let file = (SVG_NAME.to_owned(), svg.as_bytes().to_vec());
                 let design = DesignReplacement::from_files(vec![file]);
                 (CallerDesignKind::Svg, design)
             }
-            (Some(_), Some(_)) => {
-                let reason = "`text` and `svg` are two designs. Next: send only one of them";
+            [(_, image)] => (CallerDesignKind::Image, picture(image)?),
+            [(first, _), (second, _), ..] => {
+                let reason = format!(
+                    "`{first}` and `{second}` are two designs. Next: send only one of them"
+                );
                 return Err(not_drawn("arguments_refused", reason));
             }
         };
+        let style = self.style()?;
+        if style.is_some() && kind != CallerDesignKind::Image {
+            let reason = format!(
+                "`style` is for an `image`, and this call draws its `{}`. Next: leave `style` out",
+                kind.word()
+            );
+            return Err(not_drawn("arguments_refused", reason));
+        }
         let design = DesignReplacement {
             placement: self.placement(),
+            style,
             ..design
         };
         Ok(Some((kind, design)))
+    }
+
+    /// Reads the lines that a picture is drawn with.
+    fn style(&self) -> Result<Option<PictureStyle>, Box<Reply>> {
+        let Some(style) = self.given.get(STYLE_KEY) else {
+            return Ok(None);
+        };
+        let style = PictureStyle::deserialize(style);
+        style
+            .map(Some)
+            .map_err(|error| not_drawn("arguments_refused", error))
     }
 
     /// Returns a text argument exactly as it was sent.
@@ -148,10 +185,35 @@ impl DesignArguments<'_> {
     }
 }
 
+/// Reads a picture in base64, also as a data URL; blanks and missing padding are form.
+fn picture(image: &str) -> Result<DesignReplacement, Box<Reply>> {
+    let text = match image.trim_start().split_once(',') {
+        Some((head, data)) if head.starts_with("data:") => data,
+        _ => image,
+    };
+    let text: String = text.split_whitespace().collect();
+    let bytes = BASE64.decode(text.trim_end_matches('=')).map_err(|error| {
+        let reason = format!(
+            "`image` is no base64 ({error}). Next: send the whole file as base64, or as a data URL"
+        );
+        not_drawn("design_refused", reason)
+    })?;
+    Ok(DesignReplacement::from_files(vec![(
+        IMAGE_NAME.to_owned(),
+        bytes,
+    )]))
+}
+
+/// Base64 whose padding is left out.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::RequireNone),
+);
+
 /// Refuses a canvas in a call that brings no design.
 pub(super) fn no_design_on(scene: &str) -> Box<Reply> {
     let reason = format!(
-        "scene `{scene}` is a canvas without a design of its own. Next: send your design as `text` or `svg`"
+        "scene `{scene}` is a canvas without a design of its own. Next: send your design as `text`, `svg` or `image`"
     );
     not_drawn("no_design", reason)
 }

@@ -158,6 +158,7 @@ impl Node {
         let reply = self.route_call(tool, request, watch).await;
         let reply = self.refusals.judge(&call, self.narrow_claim(reply));
         let reply = result_pictures::limit_pictures(reply, self.file.images);
+        let reply = reply::without_picture(reply);
         if only_reads {
             self.audit.note_deferred("call", call.entry_text(&reply));
         } else {
@@ -410,7 +411,7 @@ impl Node {
             Ok(Some(preview)) => preview,
             // A plan of another process is compared with that of the scene that the call names.
             Ok(None)
-                if ["scene", "text", "svg", "resume"]
+                if ["scene", "text", "svg", "image", "resume"]
                     .iter()
                     .any(|key| reading.given.contains_key(*key)) =>
             {

@@ -2,6 +2,7 @@
 //! were doubted last, so that an empty call after that is shown first.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::journal_entries;
 use super::reply::{Reply, refused};
 use super::stroke::shown_hash;
 use super::{AttachedArm, Node};
-use args::{ArgumentReading, Leftover, RepairClass, Understood};
+use args::{ArgumentReading, Leftover, ReceivedArguments, RepairClass, Understood};
 use base::lock::MutexExt;
 use base::units::ClockInstant;
 use catalogue::{KnownNames, PREVIEW, ToolDefinition, ToolEffect};
@@ -25,11 +26,11 @@ const DOUBTED_FOR: Duration = Duration::from_mins(5);
 const CALLERS_MAX: usize = 256;
 
 /// Arguments that say what is drawn.
-const CHOICES: [&str; 4] = ["scene", "text", "svg", "plan"];
+const CHOICES: [&str; 5] = ["scene", "text", "svg", "image", "plan"];
 
 /// The last call of each caller that was refused or doubted, until one is understood.
 #[derive(Default)]
-pub(super) struct CallerDoubts(Mutex<HashMap<String, (ClockInstant, String)>>);
+pub(super) struct CallerDoubts(Mutex<HashMap<String, (ClockInstant, ArgumentsMark)>>);
 
 impl CallerDoubts {
     /// Returns whether the caller's last call of a tool that moves was refused or doubted, moments ago.
@@ -41,14 +42,14 @@ impl CallerDoubts {
 
     /// Remembers a call that was refused or doubted; returns whether it is the same as the last one.
     pub(super) fn set(&self, request: &ToolRequest, now: ClockInstant) -> bool {
-        let arguments = journal_entries::arguments_text(&request.arguments);
+        let mark = ArgumentsMark::of(&request.arguments);
         let mut doubts = self.0.locked();
         doubts.retain(|_, (at, _)| now.since(*at) < DOUBTED_FOR);
         if doubts.len() >= CALLERS_MAX {
             doubts.clear();
         }
-        let before = doubts.insert(request.memory_key().to_owned(), (now, arguments.clone()));
-        before.is_some_and(|(_, before)| before == arguments)
+        let before = doubts.insert(request.memory_key().to_owned(), (now, mark));
+        before.is_some_and(|(_, before)| before == mark)
     }
 
     /// Settles the doubt, if a call was understood that says what is drawn.
@@ -56,6 +57,19 @@ impl CallerDoubts {
         if CHOICES.iter().any(|key| reading.given.contains_key(*key)) {
             self.0.locked().remove(request.memory_key());
         }
+    }
+}
+
+/// Length and hash of arguments, which may hold a whole picture.
+#[derive(Clone, Copy, PartialEq)]
+struct ArgumentsMark(usize, u64);
+
+impl ArgumentsMark {
+    fn of(received: &ReceivedArguments) -> Self {
+        let text = journal_entries::arguments_text(received);
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        Self(text.len(), hasher.finish())
     }
 }
 

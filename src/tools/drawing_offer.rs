@@ -59,6 +59,9 @@ pub struct DrawingOffer {
     pub pen_down_mm: f64,
     /// Time that it takes.
     pub duration_s: f64,
+    /// Share of the ink that a picture is thinned to for the time that was asked for; the order that is agreed to names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ink_percent: Option<f64>,
     /// The pens that draw, by name.
     pub pens: Vec<String>,
     /// Difference of the strokes from those of the design: joined, left out as drawn already, in another order; absent

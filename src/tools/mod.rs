@@ -70,6 +70,7 @@ mod stop_cause;
 mod stroke;
 mod stroke_joining;
 mod telemetry;
+mod thinned_drawing;
 mod tool_filter;
 mod tool_shape;
 mod unknown_tool;

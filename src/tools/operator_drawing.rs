@@ -20,6 +20,7 @@ use super::{
     AttachedArm, Node, RemoteCallWatch, Reply, calibration_check, frame, job_scene, motion_job,
     namesake, resume, sheet_check,
 };
+use base::units::Finite;
 use base::wording::{with_next, with_statement};
 use call::{ArrivalStamp, Refusal, refusal};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
@@ -62,6 +63,9 @@ pub struct DrawingOrder {
     /// True to draw from the beginning although an interrupted drawing waits to be resumed.
     #[serde(default)]
     pub again: bool,
+    /// Longest time that a picture may take: it is thinned until its plan does. What is then agreed to has its ink instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minutes: Option<Finite>,
     /// True to lead the pen round the drawing's box, up, instead of drawing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub frame: bool,
@@ -184,8 +188,15 @@ impl Node {
         self: &Arc<Self>,
         order: &DrawingOrder,
     ) -> Result<DrawingOffer, Refusal> {
+        let thinned = self.thinned(order).await?;
+        let order = &thinned.order;
         match self.resolve(order) {
-            Ok(drawing) => DrawingOffer::of(self, order, drawing).await,
+            Ok(drawing) => {
+                let mut offer = DrawingOffer::of(self, order, drawing).await?;
+                offer.ink_percent = thinned.ink_percent;
+                offer.notes.extend(thinned.note);
+                Ok(offer)
+            }
             Err(UnresolvedDrawing::Scene(error)) => match *error {
                 SceneError::Outside { outside, .. } => Ok(DrawingOffer::outside(self, &outside)),
                 other => Err(other.into()),

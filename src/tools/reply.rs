@@ -5,8 +5,9 @@ use std::fmt::Display;
 
 use serde_json::Value;
 
+use super::design_arguments::IMAGE_KEY;
 use args::{ArgumentReading, ArgumentRepair};
-use base::wording::{next_apart, with_statement};
+use base::wording::{count, next_apart, with_statement};
 
 pub use call::ToolAnswer as Reply;
 
@@ -60,6 +61,25 @@ pub(super) fn with_understood(mut reply: Reply, reading: &ArgumentReading) -> Re
         reply.text = format!("{}\n{}", reply.text, repair_line(repair));
     }
     reply.with_value("repairs", Value::Array(repairs))
+}
+
+/// Calls that an answer offers.
+const OFFERED_CALLS: [&str; 3] = ["draw_call", "next_call", "corrected_call"];
+
+/// Takes the caller's picture out of an answer, which would be as long as the call.
+pub(super) fn without_picture(mut reply: Reply) -> Reply {
+    let understood = reply.structured.get_mut("understood");
+    if let Some(Value::String(picture)) = understood.and_then(|all| all.get_mut(IMAGE_KEY)) {
+        *picture = format!("<a picture of {}>", count(picture.len(), "byte"));
+    }
+    for key in OFFERED_CALLS {
+        let call = reply.structured.get(key);
+        let arguments = call.and_then(|call| call.get("arguments"));
+        if arguments.is_some_and(|arguments| arguments.get(IMAGE_KEY).is_some()) {
+            reply.structured.shift_remove(key);
+        }
+    }
+    reply
 }
 
 /// Statement about the whole node, as refusals have it.

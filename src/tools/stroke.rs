@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::caller_design::CallScene;
 use super::completed_motion::CompletedMotion;
+use super::design_arguments::IMAGE_KEY;
 use super::dispatch::ToolContext;
 use super::motion_job::{self, JobContext, JobError};
 use super::preview::DrawingPreview;
@@ -120,6 +121,10 @@ impl ToolContext<'_> {
         let is_offered = preview.refusals.is_empty() && self.is_understood_whole();
         let plan = preview.plan.as_ref().filter(|_| is_offered)?;
         let mut call = self.drawn_arguments(scene);
+        // A picture is not sent back: its preview is remembered, and the plan names it.
+        if call.contains_key(IMAGE_KEY) {
+            call.clear();
+        }
         call.insert("plan".to_owned(), plan.hash.as_str().into());
         Some(call)
     }
@@ -183,11 +188,20 @@ pub(super) struct RememberedPreview {
     at: ClockInstant,
 }
 
+impl RememberedPreview {
+    /// Returns the bytes of the texts in its arguments.
+    fn text_bytes(&self) -> usize {
+        let texts = self.arguments.values().filter_map(Value::as_str);
+        texts.map(str::len).sum()
+    }
+}
+
 /// Fraction of its tolerance from which the joint that deviated most is named: two encoder counts.
 const NAMED_FROM: f64 = 0.2;
 
-/// Most previews that are remembered, and for how long.
+/// Most previews that are remembered, most bytes of the designs in their calls, and for how long.
 const PREVIEWS_MAX: usize = 64;
+const PREVIEWED_BYTES_MAX: usize = 16 << 20;
 const PREVIEWED_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// Fewest digits by which a plan is named.
@@ -228,7 +242,10 @@ impl PreviewHistory {
             words: size_text(plan),
             at,
         });
-        if all.len() > PREVIEWS_MAX {
+        let bytes = |all: &VecDeque<RememberedPreview>| {
+            all.iter().map(RememberedPreview::text_bytes).sum::<usize>()
+        };
+        while all.len() > PREVIEWS_MAX || bytes(&all) > PREVIEWED_BYTES_MAX {
             all.pop_front();
         }
     }

@@ -1,6 +1,6 @@
 //! Converts the catalogue's entry of a tool to the shape that the argument reader needs.
 
-use super::design_arguments::{DESIGN_KEYS, PLACE_KEYS};
+use super::design_arguments::{DESIGN_KEYS, IMAGE_KEY, PLACE_KEYS, STYLE_KEY};
 use super::stroke::{PLAN_DIGITS_MAX, PLAN_DIGITS_MIN};
 use args::{ArgumentShape, DeclaredUnit, ItemCount, NumberRange, ParameterShape, ValueKind};
 use catalogue::{
@@ -42,7 +42,7 @@ fn is_scene(parameter: &ToolParameter) -> bool {
 }
 
 /// Parameters that say what is drawn, besides the scene.
-const CHOICES: [&str; 4] = ["text", "svg", "plan", "resume"];
+const CHOICES: [&str; 5] = ["text", "svg", "image", "plan", "resume"];
 
 /// Returns a parameter's name and aliases.
 fn names(parameter: &ToolParameter) -> impl Iterator<Item = &str> {
@@ -54,7 +54,11 @@ fn names(parameter: &ToolParameter) -> impl Iterator<Item = &str> {
 fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
     let is_scene = is_scene(parameter);
     let is_place = PLACE_KEYS.contains(&parameter.name.as_str());
-    let beside = DESIGN_KEYS.iter().filter(|_| is_place);
+    let beside = match parameter.name.as_str() {
+        STYLE_KEY => &[IMAGE_KEY][..],
+        _ if is_place => &DESIGN_KEYS,
+        _ => &[],
+    };
     ParameterShape {
         aliases: parameter.aliases.clone(),
         required: parameter.required,
@@ -64,7 +68,7 @@ fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
             .then_some(true.into()),
         selects_motion: is_scene || CHOICES.contains(&parameter.name.as_str()),
         guards: !is_scene,
-        beside: beside.map(|key| (*key).to_owned()).collect(),
+        beside: beside.iter().map(|key| (*key).to_owned()).collect(),
         ..ParameterShape::new(&parameter.name, kind(&parameter.kind, here))
     }
 }

@@ -23,7 +23,7 @@ fn with_second_canvas(bench: &Bench) {
     let text = QUICK
         .replace("name = \"canvas\"", "name = \"quick\"")
         .replace(
-            "from_caller = [\"text\", \"svg\"]",
+            "from_caller = [\"text\", \"svg\", \"image\"]",
             "from_caller = [\"text\"]\ntime_s_max = 1.0",
         );
     bench.scene("quick", &text);

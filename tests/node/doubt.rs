@@ -72,7 +72,7 @@ fn rows() -> Vec<(Value, &'static str, &'static str)> {
         (json!({"plan": []}), "refused", "refused"),
         (json!({"plan": "none yet"}), "refused", "refused"),
         (
-            json!({"scene": "short", "style": "letters"}),
+            json!({"scene": "short", "theme": "letters"}),
             "refused",
             "moves",
         ),

@@ -45,6 +45,7 @@ mod newcomer_files;
 mod notices;
 mod page;
 mod pen_change;
+mod pictures;
 mod plan;
 mod plan_designs;
 mod previewed;

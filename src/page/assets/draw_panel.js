@@ -14,6 +14,8 @@ const SETTLES_MS = 350;
 const POLL_MS = 100;
 const NUMBERS = ["draw-size", "draw-x", "draw-y", "draw-turn"];
 // Kinds in which the arm can begin nothing.
+const DROP_WORDS = "Drop a file anywhere: SVG, PNG, JPEG, G-code, HP-GL, DXF, JSON";
+const PICTURE = /^image\/(png|jpeg)$/;
 const BUSY_KINDS = ["planning", "moving", "held", "stopping", "waits_for_person"];
 
 // An earlier job that is resumed or drawn again, instead of a file or text.
@@ -46,6 +48,14 @@ function trim() {
   return raise_mm === 0 && speed_percent === 100 ? {} : { trim: { raise_mm, speed_percent } };
 }
 
+const isPicture = () => files.length === 1 && PICTURE.test(files[0].type);
+
+// Returns how a picture is drawn: its lines, and the time to which it is thinned.
+function pictureWishes() {
+  const minutes = number("draw-minutes");
+  return { design: { style: byId("draw-style").value }, order: minutes === null ? {} : { minutes } };
+}
+
 // Returns what is asked for; null where nothing is chosen.
 async function order() {
   if (earlier) return { ...earlier.order, ...trim() };
@@ -54,7 +64,8 @@ async function order() {
   const [x, y] = [number("draw-x"), number("draw-y")];
   if ((x === null) !== (y === null)) throw new Error("say both edges, or none for the middle of the sheet");
   const placement = { size_mm: fits ? null : number("draw-size"), at_mm: x === null ? null : [x, y], rotate_deg: number("draw-turn"), fits };
-  return { scene: byId("draw-scene").value, arm: chosenArm("draw-arm"), design: { source: chosen, placement }, ...trim() };
+  const wishes = isPicture() ? pictureWishes() : {};
+  return { scene: byId("draw-scene").value, arm: chosenArm("draw-arm"), design: { source: chosen, placement, ...wishes.design }, ...wishes.order, ...trim() };
 }
 
 function withdraw() {
@@ -69,8 +80,9 @@ function withdraw() {
 function showPlace() {
   const isChosen = files.length > 0 || byId("draw-text").value.trim() !== "";
   byId("draw-place").hidden = !isChosen || earlier !== null;
+  byId("draw-picture").hidden = !isPicture();
   byId("draw-finer").hidden = !isChosen && earlier === null;
-  say(byId("draw-drop"), files.length > 0 ? files.map((file) => file.name).join(", ") : "Drop a file anywhere: SVG, G-code, HP-GL, DXF, JSON");
+  say(byId("draw-drop"), files.length > 0 ? files.map((file) => file.name).join(", ") : DROP_WORDS);
 }
 
 // Plans what is chosen, once nothing changes any more.
@@ -132,8 +144,13 @@ function items(title, texts, className) {
   return [element("h3", {}, title), element("ul", { class: className }, ...texts.map((text) => element("li", {}, text)))];
 }
 
+// Returns the order that draws what was shown: a picture that was thinned has its ink in place of the time.
+function shownOrder({ minutes, ...asked }, { ink_percent }) {
+  return ink_percent === undefined ? asked : { ...asked, design: { ...asked.design, ink_percent } };
+}
+
 function show(asked, offer) {
-  shown = { order: asked, offer };
+  shown = { order: shownOrder(asked, offer), offer };
   if (!earlier) showNumbers(offer);
   paper().offer(offer, earlier ? null : placed);
   const hindrance = offer.hindrance ? [`It cannot begin now: ${offer.hindrance}`] : [];
@@ -185,7 +202,7 @@ async function begin(isFrame) {
 function forget() {
   chooseEarlier(null);
   [files, fits] = [[], false];
-  for (const id of ["draw-file", "draw-text", ...NUMBERS]) byId(id).value = "";
+  for (const id of ["draw-file", "draw-text", "draw-minutes", ...NUMBERS]) byId(id).value = "";
   for (const id of NUMBERS) byId(id).placeholder = "";
   withdraw();
 }

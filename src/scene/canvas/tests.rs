@@ -64,7 +64,7 @@ fn what_no_caller_may_draw_on_is_not_a_canvas() {
         ),
         (
             CANVAS.replace(
-                "from_caller = [\"text\", \"svg\"]",
+                "from_caller = [\"text\", \"svg\", \"image\"]",
                 "text = \"a\"\nstrokes_max = 3",
             ),
             "design.strokes_max is a bound of a canvas",
