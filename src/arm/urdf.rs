@@ -416,6 +416,9 @@ fn joint_axis(node: Node<'_, '_>) -> Result<Unit<Vector3<f64>>, UrdfError> {
 /// Largest limit of a revolute joint, a whole turn as it is rounded in files; a larger one is in degrees.
 const LIMIT_MAX_RAD: f64 = 6.3;
 
+/// Largest speed of a joint for which the file has none: slow for any servo.
+const VELOCITY_ASSUMED_RAD_S: f64 = 1.0;
+
 /// A joint's limits.
 struct UrdfLimit {
     lower_rad: f64,
@@ -433,9 +436,18 @@ impl UrdfLimit {
                 .map(|(limit, text)| number(limit, key, text));
             value.transpose()
         };
-        let velocity_rad_s = value("velocity")?
-            .filter(|speed| *speed > 0.0)
-            .ok_or_else(|| wrong(node, "needs <limit velocity=\"…\"/> above 0 rad/s"))?;
+        // Some exporters write 0 for a speed that nobody entered.
+        let velocity_rad_s = match value("velocity")?.unwrap_or(0.0) {
+            0.0 => {
+                assumed.push(format!(
+                    "`{}` has no largest speed; {VELOCITY_ASSUMED_RAD_S} rad/s is assumed",
+                    name_of(node)?
+                ));
+                VELOCITY_ASSUMED_RAD_S
+            }
+            speed if speed > 0.0 => speed,
+            _ => return Err(wrong(node, "needs <limit velocity=\"…\"/> above 0 rad/s")),
+        };
         if node.attribute("type") == Some("continuous") {
             assumed.push(format!(
                 "`{}` turns without end; it is limited to half a turn each way",

@@ -13,11 +13,12 @@ use super::files::folder_of;
 use super::placement_args::size_mm;
 use super::questions::{ask, pick};
 use super::{ExitStatus, NodeOptions, files, terminal_output};
-use arm::BaseFrame;
+use arm::{ArmModel, BaseFrame};
 use base::disk;
+use base::units::JointVector;
 use base::wording::seconds;
 use node::open;
-use plan::SilentObserver;
+use plan::{FirstSheet, SilentObserver};
 use scene::{Scene, SceneLibrary, ScenePen};
 use tools::DrawingPreview;
 
@@ -55,6 +56,8 @@ struct SceneChoices {
     pen: String,
     /// The scene from which arm, pen and poses are taken.
     template: Arc<Scene>,
+    /// Where its pen is from.
+    pen_source: String,
 }
 
 pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<ExitStatus> {
@@ -151,9 +154,9 @@ impl SceneChoices {
         let arm = match &args.arm {
             Some(arm) => arm.clone(),
             None if args.yes || !std::io::stdin().is_terminal() => "so101".to_owned(),
-            None => pick("which arm is it for?", &arms_with_scenes(library))?,
+            None => pick("which arm is it for?", &arms(library))?,
         };
-        let template = scene_of(library, &arm)?;
+        let (template, pen_source) = scene_of(library, &arm)?;
         let [width, height] = template.surface.size_mm();
         let sheet_mm = match args.sheet {
             Some(sheet_mm) => sheet_mm,
@@ -173,6 +176,7 @@ impl SceneChoices {
             sheet_mm,
             pen,
             template,
+            pen_source,
         })
     }
 
@@ -217,7 +221,7 @@ size_mm = [{width:?}, {height:?}]
         if let Some(pen) = template.pen(0) {
             text.push_str(&self.pen_text(pen));
         }
-        let angles = |q: &base::units::JointVector| format!("{:?}", q.iter().collect::<Vec<_>>());
+        let angles = |q: &JointVector| format!("{:?}", q.iter().collect::<Vec<_>>());
         // Writing to a string never fails.
         let _ = write!(
             text,
@@ -251,7 +255,7 @@ travel_mm_s = {:?}
         let [r, g, b] = pen.colour;
         format!(
             r##"
-# What draws: its tip and its direction in the tool mount's frame, as mounted in scene `{template}`. Measure yours:
+# What draws: its tip and its direction in the tool mount's frame, {template}. Measure yours:
 # `steadyhand calibrate touch tool`.
 [[pens]]
 name = {name}
@@ -260,7 +264,7 @@ axis = {axis}
 width_mm = {width:?}
 colour = "#{r:02x}{g:02x}{b:02x}"
 "##,
-            template = self.template.name,
+            template = self.pen_source,
             name = quoted(&self.pen),
             tip = numbers(&pen.tip_m.coords, 6),
             axis = numbers(&pen.axis, 6),
@@ -289,9 +293,8 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn arms_with_scenes(library: &SceneLibrary) -> Vec<String> {
+fn arms(library: &SceneLibrary) -> Vec<String> {
     let mut arms = library.arms();
-    arms.retain(|arm| flat_scene_of(library, arm).is_some());
     // The usual one is shown first.
     arms.sort_by_key(|arm| arm != "so101");
     arms
@@ -307,18 +310,52 @@ fn flat_scene_of(library: &SceneLibrary, arm: &str) -> Option<Arc<Scene>> {
     scenes.find(|scene| scene.arm.file.name == arm && scene.surface.is_flat())
 }
 
-/// Returns the scene to take an arm's pen and poses from.
+/// Returns the scene to take an arm's pen and poses from, and what the pen is: of a scene that it has, or a guess.
 ///
 /// # Errors
-/// Fails if there is no such arm, or no scene of it.
-fn scene_of(library: &SceneLibrary, arm: &str) -> anyhow::Result<Arc<Scene>> {
-    library.arm(arm)?;
-    flat_scene_of(library, arm).with_context(|| {
-        format!(
-            "arm {arm} has no scene to copy the pen and poses from. Next: write one (docs/scenes.md), or choose another --arm; valid: {}",
-            arms_with_scenes(library).join(", ")
-        )
-    })
+/// Fails if there is no such arm, or no sheet in its reach.
+fn scene_of(library: &SceneLibrary, arm: &str) -> anyhow::Result<(Arc<Scene>, String)> {
+    let model = library.arm(arm)?;
+    if let Some(scene) = flat_scene_of(library, arm) {
+        let source = format!("as mounted in scene `{}`", scene.name);
+        return Ok((scene, source));
+    }
+    let Some(place) = plan::first_sheet(&model) else {
+        bail!(
+            "{arm} reaches no sheet on its table with an upright pen. Next: write its scene by hand (docs/scenes.md)"
+        );
+    };
+    let text = proposed_text(&model, &place);
+    let scene = library.scene_from_text("proposed", &text);
+    let scene = scene.with_context(|| format!("the first scene of {arm}"))?;
+    Ok((scene, "guessed from the arm's file".to_owned()))
+}
+
+/// Returns the text of a scene at a proposed place.
+fn proposed_text(arm: &ArmModel, place: &FirstSheet) -> String {
+    let right = place.ahead.cross(&Vector3::z());
+    let corner_m = place.centre_m - (right + place.ahead).scale(place.side_mm / 2e3);
+    let frame = arm
+        .file
+        .frame
+        .map_or("", |BaseFrame::Foot| "frame = \"foot\"\n");
+    let angles = |q: &JointVector| {
+        let rounded = q.iter().map(|angle| (angle * 1e4).round() / 1e4);
+        format!("{:?}", rounded.collect::<Vec<_>>())
+    };
+    format!(
+        "name = \"proposed\"\nabout = \"a sheet in reach\"\narm = {arm}\n{frame}[design]\ntext = \"a\"\nsize_mm = {design:?}\n[sheet]\norigin_m = {origin}\nx_axis = {x}\ny_axis = {y}\nsize_mm = [{side:?}, {side:?}]\n[[pens]]\nname = \"pen\"\ntip_m = {tip}\naxis = {axis}\n[poses]\nrest_rad = {rest}\nready_rad = {ready}\n",
+        arm = quoted(&arm.file.name),
+        design = place.side_mm / 2.0,
+        origin = numbers(&corner_m.coords, 4),
+        x = numbers(&right, 6),
+        y = numbers(&place.ahead, 6),
+        side = place.side_mm,
+        tip = numbers(&place.tip_m.coords, 4),
+        axis = numbers(&place.pen_axis, 6),
+        rest = angles(&place.rest_rad),
+        ready = angles(&place.ready_rad),
+    )
 }
 
 /// Place of a flat sheet.

@@ -13,6 +13,7 @@ mod corner_blending;
 mod dedup_overlaps;
 mod draw;
 mod error;
+mod first_sheet;
 mod follow_path;
 mod hand_changed_pens;
 mod hop;
@@ -42,6 +43,7 @@ pub use scene;
 
 pub use draw::{PartialPlan, attempt, draw, draw_strokes};
 pub use error::{PlanError, PlanRefusal, RefusalCause};
+pub use first_sheet::{FirstSheet, first_sheet};
 pub use hand_changed_pens::{AttendedPart, attended_parts, part_trajectories};
 pub use jog::{JogIncrement, jog};
 pub use plan_report::{PlanReport, StrokeReport};

@@ -119,6 +119,27 @@ fn what_is_written_out_is_read_back_the_same() {
 }
 
 #[test]
+fn a_joint_without_a_largest_speed_is_slow_and_listed() {
+    for none in [r#"velocity="0""#, ""] {
+        let text = ARM.replacen(r#"velocity="2""#, none, 1);
+        let found = import_arm(&text).unwrap();
+        let speeds = found
+            .file
+            .joints
+            .iter()
+            .map(|joint| joint.velocity_max_rad_s.get());
+        assert!(speeds.into_iter().any(|speed| speed == 1.0), "{none}");
+        let speed = found.file.joints.first().unwrap().velocity_max_rad_s;
+        assert!(
+            (speed.get() - VELOCITY_ASSUMED_RAD_S).abs() < 1e-12,
+            "{none}"
+        );
+        let listed = |text: &String| text.contains("`shoulder` has no largest speed");
+        assert!(found.assumed.iter().any(listed), "{:?}", found.assumed);
+    }
+}
+
+#[test]
 fn every_refusal_names_the_element_and_its_line() {
     let cases = [
         (
@@ -128,7 +149,7 @@ fn every_refusal_names_the_element_and_its_line() {
         ),
         (
             r#"velocity="2""#,
-            r#"velocity="0""#,
+            r#"velocity="-2""#,
             r#"line 13, <joint name="shoulder">: needs <limit velocity="#,
         ),
         (
