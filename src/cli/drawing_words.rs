@@ -27,7 +27,8 @@ pub(super) fn describe(offer: &DrawingOffer, picture: Option<&str>) -> Vec<Strin
         lines.push(row("on the sheet", text));
     }
     if let Some(from) = offer.size_from {
-        lines.push(row("size", size_text(offer.size_mm, from)));
+        let size = size_text(offer.size_mm, offer.drawn_mm, from);
+        lines.push(row("size", size));
     }
     if offer.plan.is_some() {
         lines.extend(plan_lines(offer));
@@ -64,15 +65,17 @@ fn plan_lines(offer: &DrawingOffer) -> [String; 3] {
     ]
 }
 
-/// Describes a design's size and its source.
-pub(super) fn size_text(size_mm: f64, from: SizeSource) -> String {
+/// Describes a design's size, its source, and how much of it is drawn where lines are left out.
+pub(super) fn size_text(size_mm: f64, drawn_mm: Option<f64>, from: SizeSource) -> String {
     let source = match from {
         SizeSource::Asked => "as --size says",
         SizeSource::Fitted => "the largest that fits there",
         SizeSource::Scene => "as the scene says",
         SizeSource::File => "as the design itself says",
     };
-    format!("{size_mm:.1} mm on its longer side, {source}")
+    let drawn = drawn_mm.map(|mm| format!("; the lines that are drawn: {mm:.1} mm"));
+    let drawn = drawn.unwrap_or_default();
+    format!("{size_mm:.1} mm on its longer side, {source}{drawn}")
 }
 
 /// Returns the refusals of a drawing, each rule once, and the command that would not be refused.

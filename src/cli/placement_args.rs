@@ -31,7 +31,7 @@ pub(super) struct PlacementArgs {
     /// The same with the file's whole page in place of the box around its lines
     #[arg(long, conflicts_with = "fit")]
     fit_page: bool,
-    /// The drawing's lower left corner on the sheet before it is turned, such as 20mm,30mm
+    /// The lower left corner of the drawing as it lies on the sheet, turned, such as 20mm,30mm
     #[arg(long, value_name = "X,Y", value_parser = point_mm, allow_hyphen_values = true)]
     at: Option<[Finite; 2]>,
     /// Centre the drawing on the sheet, which is the default

@@ -246,11 +246,12 @@ impl DesignReport {
 
     /// Adds the size of what a scene draws.
     fn add_size(&mut self, scene: &Scene) {
-        let (size_mm, from) = (scene.page.long_mm, scene.page.from);
-        self.set("size_mm", rounded(size_mm));
-        self.set("size_from", json!(from));
+        let page = &scene.page;
+        self.set("size_mm", rounded(page.long_mm));
+        self.set("size_from", json!(page.from));
         self.set("notes", scene.notes.clone());
-        self.lines.push(size_text(size_mm, from));
+        self.lines
+            .push(size_text(page.long_mm, page.drawn_mm, page.from));
         let notes = scene.notes.iter().map(|note| format!("note: {note}"));
         self.lines.extend(notes);
     }

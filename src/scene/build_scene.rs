@@ -6,17 +6,18 @@ use nalgebra::{Point3, Unit, Vector3};
 
 use super::canvas::Canvas;
 use super::colour_changes::ColourChanges;
-use super::design_overflow::{DesignOverflow, OverflowCollector, OverflowPlacement};
+use super::design_overflow::{DesignOverflow, OverflowCollector, OverflowPlacement, including};
 use super::drawing_pause::{DrawingPause, DrawnPauses};
 use super::fiducials::{self, SheetFiducials};
 use super::file::{
     BoxFile, CornersFile, DesignFile, HeightsFile, InkFile, LimitsFile, PenChangeKind, PenFile,
     SceneFile,
 };
+use super::library::DesignSheet;
 use super::line_tidying::LineTidying;
 use super::pen_filter::PenFilter;
 use super::pen_holder::PenHolder;
-use super::placement::{PageOnSheet, edge_margin_mm, fitting_size_mm};
+use super::placement::{PageOnSheet, PlacedPart, edge_margin_mm, fitting_size_mm};
 use super::replacement::DesignReplacement;
 use super::rest_clearance::check_keep_outs;
 use super::scene_fault::SceneFault;
@@ -66,6 +67,15 @@ impl SceneParts {
     /// Returns the name of the drawing that replaces the scene's own design.
     fn drawing(&self) -> Option<String> {
         self.replacement.as_ref().map(|drawing| drawing.label())
+    }
+
+    fn sheet(&self, file: &SceneFile, size_mm: [f64; 2]) -> DesignSheet {
+        let replacement = self.replacement.as_ref();
+        DesignSheet {
+            size_mm,
+            margin_mm: edge_margin_mm(&file.pens),
+            placed: PlacedPart::of(replacement.map(|drawing| &drawing.placement)),
+        }
     }
 }
 
@@ -484,7 +494,7 @@ fn place(
 ) -> Result<PlacedDesign, SceneFault> {
     let design = &parts.design;
     let sheet_mm = surface.size_mm();
-    let page = PageOnSheet::new(&file.design, design.page_mm, sheet_mm)?;
+    let page = PageOnSheet::new(&file.design, design, parts.sheet(file, sheet_mm))?;
     let tidying = LineTidying::of(&file.design)?;
     let replacement = parts.replacement.as_deref();
     let mut filter = PenFilter::of(replacement, pens)?;
@@ -494,12 +504,14 @@ fn place(
     let mut unassigned = UnassignedStrokes::default();
     let (mut pause, mut pauses) = (None, DrawnPauses::default());
     let (mut colours, mut widest_mm) = (ColourChanges::default(), 0.0_f64);
+    let mut drawn = None;
     for stroke in &design.strokes {
         pause = DrawingPause::of(stroke, pause);
         let Some(pen) = filter.pen_of(stroke, pens) else {
             continue;
         };
         pauses.add(pause.as_ref());
+        drawn = including(drawn, &stroke.points_mm);
         let points = stroke.points_mm.iter().map(|p| page.apply(*p));
         let points_mm = points.map(|p| snap_to_edge(p, sheet_mm)).collect();
         let points_mm = tidying.simplified(points_mm);
@@ -527,7 +539,8 @@ fn place(
     problems.extend(filter.only_paper(design.strokes.len()));
     problems.extend(unassigned.into_messages(parts.words));
     let capital_mm = design.capital_mm.map(|mm| page.scaled_mm(mm));
-    let page = page.page(&file.design, design.page_mm, sheet_mm, parts.size_from);
+    let drawn = drawn.filter(|drawn| Some(*drawn) != design.bounds_mm());
+    let page = page.page(&file.design, design.page_mm, drawn, parts.size_from);
     let mut notes: Vec<String> = pauses.notes().chain(filter.notes()).collect();
     notes.extend(tidying.note(point_count, kept_points));
     notes.extend(colours.note());
@@ -552,8 +565,8 @@ fn overflow_placement(
     sheet_mm: [f64; 2],
     page: ScenePage,
 ) -> OverflowPlacement {
-    let margin_mm = edge_margin_mm(&file.pens);
-    let fits_mm = |design: &_| fitting_size_mm(design, &parts.design, sheet_mm, margin_mm, false);
+    let sheet = parts.sheet(file, sheet_mm);
+    let fits_mm = |design: &_| fitting_size_mm(design, &parts.design, sheet, false);
     OverflowPlacement {
         title: super::scene_title(
             &file.name,
@@ -566,7 +579,7 @@ fn overflow_placement(
             at_mm: None,
             ..file.design.clone()
         }),
-        margin_mm,
+        margin_mm: sheet.margin_mm,
         at_mm: file.design.at_mm.map(|at| at.map(Finite::get)),
         is_own: parts.replacement.is_none(),
         is_letter_height: file.design.size_mm.is_none() && file.design.letter_height_mm.is_some(),

@@ -151,7 +151,10 @@ impl OverflowCollector {
 }
 
 /// Returns the box around a box and points.
-fn including(bounds: Option<[[f64; 2]; 2]>, points: &[[f64; 2]]) -> Option<[[f64; 2]; 2]> {
+pub(super) fn including(
+    bounds: Option<[[f64; 2]; 2]>,
+    points: &[[f64; 2]],
+) -> Option<[[f64; 2]; 2]> {
     let all = bounds.iter().flatten().chain(points);
     base::plane::bounds(all).map(|(low, high)| [low, high])
 }

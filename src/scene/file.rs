@@ -82,7 +82,7 @@ pub struct DesignFile {
     pub polylines: Option<Vec<Vec<[Finite; 2]>>>,
     /// Length of the longer side of the page on the sheet; by default the size stated in the design file.
     pub size_mm: Option<Finite>,
-    /// Position of the lower left corner of the page on the sheet before it is turned; by default the page is centred.
+    /// Position of the lower left corner on the sheet of the page as it lies there, turned; by default the page is centred.
     pub at_mm: Option<[Finite; 2]>,
     /// Turns the page about its centre, counter-clockwise; default 0.
     pub rotate_deg: Option<Finite>,

@@ -14,7 +14,7 @@ use super::embedded::{self, EmbeddedFile};
 use super::file::{DesignFile, OverlayFile, PenFile, SceneFile};
 use super::foot_frame;
 use super::picture_design::PictureMemory;
-use super::placement::{DesignPlacement, edge_margin_mm, fitting_size_mm};
+use super::placement::{DesignPlacement, PlacedPart, edge_margin_mm, fitting_size_mm};
 use super::replacement::{DesignReplacement, DesignSource};
 use super::text_layout;
 use super::{Revision, Scene, SceneFault, SizeSource};
@@ -608,6 +608,7 @@ impl SceneLibrary {
         let sheet = DesignSheet {
             size_mm: sheet_mm,
             margin_mm: edge_margin_mm(pens),
+            placed: PlacedPart::of(self.placement()),
         };
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
@@ -701,9 +702,7 @@ impl SceneLibrary {
             None => design,
         };
         if from == SizeSource::Fitted {
-            let DesignSheet { size_mm, margin_mm } = sheet;
-            let fitting_mm =
-                |file: &_| fitting_size_mm(file, &design, size_mm, margin_mm, whole_page);
+            let fitting_mm = |file: &_| fitting_size_mm(file, &design, sheet, whole_page);
             // Where no size fits at the place, that of the middle shows what is off the sheet.
             let fitted_mm = fitting_mm(file).or_else(|| {
                 fitting_mm(&DesignFile {
@@ -850,6 +849,8 @@ pub(super) struct DesignSheet {
     pub(super) size_mm: [f64; 2],
     /// Distance from its edges that a fitted design keeps.
     pub(super) margin_mm: f64,
+    /// The part of the design that is placed.
+    pub(super) placed: PlacedPart,
 }
 
 /// Note on a file without lengths.

@@ -126,8 +126,12 @@ pub struct ScenePage {
     pub long_mm: f64,
     /// Source of that size.
     pub from: SizeSource,
-    /// Its lower left corner on the sheet before it is turned.
+    /// Longer side, before it is turned, of the lines that are drawn, if others of the design are left out.
+    pub drawn_mm: Option<f64>,
+    /// Lower left corner on the sheet of what is placed, turned.
     pub at_mm: [f64; 2],
+    /// Its centre on the sheet.
+    pub centre_mm: [f64; 2],
     /// Its width and height on the sheet before it is turned.
     pub sides_mm: [f64; 2],
     /// Turn about its centre, counter-clockwise.

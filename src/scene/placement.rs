@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::file::{DesignFile, PenFile};
+use super::library::DesignSheet;
 use super::{ScenePage, SizeSource};
 use base::units::{Finite, OutOfRange};
 use design::Design;
@@ -18,7 +19,7 @@ pub const PAGE_SIDE_MM: std::ops::RangeInclusive<f64> = 1.0..=2000.0;
 pub struct DesignPlacement {
     /// Longer side of the box on the sheet.
     pub size_mm: Option<Finite>,
-    /// Lower left corner of the box on the sheet before rotation; absent centres it.
+    /// Lower left corner of all its lines on the sheet, rotated; absent centres it.
     pub at_mm: Option<[Finite; 2]>,
     /// Rotation of the box about its centre, counter-clockwise.
     pub rotate_deg: Option<Finite>,
@@ -57,6 +58,40 @@ impl SizeSource {
     }
 }
 
+/// The part of a design whose lower left corner `at_mm` puts, once it is rotated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlacedPart {
+    /// The page.
+    Page,
+    /// The lines alone.
+    Lines,
+}
+
+impl PlacedPart {
+    /// Returns the part that is placed: of a scene's own design its page, of one in its place the lines.
+    pub(super) fn of(placement: Option<&DesignPlacement>) -> Self {
+        match placement.is_none_or(|placement| placement.fits_page) {
+            true => Self::Page,
+            false => Self::Lines,
+        }
+    }
+
+    /// Returns the points around which it lies.
+    fn points(self, design: &Design) -> Vec<[f64; 2]> {
+        let lines = design.strokes.iter().flat_map(|stroke| &stroke.points_mm);
+        let lines = lines.filter(|_| self == Self::Lines).copied();
+        let points: Vec<[f64; 2]> = lines.collect();
+        match points.is_empty() {
+            true => corners(design.page_mm).to_vec(),
+            false => points,
+        }
+    }
+}
+
+const fn corners([width, height]: [f64; 2]) -> [[f64; 2]; 4] {
+    [[0.0; 2], [width, 0.0], [width, height], [0.0, height]]
+}
+
 /// The affine map from a design's page to the sheet.
 pub(super) struct PageOnSheet {
     scale: f64,
@@ -70,9 +105,10 @@ impl PageOnSheet {
     /// A size out of range.
     pub(super) fn new(
         file: &DesignFile,
-        page_mm: [f64; 2],
-        sheet_mm: [f64; 2],
+        design: &Design,
+        sheet: DesignSheet,
     ) -> Result<Self, OutOfRange> {
+        let page_mm = design.page_mm;
         let long_mm = page_mm[0].max(page_mm[1]);
         let size_mm = file.size_mm.map(|size_mm| {
             OutOfRange::check(|| "design.size_mm".to_owned(), size_mm, &PAGE_SIDE_MM)
@@ -81,7 +117,7 @@ impl PageOnSheet {
             Some(size_mm) if long_mm > 0.0 => size_mm / long_mm,
             _ => 1.0,
         };
-        let rays = PageRays::new(file, page_mm, sheet_mm);
+        let rays = PageRays::new(file, design, sheet);
         Ok(Self { scale, rays })
     }
 
@@ -90,16 +126,17 @@ impl PageOnSheet {
         &self,
         file: &DesignFile,
         page_mm: [f64; 2],
-        sheet_mm: [f64; 2],
+        drawn: Option<[[f64; 2]; 2]>,
         from: SizeSource,
     ) -> ScenePage {
         let sides_mm = page_mm.map(|side| side * self.scale);
-        let [[sheet_w, sheet_h], [page_w, page_h]] = [sheet_mm, sides_mm];
-        let centred = [(sheet_w - page_w) / 2.0, (sheet_h - page_h) / 2.0];
+        let drawn = drawn.map(|[low, high]| (high[0] - low[0]).max(high[1] - low[1]));
         ScenePage {
-            long_mm: page_w.max(page_h),
+            long_mm: sides_mm[0].max(sides_mm[1]),
+            drawn_mm: drawn.map(|long| long * self.scale),
             from,
-            at_mm: file.at_mm.map_or(centred, |at| at.map(Finite::get)),
+            at_mm: self.on_sheet(self.rays.corner),
+            centre_mm: self.on_sheet(self.rays.centre),
             sides_mm,
             turn_deg: file.rotate_deg.map_or(0.0, Finite::get),
         }
@@ -112,8 +149,13 @@ impl PageOnSheet {
 
     /// Maps a point of the page onto the sheet.
     pub(super) fn apply(&self, at_mm: [f64; 2]) -> [f64; 2] {
-        let ([fx, fy], [dx, dy]) = (self.rays.from_mm, self.rays.direction(at_mm));
-        [fx + dx * self.scale, fy + dy * self.scale]
+        self.on_sheet(self.rays.direction(at_mm))
+    }
+
+    /// Returns where what moves so for each unit of scale lies.
+    fn on_sheet(&self, [dx, dy]: [f64; 2]) -> [f64; 2] {
+        let [x, y] = self.rays.from_mm;
+        [x + dx * self.scale, y + dy * self.scale]
     }
 }
 
@@ -124,26 +166,35 @@ struct PageRays {
     from_mm: [f64; 2],
     /// Motion of the page's centre for each unit of scale.
     centre: [f64; 2],
+    /// Motion of the lower left corner of the placed part.
+    corner: [f64; 2],
     half_mm: [f64; 2],
     sin: f64,
     cos: f64,
 }
 
 impl PageRays {
-    fn new(file: &DesignFile, [width, height]: [f64; 2], sheet_mm: [f64; 2]) -> Self {
-        let half_mm = [width / 2.0, height / 2.0];
-        let (from_mm, centre) = match file.at_mm {
-            Some(corner_mm) => (corner_mm.map(Finite::get), half_mm),
-            None => (sheet_mm.map(|side| side / 2.0), [0.0; 2]),
-        };
+    fn new(file: &DesignFile, design: &Design, sheet: DesignSheet) -> Self {
         let turn_deg = file.rotate_deg.unwrap_or_default().get();
         let (sin, cos) = turn_deg.to_radians().sin_cos();
-        Self {
-            from_mm,
-            centre,
-            half_mm,
+        let centred = Self {
+            from_mm: sheet.size_mm.map(|side| side / 2.0),
+            centre: [0.0; 2],
+            corner: [0.0; 2],
+            half_mm: design.page_mm.map(|side| side / 2.0),
             sin,
             cos,
+        };
+        let placed = sheet.placed.points(design).into_iter();
+        let placed: Vec<[f64; 2]> = placed.map(|at_mm| centred.direction(at_mm)).collect();
+        let corner = base::plane::bounds(&placed).map_or([0.0; 2], |(low, _)| low);
+        match file.at_mm {
+            Some(corner_mm) => Self {
+                from_mm: corner_mm.map(Finite::get),
+                centre: corner.map(|axis| -axis),
+                ..centred
+            },
+            None => Self { corner, ..centred },
         }
     }
 
@@ -167,27 +218,25 @@ pub(super) fn edge_margin_mm(pens: &[PenFile]) -> f64 {
     TRACKING_MARGIN_MM + widths.fold(0.0, f64::max) / 2.0
 }
 
-/// Returns the longest side of a design's page at which every stroke lies on the sheet and `margin_mm` from its edges, at
+/// Returns the longest side of a design's page at which every stroke lies on the sheet and its margin from its edges, at
 /// the requested place and rotation; `None` if no possible size does. A page whose corner is put nearer to an edge
 /// has that edge's margin there. With `whole_page` its corners are on the sheet too.
 pub(super) fn fitting_size_mm(
     file: &DesignFile,
     design: &Design,
-    sheet_mm: [f64; 2],
-    margin_mm: f64,
+    sheet: DesignSheet,
     whole_page: bool,
 ) -> Option<f64> {
-    let rays = PageRays::new(file, design.page_mm, sheet_mm);
+    let rays = PageRays::new(file, design, sheet);
     let long_mm = design.page_mm[0].max(design.page_mm[1]);
     let mut scales = ScaleRange::of_page(long_mm)?;
-    let [width, height] = design.page_mm;
-    let corners = [[0.0; 2], [width, 0.0], [width, height], [0.0, height]];
+    let corners = corners(design.page_mm);
     let corners = corners.iter().filter(|_| whole_page);
     let points = design.strokes.iter().flat_map(|stroke| &stroke.points_mm);
-    let points = points.map(|at_mm| (at_mm, margin_mm));
+    let points = points.map(|at_mm| (at_mm, sheet.margin_mm));
     for (at_mm, margin_mm) in points.chain(corners.map(|at_mm| (at_mm, 0.0))) {
         let axes = rays.from_mm.into_iter().zip(rays.direction(*at_mm));
-        for ((from_mm, step), side_mm) in axes.zip(sheet_mm) {
+        for ((from_mm, step), side_mm) in axes.zip(sheet.size_mm) {
             let low_mm = margin_mm.min(from_mm).max(0.0);
             let high_mm = (side_mm - margin_mm).max(from_mm).min(side_mm);
             scales.narrow(from_mm, step, [low_mm, high_mm]);

@@ -35,7 +35,7 @@ pub(super) fn lay_out(
         SizeSource::Fitted => {
             let scale = |design: &Design| {
                 let [width, height] = design.page_mm;
-                let size_mm = fitting_size_mm(file, design, sheet.size_mm, sheet.margin_mm, false);
+                let size_mm = fitting_size_mm(file, design, sheet, false);
                 size_mm.map_or(0.0, |size_mm| size_mm / width.max(height))
             };
             let mut best = lines(f64::INFINITY)?;
@@ -58,9 +58,8 @@ pub(super) fn lay_out(
 fn width_mm(file: &DesignFile, sheet: DesignSheet) -> f64 {
     let [width, height] = sheet.size_mm;
     let turn_rad = file.rotate_deg.map_or(0.0, Finite::get).to_radians();
-    match file.at_mm {
-        Some([x, _]) if turn_rad == 0.0 => width - x.get() - sheet.margin_mm,
-        _ if turn_rad.sin().abs() > turn_rad.cos().abs() => height - 2.0 * sheet.margin_mm,
-        _ => width - 2.0 * sheet.margin_mm,
-    }
+    let is_upright = turn_rad.sin().abs() > turn_rad.cos().abs();
+    let (side, axis) = if is_upright { (height, 1) } else { (width, 0) };
+    let from = file.at_mm.and_then(|at| at.get(axis).copied());
+    side - from.map_or(sheet.margin_mm, Finite::get) - sheet.margin_mm
 }

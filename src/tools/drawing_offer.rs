@@ -17,6 +17,7 @@ use super::stroke::rounded;
 use super::stroke_joining::StrokeJoining;
 use super::{AttachedArm, Node, RemoteCallWatch, motion_job, pictures};
 use call::Refusal;
+use permit::PermitError;
 use plan::PlanObserver;
 use scene::{DesignOverflow, DesignPlacement, DesignReplacement, Scene, SheetStroke, SizeSource};
 
@@ -47,6 +48,9 @@ pub struct DrawingOffer {
     pub plan: Option<String>,
     /// Longer side of the page on the sheet.
     pub size_mm: f64,
+    /// Longer side of the lines that are drawn, if others of the design are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn_mm: Option<f64>,
     /// Source of that size: `asked`, `fitted`, `scene` or `file`.
     pub size_from: Option<SizeSource>,
     /// The sheet's width and height.
@@ -139,6 +143,7 @@ impl DrawingOffer {
         };
         let offer = offer.with_scene(&scene, &strokes);
         let mut offer = offer.with_preview(&scene, &preview);
+        offer.notes.extend(disabled_note(&arm, &scene));
         offer.notes.extend(pen_text(node, &arm));
         if past.is_none() {
             let displaced = DisplacedDrawing::of(node, &arm);
@@ -197,6 +202,7 @@ impl DrawingOffer {
             title: scene.title(),
             revision: scene.revision.hex(),
             size_mm: rounded(scene.page.long_mm),
+            drawn_mm: scene.page.drawn_mm.map(rounded),
             size_from: Some(scene.page.from),
             sheet_mm: scene.surface.size_mm(),
             box_mm: DrawnExtent::of(strokes).map(DrawnExtent::corners),
@@ -223,6 +229,17 @@ impl DrawingOffer {
         self.picture = pictures::preview(scene, preview).map(|png| STANDARD.encode(png));
         self
     }
+}
+
+/// Says that a simulated arm, which asks nothing, is enabled for the drawing although motion is disabled.
+fn disabled_note(arm: &AttachedArm, scene: &Scene) -> Option<String> {
+    let denied = arm.permits().ask(scene, arm.motion.clock().now()).err();
+    let is_disabled = matches!(
+        denied,
+        Some(PermitError::NeedsEnabling { .. } | PermitError::DrawingNeedsEnabling { .. })
+    );
+    (arm.workcell.is_some() && is_disabled)
+        .then(|| "motion is disabled: to draw this enables it for this drawing alone".to_owned())
 }
 
 /// Rounds a length down to a tenth of a millimetre, so that what fits still does.

@@ -19,8 +19,11 @@ const PLACES_MAX: usize = 200;
 /// The sheet of an offered drawing.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct OfferedSheet {
-    /// Lower left corner of the design's page before it is turned.
+    /// Lower left corner of the drawing as it lies, turned.
     pub page_at_mm: [f64; 2],
+    /// Centre of the design's page.
+    #[serde(default)]
+    pub page_centre_mm: [f64; 2],
     /// Width and height of the page before it is turned.
     pub page_sides_mm: [f64; 2],
     /// Turn of the page about its centre, counter-clockwise.
@@ -102,6 +105,7 @@ impl OfferedSheet {
         });
         Self {
             page_at_mm: page.at_mm.map(rounded),
+            page_centre_mm: page.centre_mm.map(rounded),
             page_sides_mm: page.sides_mm.map(rounded),
             page_turn_deg: page.turn_deg,
             lines: lines.collect(),

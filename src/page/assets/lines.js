@@ -6,6 +6,12 @@ export function path(xy) {
   return text;
 }
 
+export function pairs(xy) {
+  const points = [];
+  for (let at = 0; at < xy.length; at += 2) points.push([xy[at], xy[at + 1]]);
+  return points;
+}
+
 export function length(xy) {
   let sum = 0;
   for (let at = 2; at < xy.length; at += 2) sum += Math.hypot(xy[at] - xy[at - 2], xy[at + 1] - xy[at - 1]);

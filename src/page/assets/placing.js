@@ -2,7 +2,7 @@
 // chosen placement to a callback.
 
 import { shape } from "./elements.js";
-import { path, toTenths } from "./lines.js";
+import { pairs, path, toTenths } from "./lines.js";
 
 const MOVE_MM = 1;
 const FAR_MM = 10;
@@ -12,10 +12,6 @@ const SIDE_MM = [1, 2000];
 // Radius of handles, as a fraction of the sheet.
 const HANDLE = 0.02;
 
-function centre(place) {
-  return [place.at[0] + place.sides[0] / 2, place.at[1] + place.sides[1] / 2];
-}
-
 function rotated([x, y], deg) {
   const [sin, cos] = [Math.sin(deg * Math.PI / 180), Math.cos(deg * Math.PI / 180)];
   return [x * cos - y * sin, x * sin + y * cos];
@@ -24,8 +20,10 @@ function rotated([x, y], deg) {
 export class PlacedDrawing {
   // `onChosen` is called with the corner, the longer side and the rotation when a drag ends; without it nothing can be moved.
   constructor(offer, unit, onChosen) {
-    const { page_at_mm, page_sides_mm, page_turn_deg, lines, places } = offer.sheet;
-    this.offered = { at: page_at_mm, sides: page_sides_mm.map((side) => Math.max(side, 0.1)), turn: page_turn_deg };
+    const { page_at_mm, page_centre_mm, page_sides_mm, page_turn_deg, lines, places } = offer.sheet;
+    this.offered = { centre: page_centre_mm, sides: page_sides_mm.map((side) => Math.max(side, 0.1)), turn: page_turn_deg };
+    this.offset = page_at_mm.map((value, axis) => value - page_centre_mm[axis]);
+    this.spots = lines.flatMap((one) => pairs(one.xy_mm));
     this.place = { ...this.offered };
     this.onChosen = onChosen;
     this.isMovable = onChosen !== null;
@@ -48,7 +46,7 @@ export class PlacedDrawing {
 
   // Returns the box around the page with its handles: left, low, right, high.
   extent() {
-    const [cx, cy] = centre(this.offered);
+    const [cx, cy] = this.offered.centre;
     const [w, h] = this.offered.sides.map((side) => side / 2);
     const knob = this.isMovable ? [[0, h + 4 * this.handle_mm]] : [];
     const points = [[-w, -h], [w, -h], [w, h], [-w, h], ...knob].map((point) => rotated(point, this.offered.turn));
@@ -79,8 +77,8 @@ export class PlacedDrawing {
   }
 
   #drag(grip, { from, place }, to) {
-    const [cx, cy] = centre(place);
-    if (grip === "move") return this.#set({ ...place, at: [place.at[0] + to[0] - from[0], place.at[1] + to[1] - from[1]] });
+    const [cx, cy] = place.centre;
+    if (grip === "move") return this.#set({ ...place, centre: [cx + to[0] - from[0], cy + to[1] - from[1]] });
     if (grip === "turn") {
       const deg = Math.atan2(to[1] - cy, to[0] - cx) * 180 / Math.PI - 90;
       return this.#set({ ...place, turn: Math.round(deg) });
@@ -93,16 +91,15 @@ export class PlacedDrawing {
     const long = Math.max(...place.sides);
     const side = toTenths(Math.min(SIDE_MM[1], Math.max(SIDE_MM[0], long * by)));
     const sides = place.sides.map((one) => one * side / long);
-    const [cx, cy] = centre(place);
-    this.#set({ ...place, sides, at: [cx - sides[0] / 2, cy - sides[1] / 2] });
+    this.#set({ ...place, sides });
   }
 
   key(event) {
     if (!this.isMovable) return;
     const step = event.shiftKey ? FAR_MM : MOVE_MM;
     const moves = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
-    const { at, turn } = this.place;
-    if (moves[event.key]) this.#set({ ...this.place, at: [at[0] + moves[event.key][0], at[1] + moves[event.key][1]] });
+    const { centre: [cx, cy], turn } = this.place;
+    if (moves[event.key]) this.#set({ ...this.place, centre: [cx + moves[event.key][0], cy + moves[event.key][1]] });
     else if (event.key === "+" || event.key === "-") this.#scale(this.place, event.key === "+" ? GROWTH : 1 / GROWTH);
     else if (event.key === "," || event.key === ".") this.#set({ ...this.place, turn: turn + (event.key === "," ? TURN_DEG : -TURN_DEG) });
     else return;
@@ -111,18 +108,31 @@ export class PlacedDrawing {
   }
 
   #set(place) {
-    this.place = { ...place, at: place.at.map(toTenths) };
+    this.place = { ...place, centre: place.centre.map(toTenths) };
     this.#draw();
   }
 
   #done() {
     if (JSON.stringify(this.place) === JSON.stringify(this.offered)) return;
-    this.onChosen({ at_mm: this.place.at, size_mm: toTenths(Math.max(...this.place.sides)), rotate_deg: this.place.turn });
+    this.onChosen({ at_mm: this.#corner(), size_mm: toTenths(Math.max(...this.place.sides)), rotate_deg: this.place.turn });
+  }
+
+  // Returns the lower left corner of the drawing as it lies now, turned.
+  #corner() {
+    const [{ centre: [x0, y0], turn }, { centre }] = [this.offered, this.place];
+    const [deg, scale] = [this.place.turn - turn, this.#growth()];
+    const moved = deg === 0 ? [this.offset] : this.spots.map(([x, y]) => rotated([x - x0, y - y0], deg));
+    const low = (axis) => moved.reduce((least, spot) => Math.min(least, spot[axis]), Infinity);
+    return centre.map((value, axis) => toTenths(value + low(axis) * scale));
+  }
+
+  #growth() {
+    return Math.max(...this.place.sides) / Math.max(...this.offered.sides);
   }
 
   #draw() {
-    const [[x0, y0], [x1, y1]] = [centre(this.offered), centre(this.place)];
-    const scale = Math.max(...this.place.sides) / Math.max(...this.offered.sides);
+    const [[x0, y0], [x1, y1]] = [this.offered.centre, this.place.centre];
+    const scale = this.#growth();
     this.drawing.setAttribute("transform", `translate(${x1} ${y1}) rotate(${this.place.turn - this.offered.turn}) scale(${scale}) translate(${-x0} ${-y0})`);
     const isMoved = JSON.stringify(this.place) !== JSON.stringify(this.offered);
     // Refusals at one place do not apply to another.

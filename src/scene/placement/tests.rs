@@ -37,23 +37,12 @@ fn placed(bytes: &[u8], placement: DesignPlacement) -> Result<std::sync::Arc<Sce
         .scene("default", None)
 }
 
-/// Maps a point of the page onto the sheet: scaled, moved to its corner, rotated about its centre.
-fn affine(
-    [x, y]: [f64; 2],
-    [width, height]: [f64; 2],
-    scale: f64,
-    at_mm: Option<[f64; 2]>,
-    turn_deg: f64,
-) -> [f64; 2] {
-    let (width, height) = (width * scale, height * scale);
-    let [left, low] = at_mm.unwrap_or([(SHEET_MM - width) / 2.0, (SHEET_MM - height) / 2.0]);
-    let (dx, dy) = (x * scale - width / 2.0, y * scale - height / 2.0);
+/// Maps a point of the page onto a sheet whose middle is the origin: scaled and rotated about its centre.
+fn rotated([x, y]: [f64; 2], [width, height]: [f64; 2], scale: f64, turn_deg: f64) -> [f64; 2] {
+    let (dx, dy) = ((x - width / 2.0) * scale, (y - height / 2.0) * scale);
     let angle = turn_deg.to_radians() + dy.atan2(dx);
     let radius_mm = dx.hypot(dy);
-    [
-        left + width / 2.0 + radius_mm * angle.cos(),
-        low + height / 2.0 + radius_mm * angle.sin(),
-    ]
+    [radius_mm * angle.cos(), radius_mm * angle.sin()]
 }
 
 #[derive(Clone, Debug)]
@@ -159,11 +148,18 @@ proptest! {
         let (low, high) = base::plane::bounds(page.lines.iter().flatten()).unwrap();
         let box_mm = [high[0] - low[0], high[1] - low[1]].map(|side| side.max(0.1));
         let scale = size_mm / box_mm[0].max(box_mm[1]);
+        let turned = |point: &[f64; 2]| {
+            rotated([point[0] - low[0], point[1] - low[1]], box_mm, scale, turn_deg)
+        };
+        let all: Vec<[f64; 2]> = page.lines.iter().flatten().map(turned).collect();
+        let corner = base::plane::bounds(&all).unwrap().0;
+        // Its lines as they lie have their corner where they were put.
+        let shift = at_mm.map_or([SHEET_MM / 2.0; 2], |at| [at[0] - corner[0], at[1] - corner[1]]);
         prop_assert_eq!(scene.strokes.len(), page.lines.len());
         for (stroke, line) in scene.strokes.iter().zip(&page.lines) {
             for (found, point) in stroke.points_mm.iter().zip(line) {
-                let in_box = [point[0] - low[0], point[1] - low[1]];
-                let expected = affine(in_box, box_mm, scale, at_mm, turn_deg);
+                let turned = turned(point);
+                let expected = [turned[0] + shift[0], turned[1] + shift[1]];
                 let error_mm = (found[0] - expected[0]).hypot(found[1] - expected[1]);
                 prop_assert!(error_mm < 1e-5, "{found:?} {expected:?}");
             }
@@ -183,7 +179,7 @@ fn outside(bytes: &[u8], placement: DesignPlacement) -> crate::DesignOverflow {
 fn what_would_fit_elsewhere_is_moved_and_not_made_smaller() {
     let bytes = page_json([20.0, 10.0], &[[[0.0, 0.0], [20.0, 10.0]]]);
     for (size_mm, at_mm, turn_deg) in [
-        (90.0, [30.0, 5.0], 90.0),
+        (90.0, [70.0, 5.0], 90.0),
         (20.0, [120.0, 5.0], 0.0),
         (40.0, [-5.0, 99.0], 30.0),
         (98.0, [50.0, 50.0], 0.0),
