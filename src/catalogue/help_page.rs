@@ -145,6 +145,11 @@ pub fn table(known: &KnownNames) -> String {
     for tool in known.tools() {
         let parameters: Vec<String> = tool
             .shown_parameters(known)
+            .chain(
+                tool.canvas_parameters
+                    .iter()
+                    .filter(|_| known.canvases.is_empty()),
+            )
             .map(|one| {
                 let mark = if one.required { " (required)" } else { "" };
                 format!("`{}`{mark}", one.name)

@@ -120,10 +120,12 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
     let answer = outcome?.answer;
     let mut answer = answer.unwrap_or_else(|| interrupted_answer(ended));
     let gathered = gather_files(options.output.as_deref(), args.node.as_deref(), &mut answer);
+    if own.is_some() {
+        answer.text = given_options::with_given(&answer.text, options);
+    }
     print_answer(&answer, args.json)?;
     gathered?;
     if !args.json && own.is_some() {
-        terminal_output::lines(given_options::resume_line(&answer.text, options));
         note_running_nodes().await;
     }
     Ok(match ended {

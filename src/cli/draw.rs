@@ -20,9 +20,9 @@ use super::{
 };
 use base::units::Finite;
 use base::wording::with_statement;
-use node::open;
 use node::operator_verb::{OperatorVerb, VerbReply};
 use node::serve::ShutdownRequests;
+use node::{left_practice, open};
 use tools::{ALL_DRAWN, DrawingAssent, DrawingOffer, DrawingOrder};
 
 #[derive(Debug, Args)]
@@ -73,11 +73,15 @@ pub(super) struct DrawArgs {
 
 pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Result<ExitStatus> {
     let order = order(args)?;
-    // A node of this command's own without a file or a state folder would have no jobs to look among.
+    // A node of this command's own without a file or a state folder has only the jobs of the last one.
     let at = match args.resume && !keeps_jobs(options) {
-        true => which_node::find(options, &args.at).await?.with_context(|| {
-            "no node runs here, so there is no drawing to resume. Nothing moved. Next: start the node of that drawing, or name it with --config FILE or --state DIR"
-        })?,
+        true => match which_node::find(options, &args.at).await? {
+            Some(running) => running,
+            None if left_practice::take_over()? => args.at.clone(),
+            None => bail!(
+                "no drawing was left half done here, and no node runs. Nothing moved. Next: start the node of that drawing, or name it with --config FILE or --state DIR"
+            ),
+        },
         false => args.at.clone(),
     };
     let simulation = args.watch.simulation_rate();
@@ -109,7 +113,7 @@ pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Resul
     })
 }
 
-/// Returns whether jobs of a node of this command's own outlive it.
+/// Returns whether all jobs of a node of this command's own outlive it.
 const fn keeps_jobs(options: &NodeOptions) -> bool {
     options.state.is_some() || options.config.is_some() || options.port.is_some()
 }
@@ -313,10 +317,14 @@ impl DrawCommand<'_> {
         })
     }
 
-    /// Prints messages of the node, and the command that resumes with this command's options if they name it.
+    /// Prints messages of the node, with this command's options in the commands that they name.
     fn print_lines(&self, messages: &[String]) {
-        terminal_output::lines(messages);
-        terminal_output::lines(given_options::resume_line(&messages.concat(), self.options));
+        let options = match self.door.own() {
+            Some(_) => self.options.clone(),
+            None => given_options::addressing(self.options),
+        };
+        let named = |message: &String| given_options::with_given(message, &options);
+        terminal_output::lines(messages.iter().map(named));
     }
 
     fn print_outcome(&self, drawing: Value, followed: FollowedJob) -> anyhow::Result<DrawOutcome> {
@@ -369,8 +377,8 @@ impl DrawCommand<'_> {
                 "to draw the rest: start a node in another terminal with `steadyhand {given}serve`, then {}`steadyhand {address}{last}`",
                 each_then(resets.into_iter(), &address)
             ),
-            (Some(_), true) => format!("to draw the rest: `steadyhand {given}{last}`"),
-            (Some(_), false) => "the rest cannot be resumed: this simulated arm ends with the command. Next: add --state DIR to keep its jobs".to_owned(),
+            (Some(resets), false) if !resets.is_empty() => "the rest cannot be resumed: the emergency stop ended this simulated arm. Next: draw it again".to_owned(),
+            (Some(_), _) => format!("to draw the rest: `steadyhand {given}{last}`"),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! `explain`: shows how a call would be understood, without making it.
 
-use std::io::{BufRead, IsTerminal};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -20,9 +20,9 @@ pub(super) struct ExplainArgs {
     /// A JSON Schema for lines of {"s": …} from standard input, instead of a tool
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     schema: Option<PathBuf>,
-    /// Text or JSON [default: text on a terminal, JSON elsewhere]
-    #[arg(long, value_enum, conflicts_with = "schema")]
-    format: Option<ExplainFormat>,
+    /// Text, or JSON with all that the reader knows
+    #[arg(long, value_enum, default_value_t = ExplainFormat::Text, conflicts_with = "schema")]
+    format: ExplainFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -36,11 +36,7 @@ pub(super) fn run(node: &NodeOptions, args: &ExplainArgs) -> anyhow::Result<Exit
         (Some(schema), _) => explain_lines(schema),
         (None, Some(tool)) => {
             let text = args.arguments.as_deref().unwrap_or_default();
-            let as_text = args.format.map_or_else(
-                || std::io::stdout().is_terminal(),
-                |format| format == ExplainFormat::Text,
-            );
-            describe(node, tool, text, as_text)
+            describe(node, tool, text, args.format)
         }
         (None, None) => bail!("name a tool, or a schema with --schema FILE"),
     }
@@ -50,7 +46,7 @@ fn describe(
     node: &NodeOptions,
     name: &str,
     text: &str,
-    as_text: bool,
+    format: ExplainFormat,
 ) -> anyhow::Result<ExitStatus> {
     let here = terminal_output::known_names(node)?;
     let Some(tool) = here.find(name) else {
@@ -59,10 +55,10 @@ fn describe(
         bail!("there is no tool {name:?}; valid: {}", names.join(", "));
     };
     let explanation = tools::explain(tool, &here, text);
-    if as_text {
-        return terminal_output::done(&explanation.to_string());
+    match format {
+        ExplainFormat::Text => terminal_output::line(&explanation.to_string()),
+        ExplainFormat::Json => terminal_output::json(&explanation)?,
     }
-    terminal_output::json(&explanation)?;
     Ok(ExitStatus::Done)
 }
 

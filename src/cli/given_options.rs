@@ -54,12 +54,17 @@ pub(super) fn text(options: &NodeOptions) -> String {
 }
 
 /// Returns the options by which other commands address the node that `serve` starts with these.
-pub(super) fn addressing_text(options: &NodeOptions) -> String {
-    text(&NodeOptions {
+pub(super) fn addressing(options: &NodeOptions) -> NodeOptions {
+    NodeOptions {
         config: options.config.clone(),
         state: options.state.clone(),
         ..NodeOptions::default()
-    })
+    }
+}
+
+/// Returns the same as text.
+pub(super) fn addressing_text(options: &NodeOptions) -> String {
+    text(&addressing(options))
 }
 
 /// Commands and calls that only a node which stays can carry out, as the messages of a node name them.
@@ -83,17 +88,28 @@ pub(super) fn serve_line(answer: &str, options: &NodeOptions) -> Option<String> 
     })
 }
 
-/// Beginning of the command by which a node says that a drawing is resumed. It does not know the options that it was opened with.
-const DRAW: &str = "`steadyhand draw ";
+/// Beginning of a command that a person copies.
+const COMMAND: &str = "`steadyhand ";
 
-/// Returns how that command reads with the given options, where a text names it.
-pub(super) fn resume_line(answer: &str, options: &NodeOptions) -> Option<String> {
-    let given = text(options);
-    let commands = answer.split(DRAW).skip(1);
-    let mut commands = commands.filter_map(|rest| rest.split('`').next());
-    let resume = commands.find(|words| words.split(' ').any(|word| word == "--resume"))?;
-    let differs = !given.is_empty();
-    differs.then(|| format!("with the options of this command: `steadyhand {given}draw {resume}`"))
+/// Commands that only a running node carries out, which other options find.
+const OF_A_RUNNING_NODE: [&str; 6] = ["enable", "disable", "reset", "clear", "stop", "status"];
+
+/// Returns a text of a node with the given options in the commands that it names: the node does not know the options that it was
+/// opened with.
+pub(super) fn with_given(text: &str, options: &NodeOptions) -> String {
+    let (all, address) = (self::text(options), addressing_text(options));
+    let mut parts = text.split(COMMAND);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for rest in parts {
+        let word = rest.split([' ', '`']).next().unwrap_or_default();
+        let given = match word {
+            word if word.starts_with('-') => "",
+            word if OF_A_RUNNING_NODE.contains(&word) => &address,
+            _ => &all,
+        };
+        out.extend([COMMAND, given, rest]);
+    }
+    out
 }
 
 /// Quotes a word for a shell, if needed.
@@ -132,22 +148,33 @@ mod tests {
     }
 
     #[test]
-    fn the_command_that_resumes_is_repeated_with_the_options_that_were_given() {
+    fn commands_in_a_text_have_the_given_options() {
         let options = NodeOptions {
             config: Some("my node.toml".into()),
+            port: Some("/dev/ttyACM0".to_owned()),
             ..NodeOptions::default()
         };
-        let told = "job-1 was interrupted; `steadyhand draw --resume` goes on with it";
-        assert_eq!(
-            resume_line(told, &options).as_deref(),
-            Some(
-                "with the options of this command: `steadyhand --config 'my node.toml' draw --resume`"
-            )
-        );
-        let of_one_arm = told.replace("--resume", "--arm left --resume");
-        let line = resume_line(&of_one_arm, &options).unwrap_or_default();
-        assert!(line.ends_with("draw --arm left --resume`"), "{line}");
-        assert_eq!(resume_line("nothing is left", &options), None);
-        assert_eq!(resume_line(told, &NodeOptions::default()), None);
+        for (told, named) in [
+            (
+                "job-1 was interrupted; `steadyhand draw --arm left --resume` continues it",
+                "`steadyhand --config 'my node.toml' --port /dev/ttyACM0 draw --arm left --resume`",
+            ),
+            (
+                "look with `steadyhand calibrate show`, then `steadyhand calibrate accept`",
+                "then `steadyhand --config 'my node.toml' --port /dev/ttyACM0 calibrate accept`",
+            ),
+            (
+                "Next: `steadyhand reset`",
+                "Next: `steadyhand --config 'my node.toml' reset`",
+            ),
+            (
+                "`steadyhand --port PORT draw --resume`",
+                "`steadyhand --port PORT draw --resume`",
+            ),
+        ] {
+            let text = with_given(told, &options);
+            assert!(text.contains(named), "{text}");
+            assert_eq!(with_given(told, &NodeOptions::default()), told);
+        }
     }
 }

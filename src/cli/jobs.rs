@@ -3,7 +3,7 @@
 use super::command::JobsCommand;
 use super::{AtArgs, ExitStatus, NodeOptions, audit, operator_client, terminal_output, which_node};
 use node::operator_verb::OperatorVerb;
-use node::{job_list, open, state_folder};
+use node::{job_list, left_practice, open, state_folder};
 
 pub(super) async fn run(
     node: &NodeOptions,
@@ -18,7 +18,12 @@ pub(super) async fn run(
     if let Some(at) = which_node::find(node, at).await? {
         return operator_client::verb(&at, OperatorVerb::Jobs { id, json }).await;
     }
-    let folder = state_folder::place(node, &open::file(node)?)?;
+    let file = open::file(node)?;
+    let left = state_folder::is_practice(node, &file).then(left_practice::state);
+    let folder = match left.flatten() {
+        Some(left) => left,
+        None => state_folder::place(node, &file)?,
+    };
     let reply = job_list::jobs_reply(&folder, None, id.as_deref(), json);
     match reply.done {
         true => terminal_output::line(&reply.text),

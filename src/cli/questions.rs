@@ -54,7 +54,7 @@ pub(super) const fn discard_typed() {}
 /// Longest answer to a question.
 const ANSWER_CHARS_MAX: usize = 400;
 
-/// Has a person at the terminal pick one of several by its number; none of them is the default.
+/// Has a person at the terminal pick one of several by its number. Only a single choice is taken without a number.
 ///
 /// # Errors
 /// None was picked.
@@ -63,7 +63,8 @@ pub(super) fn pick(question: &str, choices: &[String]) -> anyhow::Result<String>
     chosen(&answer, choices)
 }
 
-/// Has a person at the terminal pick one of several by its number, or type the path of another.
+/// Has a person at the terminal pick one of several by its number, or type the path of another. Only a single choice is taken
+/// without either.
 ///
 /// # Errors
 /// None was picked.
@@ -81,10 +82,16 @@ fn typed_of(question: &str, choices: &[String], what: &str) -> anyhow::Result<St
     for (index, one) in choices.iter().enumerate() {
         terminal_output::note(&format!("  {}: {one}", index + 1));
     }
-    typed(&format!("{what} [1 to {}]", choices.len()))
+    typed(&match choices {
+        [only] => format!("{what} [1: {only}]"),
+        several => format!("{what} [1 to {}]", several.len()),
+    })
 }
 
 fn chosen(answer: &str, choices: &[String]) -> anyhow::Result<String> {
+    if let ([only], "") = (choices, answer) {
+        return Ok(only.clone());
+    }
     let range = format!("1 to {}", choices.len());
     let index = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
     match index.and_then(|index| choices.get(index)) {
@@ -111,4 +118,19 @@ fn typed(question: &str) -> anyhow::Result<String> {
     let answer = answer_to(question)?;
     let answer = answer.context("the input ended without an answer. Nothing was done")?;
     Ok(cut(answer.trim(), ANSWER_CHARS_MAX))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::chosen;
+
+    #[test]
+    fn only_a_single_choice_is_taken_without_a_number() {
+        let [one, two] = ["simulator", "/dev/ttyACM0"].map(str::to_owned);
+        assert_eq!(chosen("", std::slice::from_ref(&one)).unwrap(), one);
+        let several = [one, two.clone()];
+        assert!(chosen("", &several).is_err() && chosen("3", &several).is_err());
+        assert_eq!(chosen("2", &several).unwrap(), two);
+    }
 }

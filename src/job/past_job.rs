@@ -246,14 +246,24 @@ impl PastJob {
         self.moved = true;
     }
 
+    /// Returns the state for people and clients: a job whose end was never written is `interrupted`, and nothing is known of a
+    /// fault.
+    #[must_use]
+    pub fn reported_state(&self) -> &str {
+        match self.interrupted {
+            true => "interrupted",
+            false => &self.state,
+        }
+    }
+
     /// Describes its state as the predicate of a sentence about the job.
     #[must_use]
     pub fn state_text(&self) -> String {
-        match self.state.as_str() {
+        match self.reported_state() {
             "reached" => "reached its end".to_owned(),
             DEVIATED => "reached its end, but is not on the paper as planned".to_owned(),
             "faulted" => "ended in a fault".to_owned(),
-            ended @ ("stopped" | "refused") => format!("was {ended}"),
+            ended @ ("stopped" | "refused" | "interrupted") => format!("was {ended}"),
             "waiting_for_pen" => "waits for a pen".to_owned(),
             state => format!("is {}", state.replace('_', " ")),
         }

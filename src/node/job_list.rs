@@ -157,7 +157,7 @@ fn job_line(past: &Result<PastJob, JournalError>, pens_down: &[&str], names_arm:
     match past {
         Err(error) => format!("unreadable: {error}"),
         Ok(past) => format!(
-            "{:<9} {}  {:<7} {}{:<16} {:<8} {}{}",
+            "{:<9} {}  {:<7} {}{:<16} {:<11} {}{}",
             past.id,
             utc(past.accepted_ms),
             past.tool,
@@ -166,7 +166,7 @@ fn job_line(past: &Result<PastJob, JournalError>, pens_down: &[&str], names_arm:
                 false => String::new(),
             },
             past.scene_title(),
-            past.state,
+            past.reported_state(),
             past.message,
             match pens_down.contains(&past.id.as_str()) {
                 true => format!("; {PEN_DOWN}"),
@@ -200,7 +200,7 @@ fn job_card(state: &Path, past: &PastJob, is_pen_down: bool) -> String {
     let approved = approved.map(|plan| format!("plan {plan} by a person"));
     let rows = [
         ("job", past.id.clone()),
-        ("state", past.state.clone()),
+        ("state", past.reported_state().to_owned()),
         ("outcome", past.message.clone()),
         ("tool", past.tool.clone()),
         ("arm", past.arm.clone()),

@@ -17,6 +17,7 @@ pub mod job_replay;
 pub mod jog;
 #[cfg_attr(not(target_os = "linux"), path = "no_journal_socket.rs")]
 mod journal_socket;
+pub mod left_practice;
 mod list_changes;
 mod local_network;
 pub mod log;

@@ -10,7 +10,7 @@ use nalgebra::Point3;
 use super::port_orders::PortOrders;
 use super::qualification::QualificationPolicy;
 use super::remote_tools::RemoteServers;
-use super::{NodeOptions, peers, renamed_arms, selftest, state_folder};
+use super::{NodeOptions, left_practice, peers, renamed_arms, selftest, state_folder};
 use arm::ArmModel;
 use base::clock::{NodeClock, calendar_ms};
 use base::disk;
@@ -211,16 +211,17 @@ fn own_name() -> &'static str {
     NAME.get_or_init(|| format!("{}-{}", std::process::id(), calendar_ms()))
 }
 
-/// Removes this process's state from its temporary folder, and the folder itself unless it holds pictures or reports, whose paths
-/// were printed or sent to a client. A later process removes those, a day after the process that made them has ended.
+/// Removes this process's state from its temporary folder unless a drawing is left half done, and the folder itself unless it
+/// holds pictures or reports, whose paths were printed or sent to a client. A later process removes those, a day after the process
+/// that made them has ended.
 pub fn end_temporary() {
     let users = users_temporary();
     if disk::check_private(&users).is_err() {
         return;
     }
     let own = users.join(own_name());
-    // Neither has to exist.
-    let _ = std::fs::remove_dir_all(own.join("state"));
+    left_practice::end(&own);
+    // It does not have to exist, and stays if something is in it.
     let _ = std::fs::remove_dir(&own);
     // Without /proc there is no telling which processes have ended, so nothing is removed.
     if !Path::new("/proc/self").exists() {

@@ -1,11 +1,11 @@
 //! The folder for state that must outlive a node: stops, journals, keys.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 
-use super::NodeOptions;
+use super::{NodeOptions, left_practice};
 use base::{disk, file_access, plain_file};
 use config::NodeFile;
 
@@ -106,7 +106,9 @@ pub fn place(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
             }
             Ok(folder)
         }
-        None if is_practice(args, file) => Ok(super::open::own_temporary()?.join("state")),
+        None if is_practice(args, file) => {
+            Ok(left_practice::state_in(&super::open::own_temporary()?))
+        }
         None if is_service(args, SERVICE_FILE) && unit_state().is_none() => {
             Ok(PathBuf::from(SERVICE_STATE))
         }
@@ -133,8 +135,18 @@ fn holds_state(folder: &Path) -> bool {
     let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.any(|entry| {
         let name = entry.file_name();
-        name == "jobs" || name.to_string_lossy().starts_with("emergency-stop-")
+        name == "jobs" || is_emergency_stop(&name)
     })
+}
+
+/// Returns whether an emergency stop stands in a folder of state.
+pub(crate) fn holds_emergency_stop(folder: &Path) -> bool {
+    let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| is_emergency_stop(&entry.file_name()))
+}
+
+fn is_emergency_stop(name: &OsStr) -> bool {
+    name.to_string_lossy().starts_with("emergency-stop-")
 }
 
 /// Selects the machine's service, if any, for a command that edits stored state and names no node or folder.

@@ -782,7 +782,8 @@ impl JobError {
                 let reason = format!(
                     "the arm was stopped on the way, because the journal could not be written: {reason}"
                 );
-                ("faulted", faulted_reply("journal", reason))
+                let hint = "make room on the disk of the state folder before you resume";
+                ("faulted", faulted_reply("journal", reason).hint(hint))
             }
             Self::EndNotJournalled(reason) => {
                 let reason = format!(

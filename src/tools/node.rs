@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use args::ForgivenessProfile;
 use base::clock::NodeClock;
+use base::disk::write_advice;
 use base::lock::MutexExt;
+use base::wording::with_next;
 use call::{ArrivalStamp, Refusal, StopCounts, StopOrder, refusal};
 use caller::{ArmLease, LoginCodes, RateLimiter};
 use catalogue::ToolEffect;
@@ -177,7 +179,7 @@ pub enum NodeStorageError {
     #[error(transparent)]
     Jobs(#[from] JobStoreError),
     /// The audit log cannot be used.
-    #[error("the audit log cannot be used: {0}")]
+    #[error("{}", with_next(format!("the audit log cannot be used: {0}"), write_advice(.0)))]
     Audit(#[from] std::io::Error),
 }
 

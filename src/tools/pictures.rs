@@ -226,7 +226,8 @@ impl PlanTraces {
                 let lean = -(mount * pen.axis).dot(&scene.surface.at(spot.at_mm).normal);
                 let at_s = sample as f64 * period_s;
                 let has_begun = span.kind != SpanKind::Approach;
-                if has_begun {
+                // The limit is for a pen that draws.
+                if span.kind == SpanKind::Draw {
                     let tilt_deg = lean.clamp(-1.0, 1.0).acos().to_degrees();
                     traces.tilt_deg.push([at_s, tilt_deg]);
                 }
@@ -343,4 +344,30 @@ fn save(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         std::fs::create_dir_all(folder)?;
     }
     std::fs::write(path, bytes)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use crate::preview::DrawingPreview;
+
+    #[test]
+    fn the_tilt_of_a_plan_is_shown_where_it_is_limited() {
+        let library = scene::SceneLibrary::new(None);
+        for name in ["default", "bottle", "a5_sheet", "two_pens"] {
+            let scene = library.scene(name, None).unwrap();
+            let preview = DrawingPreview::new(&scene, &scene.rest_rad, &plan::SilentObserver);
+            let preview = preview.unwrap();
+            let view = view(&scene, preview.plan.as_ref().unwrap());
+            let tilt = view
+                .strips
+                .iter()
+                .find(|strip| strip.name.starts_with("tilt"));
+            let tilt = tilt.unwrap();
+            let most = tilt.samples.iter().map(|[_, deg]| *deg).fold(0.0, f64::max);
+            assert!(most <= tilt.limit.unwrap(), "{name}: {most}");
+            assert!(!tilt.samples.is_empty(), "{name}");
+        }
+    }
 }

@@ -581,7 +581,7 @@ pub fn record(past: &PastJob) -> Value {
         "planned_s": rounded(past.duration_s),
         "accepted_ms": past.accepted_ms,
         "ended_ms": past.ended_ms,
-        "state": past.state,
+        "state": past.reported_state(),
         "message": past.message,
         "figures": past.figures,
         "interrupted": past.interrupted,

@@ -14,7 +14,9 @@ use std::process::Output;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::Value;
+use steadyhand::job::past_jobs;
 use support::person::Person;
 use support::{Bench, PATIENCE, Running, json_of, printed_by};
 
@@ -89,9 +91,9 @@ fn a_file_is_drawn_where_it_was_asked_for() {
     );
     assert_eq!(code, Some(0), "{result:#}");
     let shown = &result["drawing"];
-    // Its middle is at (40, 40), and it is as high now as it was wide.
-    assert!(is_near(&shown["box_mm"][0], [30.0, 20.0]), "{shown:#}");
-    assert!(is_near(&shown["box_mm"][1], [50.0, 60.0]), "{shown:#}");
+    // Its corner is where it was put, and it is as high now as it was wide.
+    assert!(is_near(&shown["box_mm"][0], [20.0, 30.0]), "{shown:#}");
+    assert!(is_near(&shown["box_mm"][1], [40.0, 70.0]), "{shown:#}");
     assert_eq!(shown["title"], "hook.svg in default");
     assert_eq!(shown["size_from"], "asked");
     let off_mm = result["deviation_mm_max"].as_f64().unwrap();
@@ -348,7 +350,7 @@ fn mistakes_on_the_command_line_say_what_to_do() {
             vec!["draw", &hook, "--scene", "widowx"],
             "such as `a5_sheet`",
         ),
-        (vec!["plan", &hook], "`steadyhand plan --design "),
+        (vec!["plan", &hook], "`steadyhand draw "),
         (vec!["scene", "check", "x.svg"], "is a drawing, not a scene"),
         (vec!["draw", "--resume", "--size", "9"], "leave out --size"),
         (vec!["draw", &hook, "--scene", "defualt"], "valid: default"),
@@ -567,6 +569,8 @@ fn a_simulated_arm_that_was_killed_goes_on_without_a_question() {
     served.child.0.wait().unwrap();
     // Its terminal reports that it no longer follows the job.
     assert_eq!(draw.exit_code(), Some(1));
+    let listed = json_of(&bench.run(&["jobs", "job-1", "--json", "--state", &state]));
+    assert_eq!(listed["state"], "interrupted", "{listed:#}");
     let done = bench.run(&["--state", &state, "draw", "--resume", "--json"]);
     assert_eq!(done.status.code(), Some(0), "{}", printed_by(&done));
     let done = json_of(&done);
@@ -579,4 +583,87 @@ fn a_simulated_arm_that_was_killed_goes_on_without_a_question() {
     );
     let message = done["message"].as_str().unwrap();
     assert!(message.contains("the drawing is complete"), "{message}");
+}
+
+/// Returns the state folders in the bench's temporary folder.
+fn practice_states(bench: &Bench) -> Vec<PathBuf> {
+    let users = std::fs::read_dir(bench.path("tmp")).unwrap().flatten();
+    let folders = users.flat_map(|user| std::fs::read_dir(user.path()).into_iter().flatten());
+    let states = folders.flatten().map(|folder| folder.path().join("state"));
+    states.filter(|state| state.is_dir()).collect()
+}
+
+/// Begins a drawing on a simulated arm of its own, and ends it in the middle.
+fn leave_half_done(bench: &Bench, signal: Signal) {
+    let mut command = bench.command(&["draw", "--text", "hello hello", "--fit", "--watch"]);
+    let command = command.stdout(std::process::Stdio::null());
+    let command = command.stderr(std::process::Stdio::null());
+    let mut draw = Running(command.spawn().unwrap());
+    let began = Instant::now();
+    let drawn_mm = || {
+        let states = practice_states(bench);
+        let pasts = states
+            .iter()
+            .flat_map(|state| past_jobs(state).unwrap_or_default());
+        let drawn = pasts.flatten().map(|past| past.drawn.mm);
+        drawn.fold(0.0, f64::max)
+    };
+    while drawn_mm() < 20.0 {
+        assert!(began.elapsed() < PATIENCE, "it does not draw");
+        sleep(Duration::from_millis(20));
+    }
+    draw.signal(signal);
+    draw.0.wait().unwrap();
+}
+
+#[test]
+fn a_practice_drawing_that_was_cut_short_is_resumed_without_a_folder() {
+    // In real time, so that there is a middle.
+    let bench = Bench::new();
+    for signal in [Signal::INT, Signal::KILL] {
+        leave_half_done(&bench, signal);
+        let (code, listed) = bench.said(&["jobs"]);
+        assert!(code == 0 && listed.contains("job-1"), "{listed}");
+        let done = bench.run(&["draw", "--resume", "--json"]);
+        assert_eq!(done.status.code(), Some(0), "{}", printed_by(&done));
+        let message = json_of(&done)["message"].to_string();
+        assert!(message.contains("the drawing is complete"), "{message}");
+        assert_eq!(practice_states(&bench), Vec::<PathBuf>::new());
+    }
+    let (code, refused) = bench.said(&["draw", "--resume"]);
+    assert!(code == 1 && refused.contains("no node runs"), "{refused}");
+}
+
+#[test]
+fn a_later_practice_drawing_gives_up_the_one_before() {
+    let bench = Bench::new();
+    leave_half_done(&bench, Signal::KILL);
+    assert_eq!(practice_states(&bench).len(), 1);
+    let hook = file(&bench, "hook.svg", HOOK);
+    assert_eq!(drawn(&bench, &[&hook]).0, Some(0));
+    assert_eq!(practice_states(&bench), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn the_size_says_what_of_the_design_is_drawn() {
+    let bench = Bench::at_test_rate();
+    let svg = r#"<svg xmlns="http://www.w3.org/2000/svg" width="80mm" height="80mm" viewBox="0 0 80 80" fill="none"><path stroke="black" d="M5 5h20v20"/><path stroke="white" d="M70 70h9v9"/></svg>"#;
+    let partly = file(&bench, "partly.svg", svg);
+    let (_, shown) = drawn(&bench, &[&partly, "--dry-run"]);
+    assert_eq!(shown["drawing"]["size_mm"], 74.0, "{shown:#}");
+    assert_eq!(shown["drawing"]["drawn_mm"], 20.0, "{shown:#}");
+    let whole = file(&bench, "whole.svg", &svg.replace("white", "black"));
+    let (_, shown) = drawn(&bench, &[&whole, "--dry-run"]);
+    assert!(shown["drawing"]["drawn_mm"].is_null(), "{shown:#}");
+}
+
+#[test]
+fn a_drawing_on_a_disabled_simulated_arm_says_that_it_enables_itself() {
+    let bench = Bench::at_test_rate();
+    let (hook, state) = (file(&bench, "hook.svg", HOOK), bench.state());
+    let _served = bench.serve(&["--state", &state]);
+    let notes = || drawn(&bench, &[&hook, "--dry-run"]).1["drawing"]["notes"].to_string();
+    assert!(!notes().contains("motion is disabled"), "{}", notes());
+    assert_eq!(bench.run(&["disable"]).status.code(), Some(0));
+    assert!(notes().contains("motion is disabled"), "{}", notes());
 }

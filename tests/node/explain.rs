@@ -45,6 +45,18 @@ fn alerts() -> Value {
 }
 
 #[test]
+fn an_explanation_is_short_until_all_of_it_is_asked_for() {
+    let call = r#"{"a": 1, "b": 2, "scene": "lettrs", "meta": "leav", "dry_run": "maybe"}"#;
+    let short = explain(&["stroke", call], "");
+    let text = String::from_utf8(short.stdout).unwrap();
+    assert!(text.contains("guarded: "), "{text}");
+    assert!(text.lines().count() <= 40, "{text}");
+    let whole = explain(&["stroke", call, "--format", "json"], "");
+    let whole: Value = serde_json::from_slice(&whole.stdout).unwrap();
+    assert_eq!(whole["profiles"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn a_schema_as_models_misuse_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("schema.json");
@@ -114,7 +126,8 @@ fn a_line_that_is_no_case_is_answered_in_its_place() {
 #[test]
 fn a_design_is_explained_as_a_call_takes_it() {
     let explained = |arguments: &str| -> Value {
-        serde_json::from_slice(&explain(&["stroke", arguments], "").stdout).unwrap()
+        serde_json::from_slice(&explain(&["stroke", arguments, "--format", "json"], "").stdout)
+            .unwrap()
     };
     for (arguments, scene) in [
         (r#"{"text": "Hi"}"#, "canvas"),
@@ -154,15 +167,13 @@ fn a_design_is_explained_as_a_call_takes_it() {
 
 #[test]
 fn a_tool_is_explained_in_words_and_as_json() {
-    let output = explain(
-        &["stroke", "{scene: 'Default', depth: 2}", "--format", "text"],
-        "",
-    );
+    let call = "{scene: 'Default', depth: 2}";
+    let output = explain(&["stroke", call], "");
     let text = String::from_utf8(output.stdout).unwrap();
     for expected in ["lenient", "guarded", "shows", "depth", "L0"] {
         assert!(text.contains(expected), "{expected} is not in:\n{text}");
     }
-    let json = explain(&["stroke", "{scene: 'Default', depth: 2}"], "");
+    let json = explain(&["stroke", call, "--format", "json"], "");
     let explanation: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(explanation["profiles"][0]["outcome"], "moves");
     assert_eq!(explanation["profiles"][1]["outcome"], "preview");

@@ -66,7 +66,9 @@ impl Bench {
 
     fn at_rate(rate: &'static str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("scenes/arms")).unwrap();
+        for inner in ["scenes/arms", "tmp"] {
+            std::fs::create_dir_all(folder.path().join(inner)).unwrap();
+        }
         let bench = Self { folder, rate };
         bench.scene("short", &scene("short", SHORT_LINES));
         bench
@@ -100,6 +102,7 @@ impl Bench {
         command
             .env("XDG_RUNTIME_DIR", self.folder.path())
             .env("XDG_STATE_HOME", self.path("state-home"))
+            .env("TMPDIR", self.path("tmp"))
             .env_remove("STATE_DIRECTORY")
             .env_remove("RUNTIME_DIRECTORY")
             .env_remove("STEADYHAND_LOG")

@@ -4,7 +4,6 @@ use anyhow::bail;
 
 use super::arguments::CameraArgs;
 use super::place::CalibrationFolders;
-use super::proposal::print_result;
 use crate::{ExitStatus, operator_client};
 use calib::CalibrationDesk;
 use node::measurements::MeasuredCamera;
@@ -25,6 +24,6 @@ impl CalibrationFolders {
         let propose =
             |desk: CalibrationDesk<'_>| desk.propose_seen(&scene, seen.observation, seen.origin);
         let (session, assessed) = self.desk(propose)?;
-        Ok(print_result(&session, &assessed))
+        Ok(self.print_result(&session, &assessed))
     }
 }

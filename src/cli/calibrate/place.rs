@@ -26,6 +26,8 @@ pub(super) struct CalibrationFolders {
     known: Vec<KnownArm>,
     /// The running node.
     pub(super) running: Option<AtArgs>,
+    /// The options that address them again.
+    pub(super) options: NodeOptions,
     /// Advice for the case that no arm can be read.
     pub(super) absent: String,
 }
@@ -51,6 +53,7 @@ impl CalibrationFolders {
                 entries: Vec::new(),
                 known: measurements.known,
                 running: Some(at),
+                options: node.clone(),
                 absent: "the running node has no such arm".to_owned(),
             });
         }
@@ -68,6 +71,7 @@ impl CalibrationFolders {
             arms: Vec::new(),
             entries: file.arms,
             running: None,
+            options: node.clone(),
             absent: which_node::absent(node),
         })
     }

@@ -6,7 +6,6 @@ use super::arguments::PlayArgs;
 use super::first_line::move_to_end;
 use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::CalibrationFolders;
-use super::proposal::print_result;
 use crate::{ExitStatus, NodeOptions, operator_client, terminal_output};
 use calib::{CalibrationSession, PatternGap, gap_sketch, gaps, ink_pattern};
 use node::operator_verb::{AlignRequest, OperatorVerb};
@@ -95,7 +94,7 @@ impl CalibrationFolders {
             }
         }
         let assessed = self.assess(&session)?;
-        Ok(print_result(&session, &assessed))
+        Ok(self.print_result(&session, &assessed))
     }
 }
 

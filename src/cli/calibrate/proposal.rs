@@ -3,18 +3,12 @@
 use std::path::Path;
 
 use super::place::CalibrationFolders;
-use crate::{ExitStatus, terminal_output};
+use crate::{ExitStatus, given_options, terminal_output};
 use base::wording::count;
 use calib::{
     self, AcceptConsent, CalibrationDeskError, CalibrationSession, FitVerdict, TouchAssessment,
     report,
 };
-
-/// Prints the assessment of a proposal; one that must be redone refuses the command.
-pub(super) fn print_result(session: &CalibrationSession, assessed: &TouchAssessment) -> ExitStatus {
-    terminal_output::line(&report::assessment_text(session, assessed));
-    exit_of(assessed)
-}
 
 /// Returns the exit status for a proposal: refused if it must be redone.
 fn exit_of(assessed: &TouchAssessment) -> ExitStatus {
@@ -22,6 +16,17 @@ fn exit_of(assessed: &TouchAssessment) -> ExitStatus {
 }
 
 impl CalibrationFolders {
+    /// Prints the assessment of a proposal; one that must be redone refuses the command.
+    pub(super) fn print_result(
+        &self,
+        session: &CalibrationSession,
+        assessed: &TouchAssessment,
+    ) -> ExitStatus {
+        let text = report::assessment_text(session, assessed);
+        terminal_output::line(&given_options::with_given(&text, &self.options));
+        exit_of(assessed)
+    }
+
     pub(super) fn show(&self, out: Option<&Path>, json: bool) -> anyhow::Result<ExitStatus> {
         let session = self.proposal()?;
         let assessed = self.assess(&session)?;
@@ -36,7 +41,7 @@ impl CalibrationFolders {
             }
         }
         if !json {
-            return Ok(print_result(&session, &assessed));
+            return Ok(self.print_result(&session, &assessed));
         }
         terminal_output::line(&text);
         Ok(exit_of(&assessed))

@@ -8,7 +8,7 @@ import { again, resume } from "./draw_panel.js";
 import { path } from "./lines.js";
 
 const STATE_WORDS = {
-  reached: "drawn whole", deviated: "drawn, off its line", stopped: "stopped", refused: "refused", faulted: "ended by a fault",
+  reached: "drawn whole", deviated: "drawn, off its line", stopped: "stopped", refused: "refused", faulted: "ended by a fault", interrupted: "cut short",
   accepted: "accepted", planning: "planning", moving: "under way", held: "held", waiting_for_pen: "waits for a pen", unreadable: "unreadable",
 };
 const TOOL_WORDS = { stroke: "", frame: "frame of ", align: "align in ", reset: "to rest in ", jog: "jog in ", park: "parked in ", selftest: "self-test in " };
@@ -37,7 +37,7 @@ function thumbnail(job) {
 function stateWords(job) {
   const words = STATE_WORDS[job.state] || job.state;
   if (job.tool !== "stroke" && job.state === "reached") return "done";
-  return job.interrupted ? "cut short" : words;
+  return words;
 }
 
 function lineWords(job) {

@@ -9,10 +9,10 @@ use support::{on_port, unless_starved};
 /// Attempts on a machine that is too busy.
 const ATTEMPTS: usize = 8;
 
-/// The hook, `long_mm` wide, its corner at a place and then turned by 90° about its middle.
+/// The hook, `long_mm` wide, turned by 90°, its corner at a place.
 fn hook_turned(long_mm: f64, [left, low]: [f64; 2]) -> Vec<[f64; 2]> {
     let scale = long_mm / 40.0;
-    let centre = [left + 20.0 * scale, low + 10.0 * scale];
+    let centre = [left + 10.0 * scale, low + 20.0 * scale];
     let rotated = HOOK_POINTS.map(|[x, y]| {
         let (dx, dy) = ((x - 20.0) * scale, (y - 10.0) * scale);
         [centre[0] - dy, centre[1] + dx]
@@ -270,7 +270,7 @@ fn an_interrupted_drawing_says_how_to_go_on_and_does() {
         assert!(
             printed.contains(&format!(
                 "{job} draws hook.svg in default and was interrupted: "
-            )) && printed.contains("`steadyhand draw --resume`"),
+            )) && printed.contains(" draw --resume` continues it"),
             "{printed}"
         );
         // Interrupted: it says how to go on.
