@@ -240,11 +240,14 @@ fn stroke() -> ToolDefinition {
     ToolDefinition {
         aliases: texts(&["robot_stroke"]),
         default_action: "draws the default scene".to_owned(),
-        unlisted: vec![optional(
-            "frame",
-            ParameterKind::Bool,
-            "the pen goes once round the drawing's box, up",
-        )],
+        unlisted: vec![
+            optional(
+                "frame",
+                ParameterKind::Bool,
+                "the pen goes once round the drawing's box, up",
+            ),
+            optional("hull", ParameterKind::Bool, "with frame: its convex hull"),
+        ],
         canvas_parameters: design(),
         canvas_examples: texts(&[r#"{"text":"Hi"}"#]),
         examples: texts(&[r#"{"scene":"$scene"}"#]),

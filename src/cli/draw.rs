@@ -50,6 +50,9 @@ pub(super) struct DrawArgs {
     /// Lead the pen round the drawing's box, up, and draw nothing
     #[arg(long, conflicts_with_all = ["resume", "dry_run"])]
     frame: bool,
+    /// With --frame: lead it round the drawing's convex hull, which is narrower than the box
+    #[arg(long, requires = "frame")]
+    hull: bool,
     /// Thin a picture until the arm needs no longer than this, such as 10
     #[arg(long, value_name = "MINUTES", value_parser = minutes, allow_hyphen_values = true, conflicts_with = "resume")]
     minutes: Option<Finite>,
@@ -138,6 +141,7 @@ fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
         again: args.again,
         minutes: args.minutes,
         frame: args.frame,
+        hull: args.hull,
     })
 }
 

@@ -128,6 +128,15 @@ pub(super) fn recording(node: &Node, id: &str) -> Result<Vec<u8>, PageRefusal> {
     plain_file::read_at_most(path, RECORDING_BYTES_MAX).map_err(|_| missing())
 }
 
+/// Makes the report of a recorded job.
+pub(super) fn report(node: &Node, id: &str) -> Result<String, PageRefusal> {
+    let missing = || PageRefusal::Missing(format!("report of a job {id:?}"));
+    let recordings = node.recordings.as_ref().ok_or_else(missing)?;
+    recordings
+        .report(id)
+        .map_err(|refused| PageRefusal::Broken(refused.to_string()))
+}
+
 /// Reads a picture of a job. Opens only names that the job's folder lists.
 pub(super) fn picture(node: &Node, id: &str, name: &str) -> Result<Vec<u8>, PageRefusal> {
     let missing = || PageRefusal::Missing(format!("picture {name:?} of a job {id:?}"));

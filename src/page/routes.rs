@@ -225,6 +225,7 @@ pub fn routes(door: PageDoor) -> Router {
         .route("/page/pending", get(pending))
         .route("/page/jobs/{id}/audit", get(audit))
         .route("/page/jobs/{id}/recording", get(recording))
+        .route("/page/jobs/{id}/report", get(report))
         .route("/page/jobs/{id}/{picture}", get(picture))
         .route("/page/scenes", get(scenes))
         .route("/page/login", post(log_in))
@@ -349,6 +350,17 @@ async fn recording(
     let bytes = move |node: &Node| job_history::recording(node, &id);
     let bytes = read(&door, &headers, SessionUse::Person, bytes).await??;
     Ok(([(CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
+
+async fn report(
+    State(door): SharedDoor,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, PageRefusal> {
+    let html = move |node: &Node| job_history::report(node, &id);
+    let html = read(&door, &headers, SessionUse::Person, html).await??;
+    // Fetched and saved: the page never shows it.
+    Ok(([(CONTENT_TYPE, "application/octet-stream")], html).into_response())
 }
 
 async fn audit(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use crate::RECORDING;
-use crate::commands::summary_json;
+use crate::commands::{self, summary_json};
 use crate::figures::{OFF_MM, RecordingFigures};
 use crate::recorded_job::RecordedJob;
 use base::wording::{count, millimetres, seconds};
@@ -29,6 +29,11 @@ impl RecordingLibrary for StoredRecordings {
             Some(job) if tool == "get_recording" => self.get(job),
             _ => Ok(self.list()),
         }
+    }
+
+    fn report(&self, job: &str) -> Result<String, Refusal> {
+        commands::report_html(&self.read(job)?)
+            .map_err(|error| Refusal::new(format!("the report cannot be made: {error}")))
     }
 }
 
@@ -61,7 +66,7 @@ impl StoredRecordings {
         (text, fields)
     }
 
-    fn get(&self, job: &str) -> Result<(String, Map<String, Value>), Refusal> {
+    fn read(&self, job: &str) -> Result<RecordedJob, Refusal> {
         let jobs = self.jobs();
         if !jobs.iter().any(|(_, recorded, _)| recorded == job) {
             let newest = jobs.iter().take(5);
@@ -76,8 +81,13 @@ impl StoredRecordings {
                 "{job} is not a recorded job of this node; {hint}"
             )));
         }
-        let path = job::folder(&self.state, job).join(RECORDING);
-        let recorded = RecordedJob::read(&path)?;
+        Ok(RecordedJob::read(
+            &job::folder(&self.state, job).join(RECORDING),
+        )?)
+    }
+
+    fn get(&self, job: &str) -> Result<(String, Map<String, Value>), Refusal> {
+        let recorded = self.read(job)?;
         let figures = RecordingFigures::from_job(&recorded);
         let mut summary = summary_json(&recorded, &figures);
         if let Some(summary) = summary.as_object_mut() {

@@ -502,9 +502,8 @@ fn place(
     let mut strokes = Vec::with_capacity(design.strokes.len());
     let mut overflow = OverflowCollector::default();
     let mut unassigned = UnassignedStrokes::default();
-    let (mut pause, mut pauses) = (None, DrawnPauses::default());
+    let (mut pause, mut pauses, mut drawn) = (None, DrawnPauses::default(), None);
     let (mut colours, mut widest_mm) = (ColourChanges::default(), 0.0_f64);
-    let mut drawn = None;
     for stroke in &design.strokes {
         pause = DrawingPause::of(stroke, pause);
         let Some(pen) = filter.pen_of(stroke, pens) else {
@@ -539,8 +538,7 @@ fn place(
     problems.extend(filter.only_paper(design.strokes.len()));
     problems.extend(unassigned.into_messages(parts.words));
     let capital_mm = design.capital_mm.map(|mm| page.scaled_mm(mm));
-    let drawn = drawn.filter(|drawn| Some(*drawn) != design.bounds_mm());
-    let page = page.page(&file.design, design.page_mm, drawn, parts.size_from);
+    let page = page.page(&file.design, design, drawn, parts.size_from);
     let mut notes: Vec<String> = pauses.notes().chain(filter.notes()).collect();
     notes.extend(tidying.note(point_count, kept_points));
     notes.extend(colours.note());

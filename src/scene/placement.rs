@@ -121,15 +121,16 @@ impl PageOnSheet {
         Ok(Self { scale, rays })
     }
 
-    /// Describes how a page lies on the sheet.
+    /// Describes how a page lies on the sheet; `drawn` is the box on the page of the lines that are drawn.
     pub(super) fn page(
         &self,
         file: &DesignFile,
-        page_mm: [f64; 2],
+        design: &Design,
         drawn: Option<[[f64; 2]; 2]>,
         from: SizeSource,
     ) -> ScenePage {
-        let sides_mm = page_mm.map(|side| side * self.scale);
+        let sides_mm = design.page_mm.map(|side| side * self.scale);
+        let drawn = drawn.filter(|_| drawn != design.bounds_mm());
         let drawn = drawn.map(|[low, high]| (high[0] - low[0]).max(high[1] - low[1]));
         ScenePage {
             long_mm: sides_mm[0].max(sides_mm[1]),

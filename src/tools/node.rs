@@ -179,8 +179,15 @@ pub enum NodeStorageError {
     #[error(transparent)]
     Jobs(#[from] JobStoreError),
     /// The audit log cannot be used.
-    #[error("{}", with_next(format!("the audit log cannot be used: {0}"), write_advice(.0)))]
+    #[error("{}", unusable_audit(.0))]
     Audit(#[from] std::io::Error),
+}
+
+fn unusable_audit(error: &std::io::Error) -> String {
+    with_next(
+        format!("the audit log cannot be used: {error}"),
+        write_advice(error),
+    )
 }
 
 impl NodeStorage {

@@ -69,6 +69,9 @@ pub struct DrawingOrder {
     /// True to lead the pen round the drawing's box, up, instead of drawing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub frame: bool,
+    /// True to lead it round the convex hull in place of the box.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hull: bool,
 }
 
 /// An operator's assent to a drawing that was shown.
@@ -119,6 +122,7 @@ impl DrawingOrder {
             ("repeats", json!(self.repeats)),
             ("trim", json!(self.trim)),
             ("frame", json!(self.frame.then_some(true))),
+            ("hull", json!(self.hull.then_some(true))),
         ];
         let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
         let fields = fields.map(|(name, value)| (name.to_owned(), value));
@@ -282,7 +286,8 @@ impl Node {
         } = drawing;
         Ok(match order.frame {
             true => {
-                let work = move |ctx| frame::show(ctx, scene, scope);
+                let outline = frame::FrameOutline::of(order.hull);
+                let work = move |ctx| frame::show(ctx, scene, scope, outline);
                 motion_job::start_job(self, &arm, call, work).await
             }
             false => {

@@ -18,6 +18,12 @@ pub trait RecordingLibrary: Send + Sync {
         tool: &str,
         given: &Map<String, Value>,
     ) -> Result<(String, Map<String, Value>), Refusal>;
+
+    /// Returns a recorded job's report as a page of HTML without scripts.
+    ///
+    /// # Errors
+    /// The recording does not exist or cannot be read.
+    fn report(&self, job: &str) -> Result<String, Refusal>;
 }
 
 /// Asks the node's recordings.

@@ -28,6 +28,7 @@ use scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
 
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let arm = ctx.arm()?;
+    frame::check_hull(ctx)?;
     if ctx.is("resume") {
         frame::check_no_resume(ctx)?;
         ctx.check_resume_without_design()?;

@@ -34,6 +34,31 @@ fn the_frame_is_shown_with_the_pen_up_and_the_arm_rests() {
 }
 
 #[test]
+fn a_hull_is_narrower_than_the_box_and_never_asked_for_alone() {
+    let bench = Bench::at_test_rate();
+    let served = bench.serve(&["--state", &bench.state()]);
+    let asked = json!({"scene": "short", "frame": true, "hull": true});
+    let framed = called(&served, "stroke", &asked);
+    assert_eq!(framed["success"], true, "{framed:#}");
+    let outline = framed["outline_mm"].as_array().unwrap();
+    assert!(outline.len() >= 2, "{framed:#}");
+    let inside = |corner: &Value, axis: usize| {
+        let [low, high] = [0, 1].map(|end| framed["box_mm"][end][axis].as_f64().unwrap());
+        (low..=high).contains(&corner[axis].as_f64().unwrap())
+    };
+    assert!(
+        outline
+            .iter()
+            .all(|corner| inside(corner, 0) && inside(corner, 1))
+    );
+    // Alone it would draw.
+    let refused = called(&served, "stroke", &json!({"scene": "short", "hull": true}));
+    assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
+    let sensed = called(&served, "sense", &json!({}));
+    assert_eq!(sensed["job"]["tool"], "frame", "{sensed:#}");
+}
+
+#[test]
 fn a_drawing_that_is_gone_on_with_has_no_frame() {
     let bench = Bench::new();
     let served = bench.serve(&[]);

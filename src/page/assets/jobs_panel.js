@@ -68,14 +68,15 @@ async function showAudit(job, parent) {
   parent.replaceChildren(element("h4", {}, "Audit log"), facts(rows));
 }
 
-async function fetchRecording(job, answer) {
-  tell(answer, "Fetching the recording …");
+// Fetches a job's `recording` or `report` and saves it under this ending.
+async function fetchFile(job, what, ending, answer) {
+  tell(answer, `Fetching the ${what} …`);
   try {
-    const blob = await file(`/page/jobs/${encodeURIComponent(job.id)}/recording`);
-    const link = element("a", { href: URL.createObjectURL(blob), download: `${job.id}.mcap` });
+    const blob = await file(`/page/jobs/${encodeURIComponent(job.id)}/${what}`);
+    const link = element("a", { href: URL.createObjectURL(blob), download: `${job.id}.${ending}` });
     link.click();
     URL.revokeObjectURL(link.href);
-    tell(answer, `${job.id}.mcap is fetched; a report: steadyhand recording report ${job.id}`);
+    tell(answer, `${job.id}.${ending} is fetched`);
   } catch (failure) {
     tell(answer, `Not fetched: ${failure.message}`, true);
   }
@@ -106,7 +107,8 @@ function row(job) {
   ];
   const more = [
     draws ? press("Replay on a simulated arm", () => replay(job, answer, replayed)) : null,
-    job.recording ? press("Recording", () => fetchRecording(job, answer)) : null,
+    job.recording ? press("Recording", () => fetchFile(job, "recording", "mcap", answer)) : null,
+    job.recording ? press("Report", () => fetchFile(job, "report", "html", answer)) : null,
   ];
   const box = element("details", {}, element("summary", { "aria-label": `Details of ${job.id}` }, "Details"), details(job),
     element("div", { class: "row" }, ...more), answer, replayed, images, audit);

@@ -5,6 +5,7 @@ mod replay;
 mod report;
 mod show;
 
+pub(crate) use report::report_html;
 pub(crate) use show::summary_json;
 
 use std::io::ErrorKind;

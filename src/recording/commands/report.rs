@@ -16,6 +16,7 @@ use base::disk;
 use base::terminal as show;
 use base::wording::html_escaped;
 use node::{ExitStatus, NodeOptions};
+use picture::PictureError;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
 table{border-collapse:collapse;width:100%}td,th{padding:.25rem .75rem .25rem 0;text-align:left;border-bottom:1px solid #ddd}\
@@ -28,7 +29,7 @@ pub(super) fn run(
 ) -> anyhow::Result<ExitStatus> {
     let job = read_recording(node, name)?;
     let figures = RecordingFigures::from_job(&job);
-    let html = html(&job, &figures, &png(&job, &figures)?);
+    let html = report_html(&job)?;
     let out = output_path(out, node, &job, "html")?;
     disk::put(&out, &html).with_context(|| format!("cannot write {}", out.display()))?;
     for line in summary(&job, &figures) {
@@ -36,6 +37,12 @@ pub(super) fn run(
     }
     show::line(&format!("report          {}", out.display()));
     Ok(ExitStatus::Done)
+}
+
+/// Returns the report of a recorded job.
+pub(crate) fn report_html(job: &RecordedJob) -> Result<String, PictureError> {
+    let figures = RecordingFigures::from_job(job);
+    Ok(html(job, &figures, &png(job, &figures)?))
 }
 
 fn html(job: &RecordedJob, figures: &RecordingFigures, png: &[u8]) -> String {
