@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use firmware_protocol::{Decoder, Message, Received};
-use steadyhand::arm::ArmModel;
 use steadyhand::clock::NodeClock;
 use steadyhand::gate::{self, CheckedTrajectory};
 use steadyhand::link::memory::MemoryLink;
@@ -329,12 +328,21 @@ impl Rig {
     }
 
     fn with_servo(servo: &str) -> Self {
-        let rig = Self::new(Family::Sts);
         let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/arms/so101.toml");
         let arm = std::fs::read_to_string(shipped).unwrap() + servo;
-        let arm = ArmModel::new(toml::from_str(&arm).unwrap()).unwrap();
-        let sim = ArmSimulator::new(&arm, &rig.scene.rest_rad);
-        Self { sim, ..rig }
+        Self::of_arm(&arm, |_| {})
+    }
+
+    /// Creates a rig of an SO-101 with a file of its own, and an edited scene file.
+    pub(crate) fn of_arm(arm: &str, edit: impl FnOnce(&mut toml::Table)) -> Self {
+        let rig = Self::with(Family::Sts, edit);
+        let arms = rig.folder.path().join("arms");
+        std::fs::create_dir(&arms).unwrap();
+        std::fs::write(arms.join("so101.toml"), arm).unwrap();
+        let library = SceneLibrary::new(Some(rig.folder.path().to_path_buf()));
+        let scene = library.scene("short", None).unwrap();
+        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
+        Self { scene, sim, ..rig }
     }
 
     pub(crate) fn break_all(&self, faults: &[SimulatedFault]) {

@@ -30,6 +30,7 @@ use steadyhand::units::{ClockInstant, JointVector};
 use tokio::runtime::Runtime;
 
 mod calls;
+mod false_alarms;
 mod following;
 mod identity;
 mod judge;
