@@ -23,8 +23,8 @@ const LAG_S_MAX: f64 = 0.2;
 /// Most friction that is made good, as a multiple of what the figures say.
 const FRICTION_MOST: f64 = 2.0;
 
-/// Speed below which friction is not what it is in motion.
-const STICKING_RAD_S: f64 = 0.02;
+/// Speed below which friction is not what it is in motion: a tenth of what a joint creeps with while a line hardly turns it.
+const STICKING_RAD_S: f64 = 0.002;
 
 /// Speed from which readings count for less.
 const SLOW_RAD_S: f64 = 0.3;
