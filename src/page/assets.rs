@@ -52,6 +52,7 @@ pub(super) const ASSETS: &[PageAsset] = &[
     asset!("lines.js", SCRIPT),
     asset!("paper.js", SCRIPT),
     asset!("scrub.js", SCRIPT),
+    asset!("camera_layer.js", SCRIPT),
     asset!("placing.js", SCRIPT),
     asset!("drawing_source.js", SCRIPT),
     asset!("draw_panel.js", SCRIPT),

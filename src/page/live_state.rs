@@ -29,6 +29,8 @@ pub(super) struct LiveArm {
     pub(super) name: String,
     title: String,
     is_simulated: bool,
+    /// A camera sees its sheet.
+    has_camera: bool,
     state: MotionState,
     /// What it is doing, why, and the next step.
     condition: ArmCondition,
@@ -131,6 +133,7 @@ fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
         name: seat.name.clone(),
         title: seat.title(),
         is_simulated: seat.workcell.is_some(),
+        has_camera: node.has_camera(seat),
         state: snapshot.state,
         condition: node.condition(seat),
         enabled: node.enabled_text(seat),

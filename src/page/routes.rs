@@ -231,6 +231,7 @@ pub fn routes(door: PageDoor) -> Router {
         .route("/page/login", post(log_in))
         .route("/page/logout", post(log_out))
         .route("/page/sense", post(sense))
+        .route("/page/sheet-photo", post(sheet_photo))
         .route("/page/operate", post(operate))
         .route("/page/stop", post(stop))
         .route("/page/estop", post(emergency_stop))
@@ -462,6 +463,24 @@ async fn sense(State(door): SharedDoor, request: Request) -> Result<Response, Pa
         "bus": answer.structured.get("bus"),
         "pictures": pictures.collect::<Vec<_>>(),
     })))
+}
+
+/// Takes a picture of an arm's sheet for any session that has logged in.
+async fn sheet_photo(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
+    check_command(request.headers(), door.scheme)?;
+    door.identity(request.headers(), SessionUse::Person).await?;
+    let sense: SenseRequest = json_of(request).await?;
+    let node = Arc::clone(&door.node);
+    let taken = base::task::spawn(async move { node.sheet_photo(sense.arm.as_deref()).await });
+    let broken = |_| PageRefusal::Broken("the node broke while it looked".to_owned());
+    let photo = taken.await.map_err(broken)?;
+    Ok(json_response(&match photo {
+        Ok(photo) => {
+            let picture = format!("data:image/png;base64,{}", STANDARD.encode(&photo.png));
+            json!({"photo": photo, "picture": picture})
+        }
+        Err(refused) => json!({"why": refused.to_string()}),
+    }))
 }
 
 /// Carries out an operator's verb.

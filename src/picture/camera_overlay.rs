@@ -31,6 +31,20 @@ pub struct CameraOverlayView<'a> {
     pub caption: String,
 }
 
+/// Draws a picture's pixels alone.
+///
+/// # Errors
+/// It has no pixels, or cannot be made small enough.
+pub fn photo_png(size_px: [u32; 2], rgb: &[u8]) -> Result<Vec<u8>, PictureError> {
+    let [width, height] = size_px.map(f64::from);
+    if width < 1.0 || height < 1.0 {
+        let reason = "the picture has no pixels".to_owned();
+        return Err(PictureError::Encoding(reason));
+    }
+    let area = PixelArea::new([0.0, 0.0], [width, height]);
+    png(width, height, |canvas| canvas.photo(area, size_px, rgb))
+}
+
 /// Draws the overlay view: at most 1,000 pixels on the longer side and 150 kB.
 ///
 /// # Errors

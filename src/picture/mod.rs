@@ -7,7 +7,7 @@ mod plan_picture;
 mod reach_picture;
 mod sheet_transform;
 
-pub use camera_overlay::{CameraOverlayView, PixelLine, seen_png};
+pub use camera_overlay::{CameraOverlayView, PixelLine, photo_png, seen_png};
 pub use canvas::REFUSED;
 pub use ink_picture::ink_png;
 pub use plan_picture::{pixel_of, plan_png};

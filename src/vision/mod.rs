@@ -4,6 +4,7 @@
 //! not trusted: a tag must have its frame and its white edge, the tags must agree with each other, and
 //! the pose comes with its uncertainty.
 
+mod flat_sheet;
 mod grey_picture;
 mod homography;
 mod image_frame;
@@ -16,6 +17,7 @@ mod tag_finder;
 #[cfg(test)]
 mod tests;
 
+pub use flat_sheet::flat_sheet;
 pub use image_frame::{FrameError, ImageFrame, PIXELS_MAX, SIDE_PX_MAX};
 pub use ink_reader::{ExpectedLine, InkOffset, InkReading, PicturedSheet, read_ink};
 pub use lens::{LensModel, PlacedCamera};

@@ -267,6 +267,13 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
       const pictures = page.getByAltText(/of a camera with the sheet that was found/);
       await pictures.first().waitFor();
       await page.locator("div.arm img").last().screenshot({ path: join(folder, "camera.png") });
+      const layer = page.getByLabel("Camera over the paper, in percent");
+      await layer.fill("60");
+      await page.locator("#paper output").getByText(/^top, /).waitFor({ timeout: 60_000 });
+      assert.equal(await page.locator("#paper image").getAttribute("opacity"), "0.6");
+      await accessible(page, "the camera over the paper");
+      await page.screenshot({ path: join(folder, "camera-layer.png") });
+      await layer.fill("0");
       await atRest(page);
       await page.context().close();
     },

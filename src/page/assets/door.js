@@ -71,6 +71,11 @@ export function sense(arm) {
   return post("/page/sense", { arm });
 }
 
+// Takes a picture of the sheet before an arm, seen from straight above; nothing moves.
+export function sheetPhoto(arm) {
+  return post("/page/sheet-photo", { arm });
+}
+
 export async function logIn(token) {
   const reply = await post("/page/login", { token });
   localStorage.setItem(SECRET, reply.secret);

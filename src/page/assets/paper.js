@@ -1,6 +1,7 @@
 // The paper, the largest thing on the page: the sheet to scale with the plan, the ink, the pen, what must stay empty, and a drawing
 // that a hand places. Ink is dark, the plan thin.
 
+import { CameraLayer } from "./camera_layer.js";
 import { door } from "./door.js";
 import { byId, element, say, set, shape } from "./elements.js";
 import { beginning, length, path, toTenths } from "./lines.js";
@@ -21,7 +22,8 @@ class Paper {
     this.svg = shape("svg", { class: "sheet", preserveAspectRatio: "xMidYMid meet" });
     this.caption = element("figcaption", {}, "No sheet yet");
     this.scrubber = new Scrubber((at) => this.#showScrubbed(at));
-    this.node = element("figure", {}, this.svg, this.caption, this.scrubber.node);
+    this.camera = new CameraLayer();
+    this.node = element("figure", {}, this.svg, this.caption, this.scrubber.node, this.camera.node);
     this.sheets = new Map();
     this.lines = [];
     this.offered = null;
@@ -42,6 +44,7 @@ class Paper {
   }
 
   live(arm) {
+    this.camera.live(arm);
     if (this.arm !== arm.name) {
       this.arm = arm.name;
       this.#redraw();
@@ -85,8 +88,9 @@ class Paper {
     if (this.placed?.isMovable) set(this.svg, "tabindex", "0");
     else this.svg.removeAttribute("tabindex");
     this.svg.classList.toggle("placing", Boolean(this.placed?.isMovable));
+    this.camera.lieOn(size);
     this.frame = shape("g", { transform: `translate(0 ${size[1]}) scale(1 -1)` },
-      shape("rect", { class: "paper-sheet", width: size[0], height: size[1] }),
+      shape("rect", { class: "paper-sheet", width: size[0], height: size[1] }), ...(isSame ? [this.camera.image] : []),
       ...(isSame ? this.#sheetParts(sheet) : []), ...(this.placed ? [this.placed.node] : []));
     this.dot = shape("circle", { class: "pen", r: 0 });
     this.scrubbed = shape("g", { class: "scrubbed" });

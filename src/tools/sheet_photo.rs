@@ -1,0 +1,76 @@
+//! The sheet before an arm as its camera sees it, from straight above: a layer on the page's paper.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::cameras::CameraCapture;
+use super::{AttachedArm, Node};
+use call::{Refusal, refusal};
+use picture::photo_png;
+use scene::Scene;
+use vision::flat_sheet;
+
+/// A sheet as a camera sees it.
+#[derive(Clone, Debug, Serialize)]
+pub struct SheetPhoto {
+    /// The camera's name.
+    pub camera: String,
+    /// Time of the picture, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Width and height of the sheet.
+    pub size_mm: [f64; 2],
+    /// The whole sheet from straight above.
+    #[serde(skip)]
+    pub png: Vec<u8>,
+}
+
+impl Node {
+    /// Returns whether a camera sees an arm's sheet.
+    #[must_use]
+    pub fn has_camera(&self, arm: &AttachedArm) -> bool {
+        !self.cameras_of(arm).is_empty()
+    }
+
+    /// Takes a picture of an arm's sheet and turns it to be seen from straight above. Nothing moves.
+    ///
+    /// # Errors
+    /// No camera sees the sheet, it has no tags, or they were not found.
+    pub async fn sheet_photo(&self, arm: Option<&str>) -> Result<SheetPhoto, Refusal> {
+        let arm = self
+            .arm(arm)
+            .ok_or_else(|| refusal!("there is no such arm"))?;
+        let scene = arm.placed_scene().or_else(|| arm.last_scene());
+        let scene = scene.ok_or_else(|| {
+            refusal!("the camera does not know which sheet lies there. Next: draw on it once")
+        })?;
+        // It may have been calibrated since.
+        let scene = self.scene(arm, &scene.name, scene.overlay.as_deref())?;
+        let mut why = refusal!("no camera sees the sheet of {}", arm.name);
+        for (name, capture) in self.capture(arm, Some(&scene)).await {
+            match capture.and_then(|capture| flattened(capture, &scene)) {
+                Ok(photo) => return Ok(photo),
+                Err(reason) => why = refusal!("camera {name}: {reason}"),
+            }
+        }
+        Err(why)
+    }
+}
+
+fn flattened(capture: CameraCapture, scene: &Arc<Scene>) -> Result<SheetPhoto, Refusal> {
+    let observed = capture.sheet.ok_or_else(|| {
+        refusal!(
+            "the sheet of {} has no tags, or the camera no focal_px",
+            scene.name
+        )
+    })??;
+    let size_mm = scene.surface.size_mm();
+    let sheet = &observed.location.sheet;
+    let flat = flat_sheet(&capture.frame, &observed.lens, sheet, size_mm)?;
+    Ok(SheetPhoto {
+        camera: capture.camera,
+        at_ms: capture.at_ms,
+        size_mm,
+        png: photo_png(flat.size_px(), flat.rgb())?,
+    })
+}
