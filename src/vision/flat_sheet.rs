@@ -21,7 +21,7 @@ pub fn flat_sheet(
     size_mm: [f64; 2],
 ) -> Result<ImageFrame, FrameError> {
     let px_per_mm = SIDE_PX / size_mm[0].max(size_mm[1]);
-    let [width, height] = size_mm.map(|side| (side * px_per_mm).round().clamp(0.0, SIDE_PX) as u32);
+    let [width, height] = size_mm.map(|side| whole(side * px_per_mm));
     ImageFrame::pixels(width, height)?;
     let mut rgb = Vec::with_capacity(width as usize * height as usize * 3);
     for row in 0..height {
@@ -36,13 +36,28 @@ pub fn flat_sheet(
     ImageFrame::new(width, height, rgb)
 }
 
+fn whole(px: f64) -> u32 {
+    whole_below(px.round())
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates; a picture has few pixels"
+)]
+const fn whole_below(px: f64) -> u32 {
+    px as u32
+}
+
 /// Returns the pixel at a place of a picture; `None` beyond its edges.
 fn pixel(frame: &ImageFrame, [x, y]: [f64; 2]) -> Option<[u8; 3]> {
     let [width, height] = frame.size_px();
     let is_inside = (0.0..f64::from(width)).contains(&x) && (0.0..f64::from(height)).contains(&y);
-    let first = (y as usize * width as usize + x as usize) * 3;
-    let pixel = frame.rgb().get(first..first + 3).filter(|_| is_inside)?;
-    pixel.try_into().ok()
+    if !is_inside {
+        return None;
+    }
+    let first = ((whole_below(y) * width + whole_below(x)) * 3) as usize;
+    frame.rgb().get(first..first + 3)?.try_into().ok()
 }
 
 #[cfg(test)]
