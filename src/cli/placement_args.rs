@@ -9,8 +9,8 @@ use super::choice::{Choice, choice};
 use super::design_files::NamedDesign;
 use base::units::Finite;
 use scene::{
-    DesignPlacement, DesignReplacement, DesignSource, FillKind, Order, PAGE_SIDE_MM, PictureStyle,
-    TIDYING_MM,
+    DesignPlacement, DesignReplacement, DesignSource, FillKind, Order, PAGE_SIDE_MM, PauseEvery,
+    PictureStyle, TIDYING_MM,
 };
 
 /// Source, place, size and look of a drawing that replaces a scene's own design.
@@ -51,9 +51,24 @@ pub(super) struct PlacementArgs {
         conflicts_with = "one_pen"
     )]
     pens: Vec<String>,
+    /// Draw only these layers of an SVG or DXF, by name or number, such as 2,sky
+    #[arg(long, value_name = "LAYERS", value_delimiter = ',')]
+    layers: Vec<String>,
+    /// Draw only these strokes, counted from 1 in the file's order, such as 40..80, 40.. or ..80
+    #[arg(long, value_name = "FROM..TO", value_parser = stroke_range, allow_hyphen_values = true)]
+    strokes: Option<[usize; 2]>,
+    /// Draw copies in columns and rows, such as 3x2; --size is that of one
+    #[arg(long, value_name = "COLUMNSxROWS", value_parser = copies, allow_hyphen_values = true)]
+    copies: Option<[u16; 2]>,
+    /// Pause for a person after each length or time of drawing, such as 500mm or 60s: for pens that dry
+    #[arg(long, value_name = "AMOUNT", value_parser = pause_every, allow_hyphen_values = true)]
+    pause_every: Option<PauseEvery>,
     /// Fill of an SVG's coloured areas, instead of the scene's
     #[arg(long, value_parser = choice(&FILLS))]
     fill: Option<FillKind>,
+    /// Leave out lines that lie behind filled areas of an SVG, white ones too
+    #[arg(long)]
+    hide: bool,
     /// Leave pixel images out of an SVG, and report which; without this they are refused
     #[arg(long)]
     skip_images: bool,
@@ -166,6 +181,11 @@ impl PlacementArgs {
             fill: self.fill,
             one_pen: self.one_pen,
             pens: self.pens.clone(),
+            layers: self.layers.clone(),
+            strokes: self.strokes,
+            copies: self.copies,
+            pause_every: self.pause_every,
+            hide: self.hide,
             skip_images: self.skip_images,
             style: self.style,
             ink_percent: self.ink,
@@ -186,6 +206,52 @@ fn percent(text: &str) -> anyhow::Result<Finite> {
     refuse_option(text)?;
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     Ok(Finite::new(parse_number(number)?)?)
+}
+
+/// Parses a range of strokes such as `40..80`, `40-80`, `40..`, `..80` or `40`.
+fn stroke_range(text: &str) -> anyhow::Result<[usize; 2]> {
+    refuse_option(text)?;
+    let (first, last) = text
+        .split_once("..")
+        .or_else(|| text.split_once('-'))
+        .unwrap_or((text, text));
+    let number = |text: &str, default: usize| match text.trim().trim_start_matches('=') {
+        "" => Ok(default),
+        number => number.parse(),
+    };
+    let hint = "write the first and the last stroke, such as 40..80";
+    let range = [
+        number(first, 1).context(hint)?,
+        number(last, u32::MAX as usize).context(hint)?,
+    ];
+    ensure!(1 <= range[0] && range[0] <= range[1], "{hint}");
+    Ok(range)
+}
+
+/// Parses copies such as `3x2` or `4`.
+fn copies(text: &str) -> anyhow::Result<[u16; 2]> {
+    refuse_option(text)?;
+    let hint = "write columns x rows, such as 3x2";
+    let (columns, rows) = text.split_once(['x', 'X', '×']).unwrap_or((text, "1"));
+    let number = |text: &str| text.trim().parse::<u16>().context(hint);
+    Ok([number(columns)?, number(rows)?])
+}
+
+/// Parses a length or time between two pauses, such as `500mm` or `60s`.
+fn pause_every(text: &str) -> anyhow::Result<PauseEvery> {
+    refuse_option(text)?;
+    let hint = "write a length or a time, such as 500mm, 60s or 2min";
+    let lower = text.trim().to_lowercase();
+    let seconds = [("min", 60.0), ("s", 1.0)].into_iter();
+    let seconds = seconds
+        .filter_map(|(unit, factor)| Some((lower.strip_suffix(unit)?.trim(), factor)))
+        .find_map(|(number, factor)| Some(number.parse::<f64>().ok()? * factor));
+    if let Some(seconds) = seconds {
+        return Ok(PauseEvery::Seconds(Finite::new(seconds)?));
+    }
+    let (number, factor_mm) = number_and_unit(text).context(hint)?;
+    let length_mm = parse_number(&number)? * factor_mm.context(hint)?;
+    Ok(PauseEvery::Millimetres(Finite::new(length_mm)?))
 }
 
 /// Parses a time in minutes, such as `10` or `10min`.

@@ -152,6 +152,16 @@ impl<'c> StrokeCollector<'c> {
         self.capital_mm = Some(smallest_mm);
     }
 
+    /// Takes all strokes out, to be changed and put back.
+    pub(crate) fn take(&mut self) -> Vec<DesignStroke> {
+        std::mem::take(&mut self.strokes)
+    }
+
+    /// Puts strokes back.
+    pub(crate) fn put_back(&mut self, strokes: Vec<DesignStroke>) {
+        self.strokes = strokes;
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.strokes.len()
     }

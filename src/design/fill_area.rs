@@ -243,8 +243,18 @@ pub(crate) fn clip(
     areas: &[FilledArea],
     work: &mut WorkBudget,
 ) -> Option<Vec<Vec<Point>>> {
-    let edges: usize = areas.iter().map(|area| area.edges.len()).sum();
     let covers = |point: Point| areas.iter().any(|area| area.covers(point));
+    clip_where(path, areas, &covers, work)
+}
+
+/// Returns the parts of a line that are kept, cut where it crosses these areas.
+pub(crate) fn clip_where(
+    path: &[Point],
+    areas: &[FilledArea],
+    covers: &dyn Fn(Point) -> bool,
+    work: &mut WorkBudget,
+) -> Option<Vec<Vec<Point>>> {
+    let edges: usize = areas.iter().map(|area| area.edges.len()).sum();
     if let [point] = path {
         work.spend(edges)?;
         return Some(Vec::from_iter(covers(*point).then(|| path.to_vec())));

@@ -89,6 +89,45 @@ impl Design {
         Self { page_mm, ..self }
     }
 
+    /// Returns copies of the drawing in columns and rows, the first one at the upper left. What its author draws before a pause
+    /// is drawn in all copies before it.
+    #[must_use]
+    pub fn repeated(&self, [columns, rows]: [usize; 2], gap_mm: f64) -> Self {
+        let [width, height] = self.page_mm;
+        let (step_x, step_y) = (width + gap_mm, height + gap_mm);
+        let places: Vec<[f64; 2]> = (0..rows * columns)
+            .map(|index| {
+                let row = rows - 1 - index / columns;
+                [(index % columns) as f64 * step_x, row as f64 * step_y]
+            })
+            .collect();
+        let mut strokes = Vec::with_capacity(self.strokes.len() * places.len());
+        let is_same_part = |_: &DesignStroke, next: &DesignStroke| !next.pause_before;
+        for part in self.strokes.chunk_by(is_same_part) {
+            for (index, [x, y]) in places.iter().enumerate() {
+                strokes.extend(part.iter().map(|stroke| {
+                    DesignStroke {
+                        points_mm: stroke
+                            .points_mm
+                            .iter()
+                            .map(|p| [p[0] + x, p[1] + y])
+                            .collect(),
+                        pause_before: stroke.pause_before && index == 0,
+                        ..stroke.clone()
+                    }
+                }));
+            }
+        }
+        Self {
+            page_mm: [
+                step_x * columns as f64 - gap_mm,
+                step_y * rows as f64 - gap_mm,
+            ],
+            strokes,
+            ..self.clone()
+        }
+    }
+
     /// Returns whether it is only a dot, which has no size.
     #[must_use]
     pub fn is_a_dot(&self) -> bool {
@@ -157,6 +196,8 @@ pub struct ReadOptions {
     pub fill: AreaFill,
     /// Leaves pictures made of pixels out of an SVG and notes them; without it they are refused.
     pub skip_images: bool,
+    /// Takes away what lies behind filled areas of an SVG.
+    pub hide: bool,
     /// Words of messages that offer a choice.
     pub words: ChoiceWords,
 }
@@ -242,6 +283,19 @@ pub fn load_set(
 
 /// Fix for a pen 0.
 const PENS_FROM_1: &str = "1 for the first pen, 2 for the next: pens count from 1";
+
+/// Returns the number with which a layer's name begins, and the rest of its name: 2 and `sky` of `! 2-sky`.
+#[must_use]
+pub fn layer_number(name: &str) -> (Option<u16>, &str) {
+    let name = name.trim().trim_start_matches('!').trim_start();
+    let Some(number) = pen_number_in(name) else {
+        return (None, name);
+    };
+    let rest = name.strip_prefix("pen").unwrap_or(name).trim_start();
+    let is_between = |c: char| c.is_whitespace() || matches!(c, '-' | '_' | '.' | ':');
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    (Some(number), rest.trim_start_matches(is_between))
+}
 
 /// Returns the number at the start of a layer's name, possibly after the word `pen`.
 fn pen_number_in(name: &str) -> Option<u16> {

@@ -21,8 +21,10 @@ pub(super) const PALE: Rgb = [214, 213, 208];
 pub(super) const AIR: Rgb = [150, 184, 214];
 pub const REFUSED: Rgb = [214, 40, 40];
 
-/// Maximum number of points drawn in a picture; more would make no visible difference.
+/// Maximum number of points drawn in a picture, and least distance in pixels between two that are: nearer ones make no visible
+/// difference, and would take the place of other lines.
 const POINTS_MAX: usize = 400_000;
+const STEP_PX: f64 = 0.3;
 
 /// Maximum number of attempts, each smaller, to keep the file small enough.
 const ATTEMPTS_MAX: u32 = 4;
@@ -294,12 +296,19 @@ impl Canvas {
         let mut path = PathBuilder::new();
         for line in lines {
             let finite = line.iter().filter(|[x, y]| x.is_finite() && y.is_finite());
-            for (index, [x, y]) in finite.enumerate() {
-                self.points_remaining = self.points_remaining.checked_sub(1)?;
-                match index {
-                    0 => path.move_to(f32_of(*x), f32_of(*y)),
-                    _ => path.line_to(f32_of(*x), f32_of(*y)),
+            let mut finite = finite.peekable();
+            let mut last: Option<Point> = None;
+            while let Some(&[x, y]) = finite.next() {
+                let is_near = |[from_x, from_y]: Point| (x - from_x).hypot(y - from_y) < STEP_PX;
+                if last.is_some_and(is_near) && finite.peek().is_some() {
+                    continue;
                 }
+                self.points_remaining = self.points_remaining.checked_sub(1)?;
+                match last {
+                    None => path.move_to(f32_of(x), f32_of(y)),
+                    Some(_) => path.line_to(f32_of(x), f32_of(y)),
+                }
+                last = Some([x, y]);
             }
         }
         path.finish()

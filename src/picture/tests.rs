@@ -194,6 +194,23 @@ fn unusual_views_are_drawn_or_refused_without_panic() {
     }
 }
 
+/// The last lines of a long drawing were missing, as if the pen had not drawn them.
+#[test]
+fn every_line_of_a_long_drawing_is_shown() {
+    let line = |row: u32, colour: Rgb| SheetLine {
+        points_mm: (0..20_000)
+            .map(|i| [f64::from(i) * 0.005, f64::from(row) * 2.0])
+            .collect(),
+        colour,
+        width_mm: 0.4,
+    };
+    let mut long = ink_view();
+    long.ink = (0..40).map(|row| line(row, [10, 20, 90])).collect();
+    long.ink.push(line(45, [200, 10, 10]));
+    let pixels = decode_checked(&ink_png(&long).unwrap());
+    assert!(count_pixels(&pixels, [200, 10, 10]) > 200);
+}
+
 #[test]
 fn a_picture_full_of_lines_is_made_smaller() {
     let mut full = ink_view();

@@ -15,6 +15,7 @@ use super::file::{
 };
 use super::library::DesignSheet;
 use super::line_tidying::LineTidying;
+use super::pause_every::PauseCounter;
 use super::pen_filter::PenFilter;
 use super::pen_holder::PenHolder;
 use super::placement::{PageOnSheet, PlacedPart, edge_margin_mm, fitting_size_mm};
@@ -504,8 +505,10 @@ fn place(
     let mut unassigned = UnassignedStrokes::default();
     let (mut pause, mut pauses, mut drawn) = (None, DrawnPauses::default(), None);
     let (mut colours, mut widest_mm) = (ColourChanges::default(), 0.0_f64);
+    let mut due = PauseCounter::of(replacement, &file.limits)?;
     for stroke in &design.strokes {
         pause = DrawingPause::of(stroke, pause);
+        due.begin_at(stroke);
         let Some(pen) = filter.pen_of(stroke, pens) else {
             continue;
         };
@@ -525,12 +528,10 @@ fn place(
         }
         let is_outside = overflow.add(&points_mm, &stroke.source, scene_pen, sheet_mm);
         match pen {
-            Ok(pen) if !is_outside => strokes.push(SheetStroke {
-                points_mm,
-                pen,
-                source: stroke.source.clone(),
-                pause: pause.clone(),
-            }),
+            Ok(pen) if !is_outside => {
+                let placed = due.placed(stroke, pen, points_mm, &mut pause, &mut pauses);
+                strokes.extend(placed);
+            }
             Ok(_) => {}
             Err(fault) => unassigned.add(&stroke.source, fault),
         }

@@ -22,10 +22,15 @@ impl DrawingPause {
         if !stroke.pause_before {
             return previous;
         }
-        Some(Arc::new(Self {
+        Some(Self::after(previous.as_deref(), stroke.place_text()))
+    }
+
+    /// Returns the next pause.
+    pub(super) fn after(previous: Option<&Self>, asked_by: String) -> Arc<Self> {
+        Arc::new(Self {
             turn: previous.map_or(1, |pause| pause.turn + 1),
-            asked_by: stroke.place_text(),
-        }))
+            asked_by,
+        })
     }
 }
 

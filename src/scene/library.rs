@@ -9,7 +9,9 @@ use super::area_fill;
 use super::arm_variant;
 use super::build_scene::{self, SceneFileError, SceneParts};
 use super::canvas::{Canvas, CanvasBoundError};
+use super::copies::Copies;
 use super::design_overflow::DesignOverflow;
+use super::design_part::DesignPart;
 use super::embedded::{self, EmbeddedFile};
 use super::file::{DesignFile, OverlayFile, PenFile, SceneFile};
 use super::foot_frame;
@@ -531,6 +533,12 @@ impl SceneLibrary {
         }
     }
 
+    /// Returns the copies that are asked for, if they are possible; others are refused once the design is read.
+    pub(super) fn copies(&self) -> Option<Copies> {
+        let replacement = self.replacement.as_ref()?;
+        Copies::of(replacement).ok().flatten()
+    }
+
     /// Returns the placement of the replacement design, if there is one.
     fn placement(&self) -> Option<&DesignPlacement> {
         self.replacement.as_ref().map(|drawing| &drawing.placement)
@@ -591,7 +599,35 @@ impl SceneLibrary {
         Ok((text, file))
     }
 
+    /// Returns the part of a design that is drawn, in all its copies.
     fn design(
+        &self,
+        scene: &str,
+        scene_file: &mut SceneFile,
+        hash: &mut blake3::Hasher,
+    ) -> Result<SizedDesign, SceneError> {
+        let mut sized = self.whole_design(scene, scene_file, hash)?;
+        let Some(replacement) = &self.replacement else {
+            return Ok(sized);
+        };
+        let invalid = |fault: SceneFault| FileError::single(scene, fault.to_string());
+        if let Some(part) = DesignPart::of(replacement) {
+            part.keep_in(&mut sized.design).map_err(invalid)?;
+        }
+        if let Some(copies) = Copies::of(replacement).map_err(invalid)? {
+            let caps = DesignCaps::default();
+            sized.design =
+                copies
+                    .repeated(&sized.design, &caps)
+                    .map_err(|source| SceneError::Design {
+                        file: scene.to_owned(),
+                        source,
+                    })?;
+        }
+        Ok(sized)
+    }
+
+    fn whole_design(
         &self,
         scene: &str,
         scene_file: &mut SceneFile,
@@ -660,12 +696,18 @@ impl SceneLibrary {
         }
         let options = ReadOptions {
             skip_images: file.skip_images,
+            hide: self.replacement.as_ref().is_some_and(|new| new.hide),
             words: self.choice_words(),
             ..ReadOptions::default()
         };
         let outline = design::load_set(&parts, &caps, options).map_err(wrap)?;
         let mut outline = self.sized(file, outline, sheet);
         outline.design.notes.extend(set_note(&files));
+        let hides_nothing = options.hide && !area_fill::is_svg(name);
+        outline
+            .design
+            .notes
+            .extend(hides_nothing.then(|| NO_AREAS_NOTE.to_owned()));
         let fill = area_fill::fill_of(file, pens, outline.design.page_mm)
             .map_err(|fault| FileError::single(scene, fault.to_string()))?;
         let [(_, bytes)] = parts.as_slice() else {
@@ -701,8 +743,11 @@ impl SceneLibrary {
             Some(box_mm) => design.on_box(box_mm),
             None => design,
         };
+        let copies = self.copies();
         if from == SizeSource::Fitted {
-            let fitting_mm = |file: &_| fitting_size_mm(file, &design, sheet, whole_page);
+            let all = copies.map(|copies| copies.outline(&design));
+            let all = all.as_ref().unwrap_or(&design);
+            let fitting_mm = |file: &_| fitting_size_mm(file, all, sheet, whole_page);
             // Where no size fits at the place, that of the middle shows what is off the sheet.
             let fitted_mm = fitting_mm(file).or_else(|| {
                 fitting_mm(&DesignFile {
@@ -714,6 +759,9 @@ impl SceneLibrary {
             design
                 .notes
                 .extend((!design.states_lengths).then(|| NO_LENGTHS_NOTE.to_owned()));
+        } else if let (Some(copies), Some(one_mm)) = (copies, file.size_mm) {
+            // A size is that of one copy.
+            file.size_mm = Finite::new(one_mm.get() * copies.growth(design.page_mm)).ok();
         }
         SizedDesign {
             design,
@@ -855,6 +903,9 @@ pub(super) struct DesignSheet {
 
 /// Note on a file without lengths.
 const NO_LENGTHS_NOTE: &str = "the file has no lengths (only pixels, or numbers without a unit), so it is fitted to the sheet";
+
+/// Note on a design that cannot hide lines.
+const NO_AREAS_NOTE: &str = "nothing is hidden: only an SVG has filled areas";
 
 /// Note on a design that is a single dot.
 const DOT_NOTE: &str = "the drawing is one dot without a size, so it is not made larger";

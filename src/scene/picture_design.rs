@@ -8,7 +8,7 @@ use super::file::{DesignFile, PenFile, PictureStyle};
 use super::library::{DesignSheet, SceneLibrary, SizedDesign};
 use super::scene_fault::SceneFault;
 use base::lock::MutexExt;
-use base::units::{Finite, OutOfRange};
+use base::units::OutOfRange;
 use config::toml::FileError;
 use design::{Design, DesignCaps, DesignError, LineOptions, LineStyle, PixelPicture};
 
@@ -103,7 +103,10 @@ impl SceneLibrary {
         };
         let frame = self.sized(file, source.frame.clone(), sheet);
         let own_mm = frame.design.page_mm.into_iter().fold(0.0, f64::max);
-        let long_mm = file.size_mm.map_or(own_mm, Finite::get);
+        let growth = self
+            .copies()
+            .map_or(1.0, |copies| copies.growth(frame.design.page_mm));
+        let long_mm = file.size_mm.map_or(own_mm, |all_mm| all_mm.get() / growth);
         let options = line_options(file, pens, long_mm);
         let options = options.map_err(|fault| invalid(fault.to_string()))?;
         let bounds = self.is_of_caller.then(|| PictureBounds::of(file));
@@ -259,6 +262,7 @@ fn check_unused(file: &DesignFile) -> Result<(), SceneFault> {
 mod tests {
     use super::super::DesignReplacement;
     use super::*;
+    use base::units::Finite;
 
     const SHADES: &[u8] = include_bytes!("../../tests/pictures/shades.png");
 

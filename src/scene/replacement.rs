@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::SceneError;
 use super::area_fill;
 use super::file::{DesignFile, FillKind, Order, PictureStyle};
+use super::pause_every::PauseEvery;
 use super::placement::DesignPlacement;
 use base::terminal::harmless;
 use base::units::Finite;
@@ -31,6 +32,21 @@ pub struct DesignReplacement {
     /// Pens, by number from 1 or name, whose strokes are drawn; empty means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pens: Vec<String>,
+    /// Layers, by name or number, whose strokes are drawn; empty means all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<String>,
+    /// The first and the last stroke that is drawn, counted from 1 in the author's order; absent draws all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strokes: Option<[usize; 2]>,
+    /// Columns and rows of copies; absent is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<[u16; 2]>,
+    /// How much is drawn between two pauses; absent pauses only where the design says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_every: Option<PauseEvery>,
+    /// If true, lines behind filled areas of an SVG are not drawn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hide: bool,
     /// If true, pictures made of pixels are left out of an SVG, as with `skip_images` of a scene.
     #[serde(default)]
     pub skip_images: bool,
@@ -99,6 +115,11 @@ impl DesignReplacement {
             fill: None,
             one_pen: false,
             pens: Vec::new(),
+            layers: Vec::new(),
+            strokes: None,
+            copies: None,
+            pause_every: None,
+            hide: false,
             skip_images: false,
             style: None,
             ink_percent: None,

@@ -6,6 +6,7 @@ use super::line_tidying::TIDYING_MM;
 use super::sheet_correction::CORRECTION_MM_MAX;
 use super::surface::SIDE_MM_MAX;
 use base::units::OutOfRange;
+use base::wording::cut;
 use vision::{Family, TAGS_MAX};
 
 /// The reason why a value of a scene file is refused: its key, the value and what is possible.
@@ -42,6 +43,47 @@ pub enum SceneFault {
         named: String,
         /// The scene's pens.
         pens: Vec<String>,
+    },
+    /// No layer has the name or number of a choice.
+    #[error("there is no layer {named:?}; {}", layer_names(layers))]
+    NoLayer {
+        /// The name or number.
+        named: String,
+        /// The design's layers.
+        layers: Vec<String>,
+    },
+    /// Strokes that a design does not have.
+    #[error("strokes {first} to {last} were asked for; the file has 1 to {of}")]
+    StrokeRange {
+        /// The first that was asked for.
+        first: usize,
+        /// The last.
+        last: usize,
+        /// Number of all strokes.
+        of: usize,
+    },
+    /// Chosen layers without a chosen stroke.
+    #[error("none of these strokes is in these layers, so nothing would be drawn")]
+    EmptyPart,
+    /// Too few or too many copies.
+    #[error("{columns} by {rows} copies were asked for; 1 to {max} columns and rows are possible")]
+    Copies {
+        /// Columns that were asked for.
+        columns: u16,
+        /// Rows.
+        rows: u16,
+        /// The largest number of each.
+        max: u16,
+    },
+    /// Pauses that are too close.
+    #[error("a pause every {limit} {unit} was asked for; at least {least} {unit} are needed")]
+    PauseEvery {
+        /// What was asked for.
+        limit: f64,
+        /// The least that is possible.
+        least: f64,
+        /// The unit of both.
+        unit: &'static str,
     },
     /// No pen has the number of a stroke.
     #[error("it asks for pen {number}; {}", pen_numbers(pens))]
@@ -205,6 +247,18 @@ pub enum SceneFault {
         least_mm: f64,
     },
 }
+
+/// Lists the layers of a design.
+fn layer_names(layers: &[String]) -> String {
+    let names: Vec<String> = layers.iter().map(|name| format!("{name:?}")).collect();
+    match names.is_empty() {
+        true => "the file has no layers".to_owned(),
+        false => format!("its layers: {}", cut(&names.join(", "), LAYERS_CHARS_MAX)),
+    }
+}
+
+/// Most characters of the layers that a message lists.
+const LAYERS_CHARS_MAX: usize = 120;
 
 fn pen_names(pens: &[String]) -> String {
     let names = (pens.iter().enumerate()).map(|(index, pen)| format!("{} or `{pen}`", index + 1));

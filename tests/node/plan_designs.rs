@@ -639,3 +639,109 @@ fn a_projected_design_says_how_much_it_is_stretched() {
     let flat = json_of(&bench.run(&["plan", "short", "--json"]));
     assert!(flat["stretch_max"].is_null(), "{flat:#}");
 }
+
+/// Three layers of two strokes; the second is called `2-sky`, and the whole is 40 mm wide.
+fn layers() -> String {
+    let layer = |label: &str, y: u32| {
+        format!(
+            r#"<g inkscape:groupmode="layer" inkscape:label="{label}"><path fill="none" stroke="black" d="M0 {y}h40M10 {}h20"/></g>"#,
+            y + 2
+        )
+    };
+    let layers = layer("1 ground", 20) + &layer("2-sky", 0) + &layer("birds", 10);
+    format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" width="40mm" height="24mm" viewBox="0 0 40 24">{layers}</svg>"#
+    )
+}
+
+#[test]
+fn layers_and_strokes_are_drawn_alone_in_their_places() {
+    let bench = Bench::new();
+    let plan = |options: &[&str]| {
+        let more = [&["--one-pen"][..], options].concat();
+        planned(&bench, "layers.svg", &layers(), &more)
+    };
+    let (_, all) = plan(&[]);
+    near(&all, "stroke_count", 6.0, 0.0);
+    for (options, strokes, length_mm) in [
+        (&["--layers", "2"][..], 2.0, 60.0),
+        (&["--layers", "sky,Birds"], 4.0, 120.0),
+        (&["--layers", "1 ground"], 2.0, 60.0),
+        (&["--strokes", "1..3"], 3.0, 100.0),
+        (&["--strokes", "6.."], 1.0, 20.0),
+        (&["--layers", "2", "--strokes", "3-3"], 1.0, 40.0),
+    ] {
+        let (code, part) = plan(options);
+        assert_eq!(code, Some(0), "{options:?}: {part:#}");
+        near(&part, "stroke_count", strokes, 0.0);
+        near(&part, "pen_down_mm", length_mm, 0.1);
+        assert!(
+            part["notes"].to_string().contains("of 6 strokes drawn"),
+            "{part:#}"
+        );
+    }
+    for (options, words) in [
+        (&["--layers", "sea"][..], "there is no layer"),
+        (&["--layers", "9"], "2-sky"),
+        (&["--strokes", "7..9"], "the file has 1 to 6"),
+        (
+            &["--layers", "birds", "--strokes", "1..2"],
+            "nothing would be drawn",
+        ),
+    ] {
+        let (code, refused) = plan(options);
+        assert_eq!(code, Some(1), "{options:?}: {refused:#}");
+        assert!(
+            refused.to_string().contains(words),
+            "{options:?}: {refused:#}"
+        );
+    }
+}
+
+#[test]
+fn copies_stand_in_columns_and_rows_each_in_the_size_of_one() {
+    let bench = Bench::new();
+    let hook = r#"{"page": [20, 10], "strokes": [{"points": [[0, 0], [20, 0], [20, 10]]}]}"#;
+    let plan = |options: &[&str]| planned(&bench, "hook.json", hook, options);
+    let (code, six) = plan(&["--copies", "3x2", "--size", "20mm"]);
+    assert_eq!(code, Some(0), "{six:#}");
+    near(&six, "stroke_count", 6.0, 0.0);
+    near(&six, "pen_down_mm", 180.0, 0.1);
+    // A twentieth of the longer side lies between two.
+    near(&six, "size_mm", 62.0, 0.1);
+    let (_, fitted) = plan(&["--copies", "3x2", "--fit"]);
+    let one_mm = (figure(&fitted, "size_mm") - 2.0) / 3.1;
+    assert!((28.0..34.0).contains(&one_mm), "{fitted:#}");
+    for copies in ["0x2", "99x1"] {
+        let (code, refused) = plan(&["--copies", copies]);
+        assert_eq!(code, Some(1), "{copies}: {refused:#}");
+    }
+}
+
+#[test]
+fn a_drawing_pauses_after_each_length_or_time_that_was_asked_for() {
+    let bench = Bench::new();
+    let line = r#"{"strokes": [[[0, 0], [80, 0]], [[0, 5], [80, 5]], [[0, 9], [80, 9]]]}"#;
+    let line = line
+        .replace("[[[", "[{\"points\": [[")
+        .replace("]], [[", "]]}, {\"points\": [[")
+        .replace("]]]", "]]}]");
+    let plan = |every: &str| planned(&bench, "lines.json", &line, &["--pause-every", every]);
+    for (every, pauses) in [("100mm", 2), ("50mm", 4), ("5s", 1)] {
+        let (code, paused) = plan(every);
+        assert_eq!(code, Some(0), "{every}: {paused:#}");
+        near(&paused, "pen_down_mm", 240.0, 0.1);
+        let notes = paused["notes"].to_string();
+        assert_eq!(
+            notes.matches("the drawing pauses before").count(),
+            pauses,
+            "{every}: {notes}"
+        );
+    }
+    let (code, refused) = plan("5mm");
+    assert_eq!(code, Some(1), "{refused:#}");
+    assert!(
+        refused.to_string().contains("at least 20 mm"),
+        "{refused:#}"
+    );
+}

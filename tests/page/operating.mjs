@@ -1,6 +1,7 @@
 // Steps of an operator's work on the page: pens changed, drawings placed by hand, trimmed, repeated and replayed, the arm jogged.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 export function operatingSteps({ browser, open, logIn, offerWords, drawWords, accessible, shot, folder }) {
@@ -96,6 +97,32 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
       await page.getByLabel("or type a text").fill(svg);
       await page.getByText(/pasted.* in default: not drawn yet/).waitFor();
       await draw(page).waitFor();
+      await page.context().close();
+    },
+
+    async "a picture that is dropped is drawn in the lines and the time that are chosen"() {
+      const page = await opened("picture");
+      const picture = [...await readFile("tests/pictures/shades.png")];
+      await page.evaluate((bytes) => {
+        const data = new DataTransfer();
+        data.items.add(new File([new Uint8Array(bytes)], "shades.png", { type: "image/png" }));
+        document.querySelector("#paper").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+      }, picture);
+      await page.getByText(/shades.* in default: not drawn yet/).waitFor();
+      await draw(page).waitFor();
+      const facts = () => page.locator("#offer .facts").textContent();
+      const hatched = await facts();
+      await page.getByLabel("Lines", { exact: true }).selectOption("spiral");
+      await page.getByLabel("At most, min").fill("2");
+      await page.getByText(/% of the ink, to take at most 2 min/).waitFor({ timeout: 60_000 });
+      await draw(page).waitFor();
+      assert.notEqual(await facts(), hatched, "the lines are those of before");
+      await accessible(page, "picture");
+      await draw(page).click();
+      await ended(page, "moving");
+      await page.keyboard.press("Escape");
+      await page.getByText(/^Stop: standstill verified/).waitFor();
+      await atRest(page);
       await page.context().close();
     },
 

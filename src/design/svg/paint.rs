@@ -13,8 +13,9 @@ use super::super::design_error::quoted;
 use super::super::fill_area::{AreaFill, FilledArea, InsideRule, WorkBudget, clip};
 use super::super::letters::CAPITAL_EM;
 use super::super::{
-    ChoiceWords, DesignCaps, DesignChoice, DesignError, DesignStroke, dash, flatten,
+    ChoiceWords, DesignCaps, DesignChoice, DesignError, DesignStroke, ReadOptions, dash, flatten,
 };
+use super::hidden_lines::{HiddenLines, hiding_rule, paths_in};
 use super::layers::{self, SvgLayer};
 use super::unsupported::FlaggedElements;
 use super::{PageScale, clip_paths, cut_edges, text_to_paths};
@@ -36,6 +37,10 @@ pub(super) struct SvgPainter<'p> {
     enclosing: Vec<EnclosingElement>,
     paths: usize,
     fill: AreaFill,
+    /// What hides lines, where that is asked for.
+    hidden: Option<HiddenLines>,
+    /// Place of the path being drawn among all paths, from the back.
+    depth: usize,
     /// Clips from the page inwards: only what lies in each of them is drawn.
     clips: Vec<Vec<FilledArea>>,
     work: WorkBudget,
@@ -105,7 +110,7 @@ impl<'p> SvgPainter<'p> {
         places: &'p FlaggedElements,
         PageScale { page_mm, mm_per_px }: PageScale,
         caps: &'p DesignCaps,
-        fill: AreaFill,
+        options: ReadOptions,
     ) -> Self {
         let labels = document.descendants().filter_map(|node| {
             let label = layers::label_of(node)?;
@@ -125,7 +130,9 @@ impl<'p> SvgPainter<'p> {
             pause_pending: false,
             enclosing: Vec::new(),
             paths: 0,
-            fill,
+            fill: options.fill,
+            hidden: options.hide.then(HiddenLines::default),
+            depth: 0,
             clips: Vec::new(),
             work: WorkBudget::default(),
             grid_mm: 0.0,
@@ -171,16 +178,63 @@ impl<'p> SvgPainter<'p> {
 
     /// Draws the children of a group: numbered layers first, by number, and the rest in file order.
     fn draw_children(&mut self, group: &Group) -> Result<(), DesignError> {
-        let mut children: Vec<&Node> = group.children().iter().collect();
-        children.sort_by_cached_key(|node| match node {
+        let mut depth = self.depth;
+        let mut children: Vec<(&Node, usize)> = Vec::new();
+        for node in group.children() {
+            children.push((node, depth));
+            depth += self.hidden.as_ref().map_or(0, |_| paths_in(node));
+        }
+        children.sort_by_cached_key(|(node, _)| match node {
             Node::Group(inner) => self.layers.get(inner.id()).map_or(u32::MAX, SvgLayer::rank),
             Node::Path(_) | Node::Image(_) | Node::Text(_) => u32::MAX,
         });
-        children.into_iter().try_for_each(|node| match node {
-            Node::Group(inner) => self.draw_group(inner),
-            Node::Path(path) => self.draw_path(path),
-            Node::Image(_) | Node::Text(_) => Ok(()),
+        children.into_iter().try_for_each(|(node, depth)| {
+            self.depth = depth;
+            match node {
+                Node::Group(inner) => self.draw_group(inner),
+                Node::Path(path) => {
+                    self.note_area(path)?;
+                    self.draw_path(path)?;
+                    let strokes = self.strokes.len();
+                    if let Some(hidden) = &mut self.hidden {
+                        hidden.note_depth(strokes, depth);
+                    }
+                    Ok(())
+                }
+                Node::Image(_) | Node::Text(_) => Ok(()),
+            }
         })
+    }
+
+    /// Notes the area of a path that hides what lies behind it.
+    fn note_area(&mut self, path: &Path) -> Result<(), DesignError> {
+        let rule = hiding_rule(path).filter(|_| has_area(path));
+        let (Some(hidden), Some(rule)) = (&mut self.hidden, rule) else {
+            return Ok(());
+        };
+        let outlines = outlines(path, &self.page, true, self.strokes.points_left());
+        let outlines = outlines.ok_or_else(|| self.strokes.too_many_points(path.id()))?;
+        let area = FilledArea::new(&outlines, rule);
+        hidden.add(self.depth, area, !self.clips.is_empty());
+        Ok(())
+    }
+
+    /// Takes away what lies behind filled areas, if that is asked for, and returns notes.
+    pub(super) fn hide_lines(&mut self) -> Result<Vec<String>, DesignError> {
+        let Some(hidden) = &self.hidden else {
+            return Ok(Vec::new());
+        };
+        let strokes = self.strokes.take();
+        let visible = hidden.visible(strokes, &mut self.work);
+        let (strokes, notes) = visible.ok_or_else(|| {
+            DesignError::unsupported(
+                "the drawing",
+                "more hidden lines than can be cut",
+                "simpler outlines",
+            )
+        })?;
+        self.strokes.put_back(strokes);
+        Ok(notes)
     }
 
     fn enclosing_element(&self, id: &str) -> Option<EnclosingElement> {

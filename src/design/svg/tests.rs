@@ -461,6 +461,59 @@ fn an_area_ends_where_its_clip_cuts_it() {
     assert!(read(&format!("{circle}{elsewhere}")).is_err());
 }
 
+/// A line behind a white square, which a later line crosses in front; the second layer is drawn first.
+#[test]
+fn lines_behind_filled_areas_are_taken_away_on_request() {
+    let read = |body: &str, hide: bool| {
+        let text = format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape" width="40mm" height="40mm" viewBox="0 0 40 40" fill="none" stroke="black">{body}</svg>"#
+        );
+        let options = ReadOptions {
+            hide,
+            ..ReadOptions::default()
+        };
+        let caps = DesignCaps::default();
+        let design = load_with("a.svg", text.as_bytes(), &caps, options).unwrap();
+        let lengths = design.strokes.iter().map(DesignStroke::length_mm);
+        lengths.sum::<f64>()
+    };
+    let line = r#"<path d="M0 20H40"/>"#;
+    let square = |more: &str| format!(r#"<rect x="10" y="10" width="20" height="20" {more}/>"#);
+    let layer = |name: &str, body: &str| {
+        format!(r#"<g inkscape:groupmode="layer" inkscape:label="{name}">{body}</g>"#)
+    };
+    for (body, visible_mm) in [
+        (format!("{line}{}", square(r#"fill="white""#)), 100.0),
+        (
+            format!("{line}{}", square(r#"fill="white" stroke="none""#)),
+            20.0,
+        ),
+        (format!("{}{line}", square(r#"fill="white""#)), 120.0),
+        (
+            format!("{line}{}", square(r#"fill="red" fill-opacity="0.5""#)),
+            120.0,
+        ),
+        (format!("{line}{}", square("")), 120.0),
+        // On the edge of an area a line is not behind it.
+        (
+            format!(
+                r#"<path d="M0 10H40"/>{}"#,
+                square(r#"fill="white" stroke="none""#)
+            ),
+            40.0,
+        ),
+        // Layers are drawn by number, and lie as the file has them.
+        (
+            layer("2", line) + &layer("1", &square(r#"fill="white""#)),
+            100.0,
+        ),
+    ] {
+        let found_mm = read(&body, true);
+        assert!((found_mm - visible_mm).abs() < 0.05, "{body}: {found_mm}");
+        assert!(read(&body, false) >= found_mm, "{body}");
+    }
+}
+
 fn filled(fill: AreaFill) -> ReadOptions {
     ReadOptions {
         fill,
