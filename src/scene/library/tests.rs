@@ -1,3 +1,5 @@
+//! Names of scenes as files give them, and what a library does with odd ones.
+
 use super::{SceneLibrary, quick_arm};
 
 #[test]
