@@ -146,6 +146,11 @@ pub enum AssessError {
     /// Play can be seen only in ink.
     #[error("play is measured in drawn ink. Next: `steadyhand calibrate play --scene NAME`")]
     NoInk,
+    /// The sheet lies on a mesh.
+    #[error(
+        "the sheet of scene {0} lies on a mesh, which touches and ink do not place yet. Next: measure where the mesh lies, and write it as `origin_m`, `x_axis` and `y_axis` of [sheet]"
+    )]
+    OnMesh(String),
     /// The scene has no calibrator.
     #[error("scene {0} has no `calibrator_m`, the place of the calibrator")]
     NoCalibrator(String),
@@ -154,8 +159,9 @@ pub enum AssessError {
 /// Returns the basis that a session of this kind would have now.
 ///
 /// # Errors
-/// The scene has no such pen.
+/// The scene has no such pen, or its sheet lies on a mesh.
 pub fn basis_of(kind: CalibrationKind, scene: &Scene, pen: &str) -> Result<String, AssessError> {
+    check_shape(kind, scene)?;
     let tip = find_pen(scene, pen)?.tip_m.coords.into();
     // A tip does not depend on its earlier value; a sheet and zeros depend on the tip that touched.
     Ok(basis(
@@ -180,6 +186,15 @@ fn check_drawn_on(session: &CalibrationSession, scene: &Scene) -> Result<(), Ass
     match is_difference && is_known && session.drawn_on != drawn_on(scene) {
         true => Err(AssessError::ChangedSince(scene.name.clone())),
         false => Ok(()),
+    }
+}
+
+/// Refuses to fit a sheet whose place touches do not tell.
+fn check_shape(kind: CalibrationKind, scene: &Scene) -> Result<(), AssessError> {
+    let is_fitted = kind != CalibrationKind::Sheet || scene.surface.is_found_by_touches();
+    match is_fitted {
+        true => Ok(()),
+        false => Err(AssessError::OnMesh(scene.name.clone())),
     }
 }
 

@@ -24,10 +24,12 @@ pub(super) fn tip_m(scene: &Scene, pen: usize, q_rad: &JointVector) -> Option<Po
     Some(scene.arm.chain.point(q_rad, &scene.pen(pen)?.tip_m))
 }
 
-/// Returns the height of a point over the sheet; `None` where the sheet is not below it.
+/// Returns the height of a point over the sheet; `None` where the sheet is not below it. A shape
+/// that is an obstacle as a whole is below everything.
 pub(super) fn height_mm(scene: &Scene, point_m: &Point3<f64>) -> Option<f64> {
     let foot = scene.surface.project(point_m);
-    (!exceeds(outside_mm(scene, foot.at_mm), 0.0)).then_some(foot.height_mm)
+    let over_sheet = || (!exceeds(outside_mm(scene, foot.at_mm), 0.0)).then_some(foot.height_mm);
+    foot.obstacle_mm.or_else(over_sheet)
 }
 
 /// Returns the angle between a pen and the surface's normal under its tip.
@@ -87,7 +89,10 @@ fn lowest_over_flat_m(scene: &Scene, [from, to]: &[SurfaceProjection; 2]) -> Opt
 
 /// Returns a lower bound of a segment's height over the unbounded surface; exact over a flat one.
 pub(super) fn height_lower_bound_m(scene: &Scene, from: &Point3<f64>, to: &Point3<f64>) -> f64 {
-    let height_m = |point: &Point3<f64>| scene.surface.project(point).height_mm / 1e3;
+    let height_m = |point: &Point3<f64>| {
+        let foot = scene.surface.project(point);
+        foot.obstacle_mm.unwrap_or(foot.height_mm) / 1e3
+    };
     if scene.surface.is_flat() {
         return height_m(from).min(height_m(to));
     }
@@ -101,14 +106,18 @@ pub(super) fn height_lower_bound_m(scene: &Scene, from: &Point3<f64>, to: &Point
 
 /// Searches a segment for its lowest point over the sheet by halving.
 ///
-/// Neither height nor place on the sheet change by more than the distance travelled, so a half
-/// that cannot be lower, or cannot be over the sheet, is skipped. Below the surface of a cylinder
-/// places lie closer: nothing is skipped there.
+/// No height changes by more than the distance travelled, so a half that cannot be lower is skipped.
+/// Above a cylinder places on the sheet change no faster either, so a half that cannot be over the
+/// sheet is skipped as well. Below it places lie closer: nothing is skipped there.
 fn search_lowest(scene: &Scene, (from, to): (&Point3<f64>, &Point3<f64>), lowest: &mut f64) {
     let middle = nalgebra::center(from, to);
     let half_m = nalgebra::distance(&middle, to);
     let foot = scene.surface.project(&middle);
-    let (height_m, outside_mm) = (foot.height_mm / 1e3, outside_mm(scene, foot.at_mm));
+    let (height_mm, outside_mm) = match foot.obstacle_mm {
+        Some(height_mm) => (height_mm, f64::NEG_INFINITY),
+        None => (foot.height_mm, outside_mm(scene, foot.at_mm)),
+    };
+    let height_m = height_mm / 1e3;
     if !exceeds(outside_mm, 0.0) {
         *lowest = lowest.min(height_m);
     }

@@ -7,6 +7,7 @@
 
 mod disturbance;
 mod ends;
+mod meshed;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -362,7 +363,7 @@ fn a_hold_at_the_strokes_end_draws_that_stroke() {
 /// Hops are short and low, but the motion stands lifted on each of them.
 #[test]
 fn a_hold_at_any_strokes_end_stands_before_the_next_stroke() {
-    for name in ["hatched", "bottle", "widowx"] {
+    for name in ["hatched", "bottle", "bumpy", "widowx"] {
         let scene = SceneLibrary::new(None).scene(name, None).unwrap();
         let trajectory = plan::draw(&scene, &scene.rest_rad, &plan::SilentObserver)
             .unwrap()

@@ -4,7 +4,7 @@ use std::fmt;
 
 use nalgebra::Point3;
 
-use super::facing::Seed;
+use super::anchor::Seed;
 use super::hole_fill::{HOLE_M, fill_holes};
 use super::self_crossing::crossing;
 use super::topology::Topology;

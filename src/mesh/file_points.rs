@@ -61,7 +61,7 @@ impl FilePoints {
             for (kept, index) in indices.iter_mut().zip([first, second, third]) {
                 *kept = u32::try_from(*index).map_err(|_| MeshError::Index {
                     triangle,
-                    index: *index,
+                    index: index.saturating_add(1),
                     points: self.points.len(),
                 })?;
             }
@@ -76,7 +76,7 @@ impl FilePoints {
         let mut named = self.triangles.iter().enumerate();
         let wrong = named.find_map(|(triangle, corners)| {
             let beyond = corners.iter().find(|index| **index as usize >= points)?;
-            Some((triangle + 1, i64::from(*beyond)))
+            Some((triangle + 1, i64::from(*beyond) + 1))
         });
         match wrong {
             Some((triangle, index)) => Err(MeshError::Index {

@@ -16,7 +16,7 @@ use std::f64::consts::{FRAC_PI_2, TAU};
 use nalgebra::{Vector2, Vector3};
 
 use super::MeshError;
-use super::facing::Seed;
+use super::anchor::Seed;
 use super::topology::Topology;
 
 /// Geodesic distance and direction from the start; the direction is counter-clockwise from the right.
@@ -264,50 +264,53 @@ fn fan(
     corner: usize,
     flat: &[Vector2<f64>; 3],
 ) -> Vec<(u32, Vector2<f64>)> {
-    let middle = mesh.triangles[triangle][corner];
-    let side = |point: u32| mesh.points[point as usize] - mesh.points[middle as usize];
-    let first = mesh.triangles[triangle][(corner + 1) % 3];
-    let mut spokes: Vec<(u32, f64)> = Vec::new();
-    let mut turn = 0.0;
-    let mut at = (triangle, corner);
-    let mut is_closed = false;
-    for is_left in [true, false] {
-        while !is_closed && spokes.len() < SPOKES_MAX {
-            let corners = mesh.triangles[at.0];
-            let [from, to] = match is_left {
-                true => [corners[(at.1 + 1) % 3], corners[(at.1 + 2) % 3]],
-                false => [corners[(at.1 + 2) % 3], corners[(at.1 + 1) % 3]],
-            };
-            let angle = side(from).angle(&side(to));
-            turn += if is_left { angle } else { -angle };
-            is_closed = is_left && to == first;
-            spokes.push((to, turn));
-            let edge = if is_left { (at.1 + 2) % 3 } else { at.1 };
-            let next = mesh.neighbours[at.0][edge] as usize;
-            let corner = mesh.triangles.get(next);
-            let corner = corner.and_then(|next| next.iter().position(|point| *point == middle));
-            let Some(corner) = corner else { break };
-            at = (next, corner);
-        }
-        if !is_closed && is_left {
-            (turn, at) = (
-                side(first).angle(&side(mesh.triangles[triangle][(corner + 2) % 3])),
-                (triangle, corner),
-            );
-        }
-    }
+    let (mut around, is_closed) = spokes(mesh, [triangle, corner], true);
+    let own = around.first().map_or(0.0, |(_, own)| *own);
+    let turn = around.last().map_or(TAU, |(_, turn)| *turn);
     let scale = if is_closed { TAU / turn } else { 1.0 };
+    if !is_closed {
+        let (rest, _) = spokes(mesh, [triangle, corner], false);
+        around.extend(rest.into_iter().map(|(point, turn)| (point, own - turn)));
+    }
+    let middle = mesh.points[mesh.triangles[triangle][corner] as usize];
     let along = flat[(corner + 1) % 3] - flat[corner];
-    let own = spokes.first().map_or(0.0, |(_, own)| *own);
     let base = along.y.atan2(along.x) + own * (1.0 - scale) / 2.0;
     let place = |(point, turn): (u32, f64)| {
         let (sin, cos) = (base + turn * scale).sin_cos();
-        (
-            point,
-            flat[corner] + Vector2::new(cos, sin) * side(point).norm(),
-        )
+        let length = (mesh.points[point as usize] - middle).norm();
+        (point, flat[corner] + Vector2::new(cos, sin) * length)
     };
-    spokes.into_iter().map(place).collect()
+    around.into_iter().map(place).collect()
+}
+
+/// Returns the points around a corner of a triangle, to the left or to the right, each with the angle
+/// to it from the triangle's first edge on that side; true if they come round to that edge.
+fn spokes(mesh: &Topology, start: [usize; 2], is_left: bool) -> (Vec<(u32, f64)>, bool) {
+    let [mut triangle, mut corner] = start;
+    let middle = mesh.triangles[triangle][corner];
+    let side = |point: u32| mesh.points[point as usize] - mesh.points[middle as usize];
+    let ends = |triangle: usize, corner: usize| {
+        let corners = mesh.triangles[triangle];
+        let [next, last] = [1, 2].map(|step| corners[(corner + step) % 3]);
+        if is_left { [next, last] } else { [last, next] }
+    };
+    let [first, _] = ends(triangle, corner);
+    let (mut around, mut turn) = (Vec::new(), 0.0);
+    while around.len() < SPOKES_MAX {
+        let [from, to] = ends(triangle, corner);
+        turn += side(from).angle(&side(to));
+        around.push((to, turn));
+        if to == first {
+            return (around, true);
+        }
+        let edge = if is_left { (corner + 2) % 3 } else { corner };
+        triangle = mesh.neighbours[triangle][edge] as usize;
+        let corners = mesh.triangles.get(triangle);
+        let next = corners.and_then(|corners| corners.iter().position(|point| *point == middle));
+        let Some(next) = next else { break };
+        corner = next;
+    }
+    (around, false)
 }
 
 /// A triangle unfolded beside the start: the first end of an edge is the origin, the other lies on the

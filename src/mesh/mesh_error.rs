@@ -60,7 +60,7 @@ pub enum MeshError {
     Index {
         /// The triangle, from 1.
         triangle: usize,
-        /// The named point, as in the file.
+        /// The named point, from 1.
         index: i64,
         /// Number of points read.
         points: usize,

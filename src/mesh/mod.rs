@@ -4,8 +4,8 @@
 //! Mathematics only: no scenes, no arms, no time. Points are metres in the mesh's own frame; places
 //! on a [`MeshPatch`] are millimetres.
 
+mod anchor;
 mod clean;
-mod facing;
 mod file_points;
 mod geodesic_polar;
 mod hole_fill;
@@ -14,13 +14,14 @@ mod obj;
 mod patch;
 mod ply;
 mod self_crossing;
+mod smooth_sheet;
 mod stl;
 mod topology;
 mod triangle_tree;
 mod weld;
 
+pub use anchor::MeshAnchor;
 pub use clean::{CleanMesh, MeshReport};
-pub use facing::{MeshAnchor, MeshFacing};
 pub use file_points::{FilePoints, read};
 pub use mesh_error::MeshError;
 pub use patch::{MeshPatch, PatchPoint, PatchProjection};

@@ -10,6 +10,7 @@ use nalgebra::{Matrix2, Point3, Unit, Vector2, Vector3};
 
 use super::clean::CleanMesh;
 use super::geodesic_polar::{PolarPoint, polar_map};
+use super::smooth_sheet::SmoothSheet;
 use super::topology::{NONE, Topology};
 use super::triangle_tree::{Bounds, Nearest, TriangleTree};
 use super::weld::to_index;
@@ -29,6 +30,10 @@ pub struct MeshPatch {
     places_mm: Vec<Vector2<f64>>,
     is_laid: Vec<bool>,
     laid: TriangleTree,
+    /// What the tip follows; empty until the triangles can be asked.
+    smooth: Option<SmoothSheet>,
+    /// Shape without its bumps, by which a tool is held.
+    coarse: Option<SmoothSheet>,
     middle_mm: Vector2<f64>,
     report: MeshReport,
 }
@@ -38,10 +43,12 @@ pub struct MeshPatch {
 pub struct PatchPoint {
     /// The point.
     pub point_m: Point3<f64>,
-    /// Outward normal, interpolated between those of the corners.
+    /// Outward normal.
     pub normal: Unit<Vector3<f64>>,
     /// Direction of increasing x.
     pub x: Unit<Vector3<f64>>,
+    /// Outward normal of the shape without bumps of a few centimetres.
+    pub hold: Unit<Vector3<f64>>,
 }
 
 /// A point in space projected onto a patch.
@@ -51,6 +58,8 @@ pub struct PatchProjection {
     pub at_mm: [f64; 2],
     /// Height over the mesh; negative below it. Its amount is never more than the distance from the mesh.
     pub height_mm: f64,
+    /// Distance from the mesh; negative below it.
+    pub obstacle_mm: f64,
     /// False beyond the edge of an open mesh.
     pub is_on_mesh: bool,
 }
@@ -58,6 +67,14 @@ pub struct PatchProjection {
 /// Range of the ratio of an edge's length in millimetres on the patch to its length on the mesh: a
 /// triangle beyond it was not laid out but torn.
 const LAID: [f64; 2] = [0.4, 2.5];
+/// Distance beyond the sheet up to which the surface is smooth.
+const BEYOND_MM: f64 = 40.0;
+/// Distance of the samples of the smooth surface, as a share of an edge of the mesh and in its range.
+const STEP_EDGES: f64 = 0.5;
+const STEP_MM: [f64; 2] = [0.5, 2.0];
+/// Distance of the samples of the shape without bumps, and of the places whose mean each is.
+const HOLD_MM: f64 = 40.0;
+const HOLD_PLACES: i32 = 5;
 /// Places nearer than this to the patch are on it.
 const ON_MM: f64 = 1e-6;
 /// Two points of the mesh farther apart than this do not lie at one place.
@@ -80,14 +97,15 @@ impl fmt::Debug for MeshPatch {
 }
 
 impl MeshPatch {
-    /// Lays a mesh out around the middle that it was cleaned for, which gets the place `middle_mm`.
+    /// Lays a mesh out around the middle that it was cleaned for, which gets the middle of a sheet from
+    /// its lower left to its upper right corner.
     ///
     /// # Errors
     /// A direction to the right along the normal.
     pub fn new(
         clean: CleanMesh,
         right: &Vector3<f64>,
-        middle_mm: [f64; 2],
+        sheet_mm: [[f64; 2]; 2],
     ) -> Result<Self, MeshError> {
         let CleanMesh {
             mesh,
@@ -96,7 +114,8 @@ impl MeshPatch {
             report,
         } = clean;
         let polar = polar_map(&mesh, &seed, right)?;
-        let middle_mm = Vector2::from(middle_mm);
+        let [low_mm, high_mm] = sheet_mm.map(Vector2::from);
+        let middle_mm = (low_mm + high_mm) / 2.0;
         let places_mm = polar
             .iter()
             .map(|polar| middle_mm + offset_mm(polar.distance_m, polar.angle_rad));
@@ -112,7 +131,9 @@ impl MeshPatch {
             let corners = corners.map(|corner| flat(places_mm[corner as usize]));
             (corners, to_index(triangle))
         });
-        Ok(Self {
+        let patch = Self {
+            smooth: None,
+            coarse: None,
             laid: TriangleTree::new(laid.collect()),
             is_at_end: ends(&mesh),
             mesh,
@@ -124,7 +145,21 @@ impl MeshPatch {
             is_laid,
             middle_mm,
             report,
-        })
+        };
+        Ok(patch.smoothed([low_mm, high_mm]))
+    }
+
+    /// Adds the smooth surfaces around a sheet.
+    fn smoothed(mut self, [low_mm, high_mm]: [Vector2<f64>; 2]) -> Self {
+        let beyond = Vector2::repeat(BEYOND_MM);
+        let area_mm = [low_mm - beyond, high_mm + beyond].map(Into::into);
+        let step_mm = mean_edge_mm(&self.mesh) * STEP_EDGES;
+        let step_mm = step_mm.clamp(STEP_MM[0], STEP_MM[1]);
+        let smooth = SmoothSheet::new(area_mm, step_mm, |place| self.on_triangles(place).point_m);
+        self.smooth = Some(smooth);
+        let coarse = SmoothSheet::new(area_mm, HOLD_MM, |place| self.mean_around(place));
+        self.coarse = Some(coarse);
+        self
     }
 
     /// Returns the changes against the file.
@@ -138,9 +173,25 @@ impl MeshPatch {
         (0..self.mesh.triangles.len()).map(|triangle| self.mesh.corners(triangle))
     }
 
-    /// Returns the point at a place. Beyond the patch the nearest triangle continues.
+    /// Returns the point at a place, on a smooth surface near the mesh. Beyond the mesh its nearest
+    /// triangle continues.
     #[must_use]
     pub fn at(&self, at_mm: [f64; 2]) -> PatchPoint {
+        let smooth = self.smooth.as_ref().and_then(|smooth| smooth.at(at_mm));
+        let smooth = smooth.and_then(|at| {
+            let normal = at.normal()?;
+            let coarse = self.coarse.as_ref().and_then(|coarse| coarse.at(at_mm));
+            Some(PatchPoint {
+                point_m: at.point_m,
+                normal,
+                hold: coarse.and_then(|at| at.normal()).unwrap_or(normal),
+                x: Unit::try_new(at.along, 0.0)?,
+            })
+        });
+        smooth.unwrap_or_else(|| self.on_triangles(at_mm))
+    }
+
+    fn on_triangles(&self, at_mm: [f64; 2]) -> PatchPoint {
         let place = Point3::new(at_mm[0], at_mm[1], 0.0);
         let Some(nearest) = self.laid.nearest(&place) else {
             return self.nowhere();
@@ -158,6 +209,7 @@ impl MeshPatch {
         PatchPoint {
             point_m: on_mesh + lift(beyond),
             normal,
+            hold: normal,
             x: Unit::new_normalize(x - normal.scale(x.dot(&normal))),
         }
     }
@@ -170,6 +222,7 @@ impl MeshPatch {
             return PatchProjection {
                 at_mm: self.middle_mm.into(),
                 height_mm: f64::INFINITY,
+                obstacle_mm: f64::INFINITY,
                 is_on_mesh: false,
             };
         };
@@ -191,6 +244,7 @@ impl MeshPatch {
         PatchProjection {
             at_mm: (place + beyond_mm).into(),
             height_mm: height_m * 1e3,
+            obstacle_mm: if is_on_mesh { height_m } else { distance_m } * 1e3,
             is_on_mesh,
         }
     }
@@ -217,10 +271,20 @@ impl MeshPatch {
         first.is_some() && is_unique
     }
 
+    /// Returns the mean of the points around a place.
+    fn mean_around(&self, [x_mm, y_mm]: [f64; 2]) -> Point3<f64> {
+        let step_mm = HOLD_MM / f64::from(HOLD_PLACES);
+        let steps = || (-HOLD_PLACES / 2..=HOLD_PLACES / 2).map(|n| f64::from(n) * step_mm);
+        let places = steps().flat_map(|dx| steps().map(move |dy| [x_mm + dx, y_mm + dy]));
+        let sum: Vector3<f64> = places.map(|place| self.at(place).point_m.coords).sum();
+        Point3::from(sum / f64::from(HOLD_PLACES * HOLD_PLACES))
+    }
+
     fn nowhere(&self) -> PatchPoint {
         PatchPoint {
             point_m: self.mesh.points.first().copied().unwrap_or_default(),
             normal: Vector3::z_axis(),
+            hold: Vector3::z_axis(),
             x: Vector3::x_axis(),
         }
     }
@@ -313,6 +377,14 @@ impl MeshPatch {
         let solved = gram.try_inverse().map(|inverse| inverse * by);
         solved.map_or_else(Vector2::zeros, |by| self.laid_sides_mm(triangle) * by)
     }
+}
+
+fn mean_edge_mm(mesh: &Topology) -> f64 {
+    let edges = (0..mesh.triangles.len()).map(|triangle| {
+        let [a, b, c] = mesh.corners(triangle);
+        (b - a).norm() + (c - b).norm() + (a - c).norm()
+    });
+    edges.sum::<f64>() / 3.0 / mesh.triangles.len().max(1) as f64 * 1e3
 }
 
 fn offset_mm(distance_m: f64, angle_rad: f64) -> Vector2<f64> {

@@ -40,8 +40,11 @@ pub(crate) fn grid(count: usize, at: impl Fn(f64, f64) -> Point3<f64>) -> FilePo
 pub(crate) fn patch(mesh: &FilePoints) -> Result<MeshPatch, MeshError> {
     let middle = MeshAnchor::Above { xy_m: [0.0; 2] };
     let clean = CleanMesh::new(mesh, 1.0, &middle)?;
-    MeshPatch::new(clean, &Vector3::x(), [0.0; 2])
+    MeshPatch::new(clean, &Vector3::x(), SHEET_MM)
 }
+
+/// A sheet around the origin.
+pub(crate) const SHEET_MM: [[f64; 2]; 2] = [[-40.0; 2], [40.0; 2]];
 
 /// Half of the side of a shape's sheet.
 pub(crate) const HALF_M: f64 = 0.045;

@@ -57,7 +57,7 @@ impl ToolPose {
         let contact = surface.at(at_mm);
         Self {
             point_m: contact.point_m + contact.normal.scale(height_mm / 1e3),
-            axis: -contact.normal,
+            axis: -contact.hold,
         }
     }
 

@@ -439,12 +439,18 @@ impl DrawingPlanner<'_> {
         })
     }
 
-    /// Returns the stretch of a line on the surface; refuses a line that is stretched too much, or
-    /// that turns too fast under the pen.
+    /// Returns the stretch of a line on the surface; refuses a line that leaves it, is stretched too
+    /// much, or turns too fast under the pen.
     fn check_surface_fit(&self, stroke: &SheetStroke) -> Result<f64, PathError> {
         let scene = self.builder.scene;
         let pen = self.builder.ik(stroke.pen)?.pen;
         let distortion = scene.surface.distortion(&stroke.points_mm);
+        if distortion.off_at_mm.is_some() {
+            return Err(PathError {
+                at_mm: distortion.off_at_mm,
+                cause: RefusalCause::OffSurface,
+            });
+        }
         if distortion.stretch > scene.limits.stretch_max {
             return Err(PathError {
                 at_mm: Some(distortion.stretched_at_mm),

@@ -65,6 +65,8 @@ pub enum RefusalCause {
         /// Largest permitted turn per millimetre.
         most_deg_mm: f64,
     },
+    /// The line leaves the surface, or comes where several of its places are one.
+    OffSurface,
     /// Joints would have to jump to follow the line.
     Jump {
         /// Turn that would be needed.
@@ -137,6 +139,7 @@ impl RefusalCause {
             Self::Tilt { .. } => "tilt",
             Self::Stretched { .. } => "stretched",
             Self::Turns { .. } => "turns",
+            Self::OffSurface => "off_surface",
             Self::Jump { .. } => "jump",
             Self::NoWay { .. } => "no_way",
             Self::TooFast { .. } => "too_fast",
@@ -169,7 +172,7 @@ impl RefusalCause {
             Self::TooLong { waypoints, most } => {
                 Some((*waypoints as f64, *most as f64, "waypoints"))
             }
-            Self::Unfit { .. } | Self::Cancelled => None,
+            Self::Unfit { .. } | Self::OffSurface | Self::Cancelled => None,
         }
     }
 }
@@ -201,6 +204,10 @@ impl fmt::Display for RefusalCause {
             Self::Turns { .. } => write!(
                 f,
                 "follows a surface that turns {value}° in a millimetre (at most {limit}° for this pen); draw along it, or on a larger radius"
+            ),
+            Self::OffSurface => write!(
+                f,
+                "leaves the mesh or comes to a fold of it; make the design smaller, or move it by design.at_mm or surface.point_m"
             ),
             Self::Jump { by_deg, joint } => write!(
                 f,

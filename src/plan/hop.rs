@@ -33,6 +33,8 @@ const SLOWED_MUCH: f64 = 1.1;
 const SLOWED_TOO_MUCH: f64 = 2.0;
 /// Fraction of each tip limit used in timing, because differences of samples are rounded.
 const USED: f64 = 0.999;
+/// A hop that the joints would slow by more than this is given up: over a ridge it could take hours.
+const SLOWED_MAX: f64 = 16.0;
 /// Shorter crossings count as none.
 const CROSSING_MIN_MM: f64 = 1e-6;
 
@@ -217,6 +219,9 @@ impl<'a> HopPlanner<'a> {
                 });
             }
             timing.slowed_by *= (worst_ratio * 1.01).min(4.0).sqrt();
+            if timing.slowed_by > initial_slowdown * SLOWED_MAX {
+                return None;
+            }
         }
         None
     }

@@ -226,8 +226,8 @@ fn faces_like_centre(surface: &Surface, at_mm: [f64; 2]) -> bool {
         && projected_mm.into_iter().zip(&at_mm).all(is_same)
 }
 
-/// Tolerance for projecting a continued place back onto the shape.
-const SAME_MM: f64 = 1e-3;
+/// Tolerance for projecting a continued place back onto the shape, whose tip follows a smooth one near it.
+const SAME_MM: f64 = 1.0;
 
 impl ReachMap {
     /// Inspects all spots row by row, each starting from its neighbours' joints.

@@ -161,7 +161,7 @@ pub fn joints_over(
     let at = scene.surface.at(at_mm);
     let goal = IkGoal::PointThenAxis {
         point_m: at.point_m + at.normal.scale(height_mm / 1e3),
-        axis: -at.normal,
+        axis: -at.hold,
     };
     let tip = tip_of(scene.pens.first()?);
     let solved = scene.arm.chain.solve_anywhere(&tip, &goal, seed, RESTARTS);

@@ -30,6 +30,7 @@ use arm::ArmModel;
 use base::units::{Finite, JointVector, OutOfRange};
 use base::wording::millimetres;
 use design::{ChoiceWords, Design, DesignChoice};
+use mesh::MeshPatch;
 
 /// Highest speed of any tip, in mm/s: ISO 10218's reduced speed.
 pub const TIP_MM_S_MAX: f64 = 250.0;
@@ -51,6 +52,8 @@ pub const PROBE_DEPTH_MM: f64 = 5.0;
 /// Parts of a scene besides its file.
 pub(super) struct SceneParts {
     pub(super) arm: Arc<ArmModel>,
+    /// The shape under the sheet, if it is a mesh.
+    pub(super) mesh: Option<Arc<MeshPatch>>,
     pub(super) design: Design,
     pub(super) overlay: Option<String>,
     /// Set if the design comes with the call.
@@ -91,7 +94,7 @@ pub(super) enum SceneFileError {
 /// Checks every value, and collects everything that is wrong.
 pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneFileError> {
     let mut problems = Vec::new();
-    let surface = keep(Surface::new(&file.sheet), &mut problems);
+    let surface = keep(surface(file, parts.mesh.as_ref()), &mut problems);
     let correction = correction(file, &mut problems);
     let fiducials = tags(file, surface.as_ref(), &mut problems);
     let pens = pens(file, &mut problems);
@@ -157,6 +160,13 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         revision: parts.revision,
         setting: parts.setting,
     })
+}
+
+fn surface(file: &SceneFile, mesh: Option<&Arc<MeshPatch>>) -> Result<Surface, SceneFault> {
+    match mesh {
+        Some(patch) => Surface::on_mesh(&file.sheet, Arc::clone(patch)),
+        None => Surface::new(&file.sheet),
+    }
 }
 
 /// Reads the rest pose, the ready pose and the pose in which a pen is changed.
@@ -463,7 +473,8 @@ fn check_tools(file: &SceneFile, problems: &mut Vec<String>) {
     if file.measure_change && is_all_mounted {
         problems.push(only_by_hand("measure_change"));
     }
-    if file.measure_change && (needle.is_some() || file.sheet.cylinder_radius_mm.is_some()) {
+    let is_bent = file.sheet.cylinder_radius_mm.is_some() || file.surface.is_some();
+    if file.measure_change && (needle.is_some() || is_bent) {
         problems.push(
             "measure_change: only pens are measured by a touch, and only on a flat sheet; leave it out, and calibrate each tool with `steadyhand calibrate tool`".to_owned(),
         );

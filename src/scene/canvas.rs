@@ -210,8 +210,10 @@ fn unfit_problems(file: &SceneFile) -> impl Iterator<Item = String> {
     let needle = needle.map(|pen| format!("`{}` is a needle", pen.name));
     let rolled = file.sheet.cylinder_radius_mm.is_some();
     let rolled = rolled.then(|| "sheet.cylinder_radius_mm makes it a cylinder".to_owned());
+    let mesh = file.surface.is_some();
+    let mesh = mesh.then(|| "[surface] puts it on a mesh".to_owned());
     let attended = file.attended.then(|| "it is `attended`".to_owned());
-    let reasons = [needle, rolled, attended].into_iter().flatten();
+    let reasons = [needle, rolled, mesh, attended].into_iter().flatten();
     reasons.map(|reason| format!("a canvas needs pens on a flat sheet that run unattended, and {reason}: leave design.from_caller out"))
 }
 

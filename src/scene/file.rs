@@ -27,6 +27,9 @@ pub struct SceneFile {
     pub design: DesignFile,
     /// The sheet to draw on.
     pub sheet: SheetFile,
+    /// The mesh that the sheet lies on; by default it lies on a plane or a cylinder.
+    #[serde(default)]
+    pub surface: Option<SurfaceFile>,
     /// Tags on the sheet, by which a camera finds its position; only for a flat sheet.
     #[serde(default)]
     pub fiducials: Option<FiducialsFile>,
@@ -58,6 +61,19 @@ pub struct SceneFile {
     /// True if a person attends the arm whenever this scene moves it. A needle requires it.
     #[serde(default)]
     pub attended: bool,
+}
+
+impl SceneFile {
+    /// Refuses a name other than the file's, if that is known.
+    pub(super) fn check_name(&self, of_file: Option<&str>) -> Result<(), String> {
+        match of_file.filter(|name| *name != self.name) {
+            Some(name) => Err(format!(
+                "name is `{}`; it must be `{name}`, like the file",
+                self.name
+            )),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The design to draw: exactly one of `file`, `text`, `polylines` and `from_caller`.
@@ -162,7 +178,7 @@ pub enum Order {
     AsDrawn,
 }
 
-/// The sheet: a rectangle on a plane or on a cylinder.
+/// The sheet: a rectangle on a plane, on a cylinder, or on the mesh of `[surface]`.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SheetFile {
@@ -195,6 +211,34 @@ pub enum Lay {
     Wrapped,
     /// Projected along the normal of the sheet's centre: the design is stretched towards the sides.
     Projected,
+}
+
+/// The mesh that a sheet lies on. Its numbers are in the sheet's frame: from the lower left corner x to the right, y up and z towards the reader.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SurfaceFile {
+    /// A PLY, STL or OBJ file of at most 100,000 triangles, in the folder of the scene file or its `meshes` folder.
+    pub mesh: String,
+    /// Unit of its numbers.
+    #[serde(default)]
+    pub unit: MeshUnit,
+    /// The point of the mesh on which the sheet's middle lies; by default the highest one above or below the middle, along the sheet's normal.
+    #[serde(default)]
+    pub point_m: Option<[Finite; 3]>,
+    /// Direction to the right on the mesh at that point; default `[1, 0, 0]`.
+    #[serde(default)]
+    pub direction: Option<[Finite; 3]>,
+}
+
+/// Unit of a mesh's numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MeshUnit {
+    /// Metres.
+    #[default]
+    M,
+    /// Millimetres.
+    Mm,
 }
 
 /// AprilTags on the sheet.

@@ -15,6 +15,7 @@ use super::design_part::DesignPart;
 use super::embedded::{self, EmbeddedFile};
 use super::file::{DesignFile, OverlayFile, PenFile, SceneFile};
 use super::foot_frame;
+use super::mesh_sheet::MeshCache;
 use super::picture_design::PictureMemory;
 use super::placement::{DesignPlacement, PlacedPart, edge_margin_mm, fitting_size_mm};
 use super::replacement::{DesignReplacement, DesignSource};
@@ -23,10 +24,14 @@ use super::{Revision, Scene, SceneFault, SizeSource};
 use arm::{ArmError, ArmFault, ArmFile, ArmModel};
 use base::lock::MutexExt;
 use base::nearest;
-use base::plain_file;
 use base::units::Finite;
 use config::toml::{self as strict, FileError};
 use design::{self, AreaFill, ChoiceWords, Design, DesignCaps, DesignError, ReadOptions};
+use mesh::MeshError;
+
+mod read_files;
+
+use read_files::{read_file, read_within};
 
 /// Loads scenes from a folder and from the files in the binary.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +46,7 @@ pub struct SceneLibrary {
     /// lists the scenes.
     head_cache: Arc<Mutex<HashMap<String, (FileStamp, SceneHead)>>>,
     pub(super) pictures: PictureMemory,
+    pub(super) meshes: MeshCache,
 }
 
 /// A file's date and length; `None` for one of the binary's.
@@ -120,6 +126,14 @@ pub enum SceneError {
         file: String,
         /// Cause.
         source: DesignError,
+    },
+    /// The mesh is not a surface to draw on.
+    #[error("{file}: {source}")]
+    Mesh {
+        /// The mesh's file.
+        file: String,
+        /// Cause.
+        source: MeshError,
     },
 }
 
@@ -361,6 +375,7 @@ impl SceneLibrary {
             stand_ins: self.stand_ins.clone(),
             replacement: self.replacement.clone(),
             is_of_caller: self.is_of_caller,
+            meshes: Arc::clone(&self.meshes),
             ..Self::default()
         }
     }
@@ -441,6 +456,7 @@ impl SceneLibrary {
         let mut hash = blake3::Hasher::new();
         hash_part(&mut hash, text.as_bytes());
         let (mut scene, is_of_before) = self.read_scene(file, text, overlay, &mut hash)?;
+        let mesh = self.mesh(file, &scene, &mut hash)?;
         let mut setting_hash = hash.clone();
         let canvas = self.canvas(file, &scene, name.zip(overlay))?;
         if let Some(drawing) = &self.replacement {
@@ -451,13 +467,8 @@ impl SceneLibrary {
                 hash_part(&mut hash, &drawing.bytes_to_hash());
             }
         }
-        if let Some(name) = name.filter(|name| *name != scene.name) {
-            let why = format!(
-                "name is `{}`; it must be `{name}`, like the file",
-                scene.name
-            );
-            return Err(FileError::single(file, why).into());
-        }
+        let named = scene.check_name(name);
+        named.map_err(|why| FileError::single(file, why))?;
         let (arm, is_arm_of_before) = self.arm_and_age(self.stand_in_for(&scene.arm))?;
         if scene.frame.is_some() && scene.frame != arm.file.frame {
             let arm = arm.file.name.clone();
@@ -479,9 +490,14 @@ impl SceneLibrary {
         let arm_file = arm_place(&arm.file.name);
         let of_before = [(is_of_before, file), (is_arm_of_before, &arm_file)];
         design.notes.extend(foot_frame::note(&arm.file, &of_before));
+        let mended = mesh.iter().flat_map(|mesh| mesh.report().lines());
+        design
+            .notes
+            .extend(mended.map(|line| format!("mesh: {line}")));
         let revision = Revision(*hash.finalize().as_bytes());
         let parts = SceneParts {
             arm,
+            mesh,
             design,
             overlay: overlay.map(str::to_owned),
             canvas,
@@ -820,10 +836,18 @@ impl SceneLibrary {
     }
 
     fn bytes(&self, place: &str) -> Result<Option<Vec<u8>>, SceneError> {
+        self.bytes_at_most(place, FILE_BYTES_MAX)
+    }
+
+    pub(super) fn bytes_at_most(
+        &self,
+        place: &str,
+        bytes_max: u64,
+    ) -> Result<Option<Vec<u8>>, SceneError> {
         if let Some(folder) = &self.folder {
             let path = folder.join(place);
             if path.is_file() {
-                return read_within(folder, &path).map(Some);
+                return read_within(folder, &path, bytes_max).map(Some);
             }
         }
         Ok(embedded::find(place).map(|file| file.bytes.to_vec()))
@@ -835,7 +859,7 @@ impl SceneLibrary {
         names.filter(|name| is_plain_name(name)).collect()
     }
 
-    fn files(&self, folder: &str) -> BTreeSet<String> {
+    pub(super) fn files(&self, folder: &str) -> BTreeSet<String> {
         let inner = |file: &EmbeddedFile| {
             let rest = file.path.strip_prefix(folder)?;
             (!rest.contains('/')).then(|| rest.to_owned())
@@ -931,42 +955,17 @@ fn hash_files(hash: &mut blake3::Hasher, files: &[(String, Vec<u8>)]) {
     }
 }
 
-fn is_plain_name(name: &str) -> bool {
+pub(super) fn is_plain_name(name: &str) -> bool {
     let is_forbidden = |c: char| matches!(c, '/' | '\\') || c.is_control();
     !name.is_empty() && !name.starts_with('.') && !name.contains(is_forbidden)
 }
 
-/// Reads a file, but not through a link to outside the folder: that would turn any file of this
-/// machine into a scene or a design.
-fn read_within(folder: &Path, path: &Path) -> Result<Vec<u8>, SceneError> {
-    let resolve = |path: &Path| std::fs::canonicalize(path).ok();
-    let is_outside = match (resolve(folder), resolve(path)) {
-        (Some(folder), Some(path)) => !path.starts_with(folder),
-        _ => true,
-    };
-    if is_outside {
-        return Err(SceneError::Missing {
-            file: path.display().to_string(),
-            why: "it is a link to a place outside the scenes' folder; put a copy there".to_owned(),
-        });
-    }
-    read_file(path)
-}
-
-fn read_file(path: &Path) -> Result<Vec<u8>, SceneError> {
-    let missing = |why: String| SceneError::Missing {
-        file: path.display().to_string(),
-        why,
-    };
-    plain_file::read_at_most(path, FILE_BYTES_MAX).map_err(|error| missing(error.to_string()))
-}
-
-fn hash_part(hash: &mut blake3::Hasher, part: &[u8]) {
+pub(super) fn hash_part(hash: &mut blake3::Hasher, part: &[u8]) {
     hash.update(&(part.len() as u64).to_le_bytes());
     hash.update(part);
 }
 
-fn unknown(what: &'static str, name: &str, mut valid: Vec<String>) -> SceneError {
+pub(super) fn unknown(what: &'static str, name: &str, mut valid: Vec<String>) -> SceneError {
     nearest::sort(name, &mut valid);
     let name = name.to_owned();
     SceneError::Unknown { what, name, valid }

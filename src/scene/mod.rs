@@ -30,6 +30,7 @@ pub mod file;
 mod foot_frame;
 mod library;
 mod line_tidying;
+mod mesh_sheet;
 mod pause_every;
 mod pen_filter;
 mod pen_holder;

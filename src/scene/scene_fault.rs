@@ -178,7 +178,9 @@ pub enum SceneFault {
     )]
     FillOfNothing,
     /// The sheet with tags is not flat.
-    #[error("fiducials: a camera finds only flat sheets; remove them, or cylinder_radius_mm")]
+    #[error(
+        "fiducials: a camera finds only flat sheets; remove them, or cylinder_radius_mm and [surface]"
+    )]
     TagsOnCurvedSheet,
     /// There are no tags, or too many.
     #[error("fiducials: {0} tags; 1 to {TAGS_MAX} are possible")]
@@ -234,6 +236,11 @@ pub enum SceneFault {
     /// The sheet's size is not possible.
     #[error("sheet: size_mm is {0:?}; each side must be above 0 and at most {SIDE_MM_MAX}")]
     SheetSize([f64; 2]),
+    /// The sheet is said to lie on two shapes.
+    #[error(
+        "sheet: cylinder_radius_mm and lay are for a cylinder, and [surface] puts the sheet on a mesh. Next: remove one of them"
+    )]
+    TwoShapes,
     /// The sheet reaches too far around its cylinder.
     #[error(
         "sheet: cylinder_radius_mm is {radius_mm}; a sheet {width_mm} mm wide may cover at most half of the cylinder, so it must be at least {least_mm:.1}"

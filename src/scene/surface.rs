@@ -1,6 +1,6 @@
 //! Drawing surface: a sheet on a shape in the arm's base frame.
 //!
-//! Planning, the gate and pictures use only the [`SheetShape`] trait. A new shape, such as a mesh, needs an
+//! Planning, the gate and pictures use only the [`SheetShape`] trait. A new shape needs an
 //! implementation and a key in the scene file.
 
 use std::fmt;
@@ -9,9 +9,11 @@ use std::sync::Arc;
 use nalgebra::{Isometry3, Point3, Rotation3, Translation3, Unit, UnitQuaternion, Vector3};
 
 use super::file::{Lay, SheetFile};
+use super::mesh_sheet::MeshSheet;
 use super::scene_fault::SceneFault;
 use base::plane::{along, distance, pieces};
 use base::units::Finite;
+use mesh::MeshPatch;
 
 /// Shape under a sheet. Coordinates on it are millimetres from the sheet's lower left corner, x to the right,
 /// y up.
@@ -19,8 +21,9 @@ pub trait SheetShape: fmt::Debug + Send + Sync {
     /// Returns the surface point at a point of the sheet. Beyond the edges it is on the shape's continuation.
     fn at(&self, at_mm: [f64; 2]) -> SurfacePoint;
 
-    /// Projects a point onto the nearest point of the (endless) shape. Heights of two points differ
-    /// by at most their distance: the gate relies on that.
+    /// Projects a point onto the nearest point of the shape. Heights of two points over it differ by
+    /// at most their distance, and no height is more than the distance from the shape: the gate relies
+    /// on that.
     fn project(&self, point_m: &Point3<f64>) -> SurfaceProjection;
 
     /// Returns the radius that it is rolled to; `None` if it is not rolled.
@@ -37,6 +40,11 @@ pub trait SheetShape: fmt::Debug + Send + Sync {
     /// Returns whether points on it and heights over it change linearly along every straight line.
     fn is_flat(&self) -> bool {
         false
+    }
+
+    /// Returns whether exactly one point of it lies at a point of the sheet.
+    fn is_on(&self, _at_mm: [f64; 2]) -> bool {
+        true
     }
 }
 
@@ -56,6 +64,8 @@ pub struct SurfacePoint {
     pub normal: Unit<Vector3<f64>>,
     /// Direction of increasing x.
     pub x: Unit<Vector3<f64>>,
+    /// Direction from the surface along which a tool is held: the normal, but for small bumps.
+    pub hold: Unit<Vector3<f64>>,
 }
 
 /// A point in space projected onto the surface.
@@ -65,6 +75,9 @@ pub struct SurfaceProjection {
     pub at_mm: [f64; 2],
     /// Height over the surface; negative below it.
     pub height_mm: f64,
+    /// Height over a shape that is an obstacle as a whole and nothing beyond it; beyond its edges the
+    /// distance from it. `None` if the sheet and a border around it are the obstacle.
+    pub obstacle_mm: Option<f64>,
 }
 
 /// Distortion of a line on a surface.
@@ -79,6 +92,8 @@ pub struct SurfaceDistortion {
     pub turn_rad_mm: f64,
     /// Place of that turn.
     pub turned_at_mm: [f64; 2],
+    /// First place at which no point of the surface lies, or several do.
+    pub off_at_mm: Option<[f64; 2]>,
 }
 
 const RIGHT_ANGLE_TOLERANCE: f64 = 1e-3;
@@ -94,25 +109,7 @@ impl Surface {
     /// # Errors
     /// The value that is wrong, and what it must be.
     pub fn new(file: &SheetFile) -> Result<Self, SceneFault> {
-        let x = axis("x_axis", file.x_axis.map(Finite::get))?;
-        let y = axis("y_axis", file.y_axis.map(Finite::get))?;
-        if x.dot(&y).abs() > RIGHT_ANGLE_TOLERANCE {
-            let degrees = x.dot(&y).clamp(-1.0, 1.0).acos().to_degrees();
-            return Err(SceneFault::SheetAngle { degrees });
-        }
-        let size_mm = file.size_mm.map(Finite::get);
-        if size_mm
-            .iter()
-            .any(|side| *side <= 0.0 || *side > SIDE_MM_MAX)
-        {
-            return Err(SceneFault::SheetSize(size_mm));
-        }
-        let plane = FlatSheet {
-            origin_m: Point3::from(file.origin_m.map(Finite::get)),
-            normal: Unit::new_normalize(x.cross(&y)),
-            x,
-            y,
-        };
+        let (plane, size_mm) = FlatSheet::of_file(file)?;
         let shape: Arc<dyn SheetShape> = match file.cylinder_radius_mm {
             None => Arc::new(plane),
             Some(radius) => Arc::new(CylindricalSheet::new(
@@ -123,6 +120,20 @@ impl Surface {
             )?),
         };
         Ok(Self::from_shape(shape, size_mm))
+    }
+
+    /// Creates a sheet on a mesh that lies in its frame.
+    ///
+    /// # Errors
+    /// The value that is wrong, and what it must be.
+    pub fn on_mesh(file: &SheetFile, patch: Arc<MeshPatch>) -> Result<Self, SceneFault> {
+        let (plane, size_mm) = FlatSheet::of_file(file)?;
+        if file.cylinder_radius_mm.is_some() || file.lay != Lay::default() {
+            return Err(SceneFault::TwoShapes);
+        }
+        let frame = pose(&plane.origin_m, &plane.x, &plane.normal);
+        let shape = MeshSheet::new(patch, frame);
+        Ok(Self::from_shape(Arc::new(shape), size_mm))
     }
 
     /// Creates a sheet of a size on a shape.
@@ -141,6 +152,12 @@ impl Surface {
     #[must_use]
     pub fn radius_mm(&self) -> Option<f64> {
         self.shape.radius_mm()
+    }
+
+    /// Returns whether touches can say where it lies: on a plane or a cylinder they can.
+    #[must_use]
+    pub fn is_found_by_touches(&self) -> bool {
+        self.is_flat() || self.radius_mm().is_some()
     }
 
     /// Returns whether a point lies on the sheet, its edges included.
@@ -207,6 +224,7 @@ impl Surface {
             stretched_at_mm: [0.0; 2],
             turn_rad_mm: 0.0,
             turned_at_mm: [0.0; 2],
+            off_at_mm: None,
         };
         for [from, to] in pieces(points_mm) {
             self.sample_segment(from, to, &mut distortion);
@@ -220,6 +238,10 @@ impl Surface {
         let mut previous = self.at(at(0));
         for n in 1..=samples {
             let (at_mm, current) = (at(n), self.at(at(n)));
+            if distortion.off_at_mm.is_none() {
+                let mut ends = [at(n - 1), at_mm].into_iter();
+                distortion.off_at_mm = ends.find(|at_mm| !self.shape.is_on(*at_mm));
+            }
             let sheet_mm = distance(at(n - 1), at_mm);
             let surface_mm = (current.point_m - previous.point_m).norm() * 1e3;
             if sheet_mm > SAMPLE_MM_MIN {
@@ -267,6 +289,32 @@ struct FlatSheet {
     normal: Unit<Vector3<f64>>,
 }
 
+impl FlatSheet {
+    /// Creates the plane of a sheet's file, and the sheet's size.
+    fn of_file(file: &SheetFile) -> Result<(Self, [f64; 2]), SceneFault> {
+        let x = axis("x_axis", file.x_axis.map(Finite::get))?;
+        let y = axis("y_axis", file.y_axis.map(Finite::get))?;
+        if x.dot(&y).abs() > RIGHT_ANGLE_TOLERANCE {
+            let degrees = x.dot(&y).clamp(-1.0, 1.0).acos().to_degrees();
+            return Err(SceneFault::SheetAngle { degrees });
+        }
+        let size_mm = file.size_mm.map(Finite::get);
+        if size_mm
+            .iter()
+            .any(|side| *side <= 0.0 || *side > SIDE_MM_MAX)
+        {
+            return Err(SceneFault::SheetSize(size_mm));
+        }
+        let plane = Self {
+            origin_m: Point3::from(file.origin_m.map(Finite::get)),
+            normal: Unit::new_normalize(x.cross(&y)),
+            x,
+            y,
+        };
+        Ok((plane, size_mm))
+    }
+}
+
 impl SheetShape for FlatSheet {
     fn at(&self, [x_mm, y_mm]: [f64; 2]) -> SurfacePoint {
         SurfacePoint {
@@ -277,6 +325,7 @@ impl SheetShape for FlatSheet {
             ),
             normal: self.normal,
             x: self.x,
+            hold: self.normal,
         }
     }
 
@@ -288,6 +337,7 @@ impl SheetShape for FlatSheet {
         SurfaceProjection {
             at_mm: [along(&self.x) * 1e3, along(&self.y) * 1e3],
             height_mm: along(&self.normal) * 1e3,
+            obstacle_mm: None,
         }
     }
 
@@ -360,9 +410,11 @@ impl SheetShape for CylindricalSheet {
             }
         };
         let top = flat.origin_m + flat.y.scale(y_mm / 1e3) + flat.x.scale(self.half_width_m);
+        let normal = Unit::new_unchecked(flat.x.scale(sin) + flat.normal.scale(cos));
         SurfacePoint {
             point_m: top + flat.x.scale(radius * sin) + flat.normal.scale(radius * (cos - 1.0)),
-            normal: Unit::new_unchecked(flat.x.scale(sin) + flat.normal.scale(cos)),
+            normal,
+            hold: normal,
             x: Unit::new_unchecked(flat.x.scale(cos) - flat.normal.scale(sin)),
         }
     }
@@ -386,6 +438,7 @@ impl SheetShape for CylindricalSheet {
                 from.dot(&flat.y) * 1e3,
             ],
             height_mm: (along.hypot(out) - radius) * 1e3,
+            obstacle_mm: None,
         }
     }
 
@@ -493,6 +546,7 @@ mod tests {
             SurfacePoint {
                 point_m: Point3::from(normal.scale(self.0)),
                 normal,
+                hold: normal,
                 x: Unit::new_normalize(Vector3::y().cross(&normal)),
             }
         }
@@ -502,6 +556,7 @@ mod tests {
             SurfaceProjection {
                 at_mm: [x / z * self.0 * 1e3, y / z * self.0 * 1e3],
                 height_mm: (point_m.coords.norm() - self.0) * 1e3,
+                obstacle_mm: None,
             }
         }
     }

@@ -17,7 +17,7 @@ fn drawn(scene: &str) -> Value {
 }
 
 /// The estimate is within 3 % of what the arm takes, and the ink within a millimetre.
-fn check(scene: &str) {
+fn check(scene: &str) -> Value {
     let result = drawn(scene);
     let figure = |name: &str| result[name].as_f64().unwrap();
     let (planned_s, took_s) = (figure("planned_s"), figure("arm_time_s"));
@@ -27,6 +27,7 @@ fn check(scene: &str) {
     );
     let most_mm = figure("deviation_mm_max");
     assert!(most_mm <= 1.0, "{scene}: {most_mm} mm from the design");
+    result
 }
 
 #[test]
@@ -37,6 +38,13 @@ fn the_practice_drawing_takes_as_long_as_planned() {
 #[test]
 fn a_bottle_is_drawn_on() {
     check("bottle");
+}
+
+#[test]
+fn a_bumpy_mesh_is_drawn_on() {
+    let result = check("bumpy");
+    let most_mm = result["deviation_mm_p95"].as_f64().unwrap();
+    assert!(most_mm <= 0.5, "{most_mm} mm from the design");
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Where a design lies on a mesh, and which way it points.
+//! The place of a design on a mesh.
 
-use nalgebra::{Point3, Vector3};
+use nalgebra::Point3;
 
 use super::MeshError;
 use super::topology::Topology;
@@ -15,15 +15,6 @@ pub enum MeshAnchor {
     },
     /// The point of the mesh nearest to a point.
     Nearest(Point3<f64>),
-}
-
-/// The place of a design on a mesh and its direction to the right, in the mesh's frame.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MeshFacing {
-    /// The design's middle.
-    pub anchor: MeshAnchor,
-    /// Direction to the right; only its part along the surface counts.
-    pub right: Vector3<f64>,
 }
 
 /// A point of a mesh.
