@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{NameSource, ParameterKind, TOOLS, ToolDefinition, ToolParameter};
 
 /// Most values that a schema lists; if there are more, the description says where to find them.
-pub const ENUM_MAX: usize = 12;
+pub const ENUM_MAX: usize = 16;
 
 /// The word for every node; no node has this name.
 pub const EVERYWHERE: &str = "all";

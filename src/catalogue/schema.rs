@@ -217,9 +217,9 @@ mod tests {
     }
 
     #[test]
-    fn more_than_twelve_values_move_into_the_description() {
+    fn more_values_than_are_listed_move_into_the_description() {
         let mut known = test_names();
-        known.scenes = (0..15).map(|i| format!("s{i}")).collect();
+        known.scenes = (0..19).map(|i| format!("s{i}")).collect();
         let scene = &input(
             TOOLS.iter().find(|tool| tool.name == "stroke").unwrap(),
             &known,
@@ -229,7 +229,7 @@ mod tests {
             scene["description"]
                 .as_str()
                 .unwrap()
-                .ends_with("s11 and 3 more, see list_nodes")
+                .ends_with("s15 and 3 more, see list_nodes")
         );
     }
 }

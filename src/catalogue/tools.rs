@@ -108,7 +108,7 @@ fn design() -> Vec<ToolParameter> {
         optional("text", verbatim(TEXT_BYTES_MAX), "words"),
         optional("svg", verbatim(SVG_BYTES_MAX), r#"<path d="M0 0L9 9"/>"#),
         optional("image", verbatim(IMAGE_BYTES_MAX), "PNG or JPEG in base64").unlisted(),
-        optional("style", style, "lines of the image").unlisted(),
+        optional("image_style", style, "lines of the image").unlisted(),
         optional("size_mm", length, "longer side"),
         optional("at_mm", point, "lower left"),
     ]

@@ -217,7 +217,7 @@ fn fitting_arms(library: &SceneLibrary, found: &[FoundServo]) -> Vec<String> {
     names
 }
 
-/// Counts the answering servos that do not belong to an arm; `None` if one of its own did not answer, or if it exists only as
+/// Counts the answering servos that do not belong to an arm, or are of another model than its file says; `None` if one of its own did not answer, or if it exists only as
 /// a simulation.
 fn count_strangers(library: &SceneLibrary, name: &str, found: &[FoundServo]) -> Option<usize> {
     let arm = library.arm(name).ok()?;
@@ -225,10 +225,14 @@ fn count_strangers(library: &SceneLibrary, name: &str, found: &[FoundServo]) -> 
         protocol, ids: own, ..
     } = doctor::expected(&arm)?;
     let is_own = |one: &FoundServo| one.family == protocol && own.contains(&one.servo.id);
+    let models = &arm.file.simulation.models;
+    let is_other_model = |one: &&FoundServo| {
+        let stated = models.get(&one.servo.id.to_string());
+        !is_own(one) || stated.is_some_and(|model| *model != one.servo.model)
+    };
     let has_answered = |id: &u8| found.iter().any(|one| is_own(one) && one.servo.id == *id);
     let is_real = arm.file.simulation.wear.is_none();
-    (is_real && own.iter().all(has_answered))
-        .then(|| found.iter().filter(|one| !is_own(one)).count())
+    (is_real && own.iter().all(has_answered)).then(|| found.iter().filter(is_other_model).count())
 }
 
 /// Returns this machine's name, reduced to the characters of a node's name.

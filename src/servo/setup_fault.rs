@@ -30,13 +30,11 @@ pub enum SetupFault {
     SecondaryId(u8),
     /// A Feetech servo of a different model.
     #[error(
-        "model is {model}, and this arm needs {needed} (STS3215): replace the servo, or name the right family in the arm file"
+        "model is {model}, and this arm needs 777 (STS3215) or 2825 (STS3250): replace the servo, or name the right family in the arm file"
     )]
-    NoSts3215 {
+    NoSts {
         /// The model.
         model: u16,
-        /// The model that is known.
-        needed: u16,
     },
     /// Two Feetech servos with one id.
     #[error(

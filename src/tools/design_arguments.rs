@@ -16,7 +16,7 @@ pub(super) const DESIGN_KEYS: [&str; 3] = ["text", "svg", IMAGE_KEY];
 
 /// Parameter that carries a picture, and the one that says how it is drawn.
 pub(super) const IMAGE_KEY: &str = "image";
-pub(super) const STYLE_KEY: &str = "style";
+pub(super) const STYLE_KEY: &str = "image_style";
 
 /// Parameters of a design's placement.
 pub(super) const PLACE_KEYS: [&str; 2] = ["size_mm", "at_mm"];
@@ -140,7 +140,7 @@ impl DesignArguments<'_> {
         let style = self.style()?;
         if style.is_some() && kind != CallerDesignKind::Image {
             let reason = format!(
-                "`style` is for an `image`, and this call draws its `{}`. Next: leave `style` out",
+                "`image_style` is for an `image`, and this call draws its `{}`. Next: leave `image_style` out",
                 kind.word()
             );
             return Err(not_drawn("arguments_refused", reason));

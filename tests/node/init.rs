@@ -111,11 +111,14 @@ fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
         let (_sim, port) = bench.sim(&["--unpaced"]);
         let out = bench.path("node.toml").display().to_string();
         let init = ["init", "--port", &port, "--name", "desk", "--out", &out];
-        // Nobody is there to say which of the two it is, whose servos are the same.
+        // Nobody is there to say which of them it is, whose servos are the same. An STS3250 is told apart.
         let output = bench.run(&init);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success(), "{stderr}");
-        assert!(stderr.contains("valid: so101, so100\n"), "{stderr}");
+        assert!(
+            stderr.contains("valid: so101, so100, so101-12v\n"),
+            "{stderr}"
+        );
         let made = bench.run(&[&init[..], &["--arm", "so101"]].concat());
         assert!(made.status.success(), "{made:?}");
         let text = std::fs::read_to_string(&out).unwrap();

@@ -187,7 +187,7 @@ fn a_call_draws_a_picture_on_a_canvas_by_its_base64_or_data_url() {
         (base64(PNG), "hatch"),
         (wrapped, "outline"),
     ] {
-        let call = json!({"image": image, "style": style, "size_mm": 40, "dry_run": true});
+        let call = json!({"image": image, "image_style": style, "size_mm": 40, "dry_run": true});
         let (text, shown) = call_tool(&served, "stroke", &call);
         assert_eq!(shown["success"], true, "{style}: {text}");
         assert_eq!(shown["understood"]["scene"], "canvas", "{text}");
@@ -220,7 +220,7 @@ fn a_picture_is_thinned_to_the_bounds_of_its_canvas() {
     let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
     for style in ["hatch", "squiggle", "stipple", "spiral"] {
-        let call = json!({"image": base64(JPEG), "style": style, "dry_run": true});
+        let call = json!({"image": base64(JPEG), "image_style": style, "dry_run": true});
         let (text, shown) = call_tool(&served, "stroke", &call);
         let notes = shown["design_notes"].to_string();
         let is_thinned = notes.contains("% of the ink");
@@ -253,10 +253,10 @@ fn a_call_with_no_picture_draws_nothing_and_does_not_decode_it() {
         json!({"image": base64(VAST_JPEG)}),
         json!({"image": base64(&JPEG[..700])}),
         json!({"image": base64(BLANK)}),
-        json!({"image": base64(PNG), "style": "oil"}),
+        json!({"image": base64(PNG), "image_style": "oil"}),
         json!({"image": base64(PNG), "text": "hi"}),
         json!({"image": "https://example.org/cat.png"}),
-        json!({"text": "hi", "style": "hatch"}),
+        json!({"text": "hi", "image_style": "hatch"}),
         json!({"image": ""}),
         json!({"scene": "short", "image": base64(PNG)}),
         json!({"resume": true, "image": base64(PNG)}),

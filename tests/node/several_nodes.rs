@@ -50,7 +50,10 @@ fn a_node_with_a_socket_of_its_own_is_stopped_with_the_others() {
 #[test]
 fn a_node_that_a_client_started_is_found_from_a_terminal() {
     let bench = Bench::at_test_rate();
-    let (temporary, state) = (bench.path("tmp"), bench.path("one").display().to_string());
+    let (temporary, state) = (
+        bench.path("client_tmp"),
+        bench.path("one").display().to_string(),
+    );
     std::fs::create_dir(&temporary).unwrap();
     let mut node = bench.serving(&["--state", &state]);
     node.env("TMPDIR", &temporary).env_remove("XDG_RUNTIME_DIR");

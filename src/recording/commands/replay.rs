@@ -19,6 +19,9 @@ use scene::Scene;
 /// Largest distance of the replayed ink from the recorded one.
 const DEVIATION_MM_MAX: f64 = 1.0;
 
+/// Angle that rounding may take from a setpoint.
+const SAME_RAD: f64 = 1e-9;
+
 pub(super) async fn run(node: &NodeOptions, name: &str) -> anyhow::Result<ExitStatus> {
     let job = read_recording(node, name)?;
     let scene = recorded_scene(node, &job)?;
@@ -30,9 +33,10 @@ pub(super) async fn run(node: &NodeOptions, name: &str) -> anyhow::Result<ExitSt
     }
     refuse(&job, interruption(&job))?;
     let motions: Vec<u32> = job.plans.iter().map(|plan| plan.motion).collect();
+    let is_calibrated = scene.arm.compensation.is_some() || scene.correction.is_some();
     let mut replayed = Vec::new();
     for motion in motions {
-        let trajectory = trajectory(&samples(&job, motion))?;
+        let trajectory = trajectory(&samples(&job, motion), is_calibrated)?;
         let ink = simulated_playback::carry_out(&scene, trajectory).await;
         // What was sent more slowly than planned is no fault of the limits that it misses.
         if ink.is_err() {
@@ -92,7 +96,7 @@ fn slowed(job: &RecordedJob) -> Option<String> {
     let mut pairs = job.ticks.iter().zip(job.ticks.iter().skip(1));
     let (_, tick) = pairs.find(|(before, tick)| {
         let is_same_sample = (tick.motion, tick.sample) == (before.motion, before.sample);
-        is_same_sample && tick.setpoint_rad != before.setpoint_rad
+        is_same_sample && !is_same_place(tick, before)
     })?;
     let at = seconds(job.time_s(tick));
     Some(format!(
@@ -126,14 +130,27 @@ fn recorded_scene(node: &NodeOptions, job: &RecordedJob) -> anyhow::Result<Arc<S
 fn samples(job: &RecordedJob, motion: u32) -> Vec<&RecordedTick> {
     let ticks = job.ticks.iter().filter(|tick| tick.motion == motion);
     let mut ticks: Vec<&RecordedTick> = ticks.collect();
-    ticks.dedup_by(|tick, before| {
-        tick.sample == before.sample && tick.setpoint_rad == before.setpoint_rad
-    });
+    ticks.dedup_by(|tick, before| tick.sample == before.sample && is_same_place(tick, before));
     ticks
 }
 
-/// Returns the trajectory of the setpoints that were sent.
-fn trajectory(ticks: &[&RecordedTick]) -> anyhow::Result<Trajectory> {
+/// Returns whether two ticks want the arm at the same place, however they lead it there.
+fn is_same_place(one: &RecordedTick, other: &RecordedTick) -> bool {
+    unled(one).distance_max(&unled(other)) < SAME_RAD
+}
+
+/// Returns where a tick wants the arm: its setpoint without what leads it.
+fn unled(tick: &RecordedTick) -> JointVector {
+    let sent = JointVector::from_slice(&tick.setpoint_rad);
+    match tick.lead_rad.as_deref().map(JointVector::from_slice) {
+        Some(lead_rad) => sent.zip(&lead_rad, |sent, lead| sent - lead),
+        None => sent,
+    }
+}
+
+/// Returns the trajectory of the setpoints that were sent. Where nothing was calibrated, the leads are those that the gate added,
+/// and it adds them again.
+fn trajectory(ticks: &[&RecordedTick], is_calibrated: bool) -> anyhow::Result<Trajectory> {
     let mut spans: Vec<TrajectorySpan> = Vec::new();
     for (index, tick) in ticks.iter().enumerate() {
         let kind = span_kind(&tick.doing)
@@ -152,16 +169,20 @@ fn trajectory(ticks: &[&RecordedTick]) -> anyhow::Result<Trajectory> {
             }),
         }
     }
-    let sent = |tick: &&RecordedTick| JointVector::from_slice(&tick.setpoint_rad);
-    let expected = |tick: &&RecordedTick| {
-        let lead_rad = tick.lead_rad.as_deref().map(JointVector::from_slice)?;
-        Some(sent(tick).zip(&lead_rad, |sent, lead| sent - lead))
+    let places = || ticks.iter().map(|tick| unled(tick));
+    let all_lead = ticks.iter().all(|tick| tick.lead_rad.is_some());
+    let sent = ticks
+        .iter()
+        .map(|tick| JointVector::from_slice(&tick.setpoint_rad));
+    let (samples, reached) = match is_calibrated {
+        false => (places().collect(), Vec::new()),
+        true if all_lead => (sent.collect(), places().collect()),
+        true => (sent.collect(), Vec::new()),
     };
-    let expected: Option<Vec<JointVector>> = ticks.iter().map(expected).collect();
     Ok(Trajectory {
         period: Duration::from_secs_f64(plan::PERIOD.as_secs_f64()),
-        samples: ticks.iter().map(sent).collect(),
-        reached: expected.unwrap_or_default(),
+        samples,
+        reached,
         spans,
     })
 }

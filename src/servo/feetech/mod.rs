@@ -119,9 +119,8 @@ impl Dialect for FeetechDialect {
         let level = status.byte(settings::RESPONSE_LEVEL);
         let phase = status.byte(settings::PHASE);
         let mode = status.byte(settings::MODE);
-        let needed = registers::MODEL_STS3215;
-        if model != needed {
-            return Err(SetupFault::NoSts3215 { model, needed });
+        if !registers::MODELS.contains(&model) {
+            return Err(SetupFault::NoSts { model });
         }
         if id != requested {
             return Err(SetupFault::SharedId { id, requested });

@@ -2,8 +2,8 @@
 
 use crate::dialect::ServoRegister;
 
-/// The model number of an STS3215.
-pub const MODEL_STS3215: u16 = 777;
+/// Model numbers of the servos with these registers: STS3215 and STS3250.
+pub const MODELS: [u16; 2] = [777, 2825];
 
 /// Addresses below this are kept over power cycles; nothing here ever writes them.
 pub const EEPROM_END: u16 = 40;
