@@ -6,12 +6,12 @@ use std::sync::Arc;
 use nalgebra::Point3;
 use serde_json::{Map, Value, json};
 
-use super::AttachedArm;
 use super::cameras::{CameraCapture, SheetEvidence, SheetObservation};
 use super::dispatch::ToolContext;
 use super::pictures::{self, WrittenFiles};
 use super::sheet_check::{has_left_plane, offset_text};
 use super::stroke::rounded;
+use super::{AttachedArm, Node};
 use job::PastJob;
 use picture::{CameraOverlayView, PixelLine, seen_png};
 use scene::Scene;
@@ -66,14 +66,21 @@ pub(super) async fn take(ctx: &ToolContext<'_>, arm: &Arc<AttachedArm>) -> Camer
 }
 
 /// Returns the scene whose sheet lies there: the requested one if it has tags, otherwise the one last laid or moved in.
-/// Reads it again, because it may have been calibrated since.
 fn visible_scene(ctx: &ToolContext<'_>, arm: &AttachedArm) -> Option<Arc<Scene>> {
-    let read = |name: &str, overlay: Option<&str>| ctx.node.scene(arm, name, overlay).ok();
-    let requested = ctx.text("scene");
-    let requested = requested.and_then(|name| read(name, ctx.text("meta")));
+    let read = |name: &str| ctx.node.scene(arm, name, ctx.text("meta")).ok();
+    scene_of_sheet(ctx.node, arm, ctx.text("scene").and_then(read))
+}
+
+/// Returns the first of the requested scene, the one last laid and the one last moved in that has tags, or else the first. They are
+/// read again, because they may have been calibrated since.
+pub(super) fn scene_of_sheet(
+    node: &Node,
+    arm: &AttachedArm,
+    requested: Option<Arc<Scene>>,
+) -> Option<Arc<Scene>> {
     let recent = [arm.placed_scene(), arm.last_scene()];
-    let recent = recent.into_iter().flatten();
-    let recent = recent.filter_map(|scene| read(&scene.name, scene.overlay.as_deref()));
+    let read = |scene: Arc<Scene>| node.scene(arm, &scene.name, scene.overlay.as_deref()).ok();
+    let recent = recent.into_iter().flatten().filter_map(read);
     let candidates: Vec<Arc<Scene>> = requested.into_iter().chain(recent).collect();
     let tagged = candidates.iter().find(|scene| scene.fiducials.is_some());
     tagged.or(candidates.first()).cloned()

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::camera_report;
 use super::cameras::CameraCapture;
 use super::{AttachedArm, Node};
 use call::{Refusal, refusal};
@@ -40,12 +41,10 @@ impl Node {
         let arm = self
             .arm(arm)
             .ok_or_else(|| refusal!("there is no such arm"))?;
-        let scene = arm.placed_scene().or_else(|| arm.last_scene());
+        let scene = camera_report::scene_of_sheet(self, arm, None);
         let scene = scene.ok_or_else(|| {
             refusal!("the camera does not know which sheet lies there. Next: draw on it once")
         })?;
-        // It may have been calibrated since.
-        let scene = self.scene(arm, &scene.name, scene.overlay.as_deref())?;
         let mut why = refusal!("no camera sees the sheet of {}", arm.name);
         for (name, capture) in self.capture(arm, Some(&scene)).await {
             match capture.and_then(|capture| flattened(capture, &scene)) {
