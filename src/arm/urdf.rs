@@ -436,7 +436,7 @@ impl UrdfLimit {
                 .map(|(limit, text)| number(limit, key, text));
             value.transpose()
         };
-        // Some exporters write 0 for a speed that nobody entered.
+        // Some exporters write 0 for a speed that is not known.
         let velocity_rad_s = match value("velocity")?.unwrap_or(0.0) {
             0.0 => {
                 assumed.push(format!(

@@ -226,13 +226,13 @@ fn count_strangers(library: &SceneLibrary, name: &str, found: &[FoundServo]) -> 
     } = doctor::expected(&arm)?;
     let is_own = |one: &FoundServo| one.family == protocol && own.contains(&one.servo.id);
     let models = &arm.file.simulation.models;
-    let is_other_model = |one: &&FoundServo| {
+    let is_stranger = |one: &&FoundServo| {
         let stated = models.get(&one.servo.id.to_string());
         !is_own(one) || stated.is_some_and(|model| *model != one.servo.model)
     };
     let has_answered = |id: &u8| found.iter().any(|one| is_own(one) && one.servo.id == *id);
     let is_real = arm.file.simulation.wear.is_none();
-    (is_real && own.iter().all(has_answered)).then(|| found.iter().filter(is_other_model).count())
+    (is_real && own.iter().all(has_answered)).then(|| found.iter().filter(is_stranger).count())
 }
 
 /// Returns this machine's name, reduced to the characters of a node's name.

@@ -31,9 +31,7 @@ impl TrajectoryJudge<'_> {
         if expected == 0 {
             return;
         }
-        let scene = self.scene;
-        let is_calibrated = scene.arm.compensation.is_some() || scene.correction.is_some();
-        if !is_calibrated || goals != expected {
+        if !self.scene.has_calibrated_leads() || goals != expected {
             self.refuse(GateRule::Form, 0, None, || {
                 format!(
                     "{goals} goals and {expected} expected places: the numbers must be equal, and play or a correction must be calibrated"

@@ -1,9 +1,9 @@
 //! Finds a place for the first sheet of an arm that has no scene yet: in reach of a pen along its tool, with poses over it.
 
 use arm::ArmModel;
-use base::units::{Finite, JointVector};
+use base::units::JointVector;
 use kin::{IkGoal, ToolTip};
-use nalgebra::{Point3, Unit, UnitQuaternion, Vector3};
+use nalgebra::{Point3, Unit, Vector3};
 
 /// How far a pen stands out of the tool mount and the body around it.
 const PEN_M: f64 = 0.03;
@@ -100,32 +100,26 @@ fn foot_m(arm: &ArmModel) -> Option<Vector3<f64>> {
 
 /// Returns the tip of a pen that goes on where the tool mount leads from the last joint.
 fn pen_along(arm: &ArmModel) -> ToolTip {
-    let mount = &arm.file.tool_mount;
-    let [origin, rpy] = [mount.origin_m, mount.rpy_rad].map(|three| three.map(Finite::get));
-    let turned = UnitQuaternion::from_euler_angles(rpy[0], rpy[1], rpy[2]);
-    let along = turned.inverse() * Vector3::from(origin);
+    let frames = arm.chain.frames(&JointVector::zeros(arm.chain.dof()));
+    let to_mount = frames.tool.inverse();
+    let from_last = frames.last().map(|last| to_mount * last.translation);
+    let along = from_last.map_or_else(Vector3::zeros, |last| -last.translation.vector);
     let axis = nearest_axis(&along);
-    let length_m = PEN_M + body_ahead_m(arm, &axis);
-    ToolTip {
-        point_m: Point3::from(axis.scale(length_m)),
-        axis,
-    }
-}
-
-/// Returns how far the last two links stand out of the tool mount along an axis of its frame.
-fn body_ahead_m(arm: &ArmModel, axis: &Unit<Vector3<f64>>) -> f64 {
-    let dof = arm.chain.dof();
-    let frames = arm.chain.frames(&JointVector::zeros(dof));
+    // The last two links may stand out of the mount.
     let last = arm
         .capsules
         .iter()
-        .filter(|part| part.joints_before + 2 > dof);
+        .filter(|part| part.joints_before + 2 > arm.chain.dof());
     let ends = last.flat_map(|part| [part.from_m, part.to_m].map(|end| (part, end)));
     let ahead = ends.filter_map(|(part, end)| {
-        let in_mount = frames.tool.inverse() * (frames.get(part.joints_before)? * end);
-        Some(in_mount.coords.dot(axis) + part.radius_m)
+        let in_mount = to_mount * (frames.get(part.joints_before)? * end);
+        Some(in_mount.coords.dot(&axis) + part.radius_m)
     });
-    ahead.fold(0.0, f64::max)
+    let body_ahead_m = ahead.fold(0.0, f64::max);
+    ToolTip {
+        point_m: Point3::from(axis.scale(PEN_M + body_ahead_m)),
+        axis,
+    }
 }
 
 /// Returns the axis of a frame that is nearest to a direction; z for none.

@@ -290,6 +290,12 @@ impl ScenePen {
 }
 
 impl Scene {
+    /// Returns whether play, sag or a correction was calibrated, for which plans lead their goals.
+    #[must_use]
+    pub fn has_calibrated_leads(&self) -> bool {
+        self.arm.compensation.is_some() || self.correction.is_some()
+    }
+
     /// Returns its name with the names of its overlay and its drawing.
     #[must_use]
     pub fn title(&self) -> String {

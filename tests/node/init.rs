@@ -111,7 +111,7 @@ fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
         let (_sim, port) = bench.sim(&["--unpaced"]);
         let out = bench.path("node.toml").display().to_string();
         let init = ["init", "--port", &port, "--name", "desk", "--out", &out];
-        // Nobody is there to say which of them it is, whose servos are the same. An STS3250 is told apart.
+        // Without a terminal it cannot ask which of the arms with the same servos it is. An STS3250 is told apart.
         let output = bench.run(&init);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success(), "{stderr}");

@@ -33,7 +33,7 @@ pub(super) async fn run(node: &NodeOptions, name: &str) -> anyhow::Result<ExitSt
     }
     refuse(&job, interruption(&job))?;
     let motions: Vec<u32> = job.plans.iter().map(|plan| plan.motion).collect();
-    let is_calibrated = scene.arm.compensation.is_some() || scene.correction.is_some();
+    let is_calibrated = scene.has_calibrated_leads();
     let mut replayed = Vec::new();
     for motion in motions {
         let trajectory = trajectory(&samples(&job, motion), is_calibrated)?;
@@ -174,10 +174,13 @@ fn trajectory(ticks: &[&RecordedTick], is_calibrated: bool) -> anyhow::Result<Tr
     let sent = ticks
         .iter()
         .map(|tick| JointVector::from_slice(&tick.setpoint_rad));
-    let (samples, reached) = match is_calibrated {
-        false => (places().collect(), Vec::new()),
-        true if all_lead => (sent.collect(), places().collect()),
-        true => (sent.collect(), Vec::new()),
+    let samples = match is_calibrated {
+        true => sent.collect(),
+        false => places().collect(),
+    };
+    let reached = match is_calibrated && all_lead {
+        true => places().collect(),
+        false => Vec::new(),
     };
     Ok(Trajectory {
         period: Duration::from_secs_f64(plan::PERIOD.as_secs_f64()),

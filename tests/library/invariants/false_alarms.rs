@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use super::{Chance, cases};
 use crate::far_end::Rig;
 
-/// Drawings of which `just slow` makes a thousand.
+/// Cases for each drawing, and most drawings: `just slow` reaches that.
 const SHARE: usize = 160;
 const DRAWINGS_MAX: usize = 1_000;
 
