@@ -280,6 +280,8 @@ fn damage(left: &Path, before: &Path, name: &str, damage: Damage) {
             Damage::Cut(share) => {
                 std::fs::write(path, &bytes[..bytes.len() * share / 100]).unwrap();
             }
+            // A node that was killed early had not written it yet.
+            Damage::Old if !before.join(&file).exists() => std::fs::remove_file(path).unwrap(),
             Damage::Old => drop(std::fs::copy(before.join(file), path).unwrap()),
         }
     }
