@@ -95,6 +95,22 @@ const IMAGE_STYLES: [&str; 6] = [
     "centreline",
 ];
 
+/// Single-line fonts of a text.
+const FONTS: [&str; 12] = [
+    "plain",
+    "sans",
+    "serif",
+    "italic",
+    "script",
+    "gothic",
+    "allure",
+    "felix",
+    "tech",
+    "osmotron",
+    "nixish",
+    "readability",
+];
+
 /// Returns the parameters for a caller's own design on a canvas, and its place.
 fn design() -> Vec<ToolParameter> {
     let verbatim = |bytes_max| ParameterKind::Verbatim { bytes_max };
@@ -104,11 +120,13 @@ fn design() -> Vec<ToolParameter> {
     };
     let point = ParameterKind::Point { unit };
     let style = ParameterKind::Choice(texts(&IMAGE_STYLES));
+    let font = ParameterKind::Choice(texts(&FONTS));
     vec![
         optional("text", verbatim(TEXT_BYTES_MAX), "words"),
         optional("svg", verbatim(SVG_BYTES_MAX), r#"<path d="M0 0L9 9"/>"#),
         optional("image", verbatim(IMAGE_BYTES_MAX), "PNG or JPEG in base64").unlisted(),
         optional("image_style", style, "lines of the image").unlisted(),
+        optional("font", font, "letters of the text or SVG").unlisted(),
         optional("size_mm", length, "longer side"),
         optional("at_mm", point, "lower left"),
     ]

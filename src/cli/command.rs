@@ -11,8 +11,8 @@ use super::duration::duration;
 use super::node_args::{AtArgs, NodeArgs};
 use super::serve_args::ServeArgs;
 use super::{
-    audit, bus, calibrate, call, clients, command_groups, doctor, draw, explain, fleet, init, jog,
-    plan, scenes, sim, stop_names, token, tools,
+    audit, bus, calibrate, call, clients, command_groups, doctor, draw, explain, fleet, fonts,
+    init, jog, plan, scenes, sim, stop_names, token, tools,
 };
 
 /// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
@@ -62,6 +62,8 @@ pub(super) enum CliCommand {
     /// List, check and preview scenes
     #[command(subcommand)]
     Scene(scenes::SceneCommand),
+    /// List the single-line fonts for texts; --out writes a sheet with a sample of each
+    Fonts(fonts::FontsArgs),
     /// Plan a drawing without a node, like `draw --dry-run`
     #[command(hide = true)]
     Plan(plan::PlanArgs),

@@ -22,6 +22,7 @@ mod fleet;
 mod fleet_draw;
 mod fleet_jobs;
 mod follow_job;
+mod fonts;
 mod given_options;
 mod init;
 mod jobs;
@@ -121,6 +122,7 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Serve(args) => serve::run(&node, args.into(), sockets).await,
         CliCommand::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
         CliCommand::Scene(what) => scenes::run(&node, what),
+        CliCommand::Fonts(args) => fonts::run(&args),
         CliCommand::Plan(args) => plan::run(&node, &args),
         CliCommand::Calibrate(what) => calibrate::run(&node, what).await,
         CliCommand::FirstLine(args) => calibrate::first_line::run(&node, &args).await,

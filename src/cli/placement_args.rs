@@ -8,9 +8,10 @@ use clap::Args;
 use super::choice::{Choice, choice};
 use super::design_files::NamedDesign;
 use base::units::Finite;
+use design::StrokeFont;
 use scene::{
-    DesignPlacement, DesignReplacement, DesignSource, FillKind, Order, PAGE_SIDE_MM, PauseEvery,
-    PictureStyle, TIDYING_MM,
+    DesignPlacement, DesignReplacement, DesignSource, FillKind, LineAlign, Order, PAGE_SIDE_MM,
+    PauseEvery, PictureStyle, TIDYING_MM,
 };
 
 /// Source, place, size and look of a drawing that replaces a scene's own design.
@@ -22,6 +23,21 @@ pub(super) struct PlacementArgs {
     /// Height of a capital letter of --text [default: 10mm]
     #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true, requires = "text", conflicts_with_all = ["size", "fit", "fit_page"])]
     letter_height: Option<Finite>,
+    /// Single-line font of --text, or of all texts of an SVG; `steadyhand fonts` shows them [default: plain]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true, value_parser = font)]
+    font: Option<String>,
+    /// Place of the lines of --text [default: left]
+    #[arg(long, requires = "text", value_parser = choice(&ALIGNS))]
+    align: Option<LineAlign>,
+    /// Break lines of --text that are longer between words [default: the sheet's width, unless it gets a size]
+    #[arg(long, value_name = "LENGTH", requires = "text", value_parser = length_mm, allow_hyphen_values = true)]
+    width: Option<Finite>,
+    /// Distance of the lines of --text in the usual one, 0.5 to 5
+    #[arg(long, value_name = "FACTOR", requires = "text", value_parser = factor)]
+    line_spacing: Option<Finite>,
+    /// How texts of an SVG are drawn [default: lines]
+    #[arg(long, value_parser = choice(&TEXTS))]
+    text_as: Option<TextShape>,
     /// The longer side of the drawing on the sheet, such as 60mm, 6cm or 2.5in [default: as the file says; as --fit without lengths]
     #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true, conflicts_with_all = ["fit", "fit_page"])]
     size: Option<Finite>,
@@ -103,6 +119,33 @@ const ORDERS: [Choice<Order>; 2] = [
     ),
 ];
 
+/// Places of the lines of a text.
+const ALIGNS: [Choice<LineAlign>; 3] = [
+    ("left", "", LineAlign::Left),
+    ("center", "", LineAlign::Center),
+    ("right", "", LineAlign::Right),
+];
+
+/// Shape of the letters of an SVG's texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TextShape {
+    Lines,
+    Outlines,
+}
+
+const TEXTS: [Choice<TextShape>; 2] = [
+    (
+        "lines",
+        "In single-line letters, as --font says",
+        TextShape::Lines,
+    ),
+    (
+        "outlines",
+        "Needs the drawing program: this one opens no font files",
+        TextShape::Outlines,
+    ),
+];
+
 /// Fills of coloured areas.
 const FILLS: [Choice<FillKind>; 4] = [
     ("outline", "", FillKind::Outline),
@@ -156,9 +199,20 @@ impl PlacementArgs {
     /// # Errors
     /// Fails with both files and a text, with neither, or if a file cannot be read.
     pub(super) fn drawing(&self, files: Option<&NamedDesign>) -> anyhow::Result<DesignReplacement> {
+        let of_text = [
+            ("letter-height", self.letter_height.is_some()),
+            ("align", self.align.is_some()),
+            ("width", self.width.is_some()),
+            ("line-spacing", self.line_spacing.is_some()),
+        ];
+        let given = of_text.into_iter().find(|(_, is_given)| *is_given);
+        if let (Some((option, _)), None) = (given, &self.text) {
+            bail!("--{option} is only for --text. Next: leave it out; --size gives a file's size");
+        }
         ensure!(
-            self.text.is_some() || self.letter_height.is_none(),
-            "--letter-height is only for --text. Next: give a file's size with --size"
+            self.text_as != Some(TextShape::Outlines),
+            "--text-as outlines: this program opens no font files. Next: turn the text into paths in the drawing program \
+             (Inkscape: Path, Object to Path), or use --text-as lines --font serif"
         );
         let source = match (files, &self.text) {
             (Some(design), None) => DesignSource::Files(design.read()?),
@@ -189,6 +243,10 @@ impl PlacementArgs {
             skip_images: self.skip_images,
             style: self.style,
             ink_percent: self.ink,
+            font: self.font.clone(),
+            align: self.align,
+            line_spacing: self.line_spacing,
+            wrap_mm: self.width,
             order: self.sort,
             simplify_mm: self.simplify,
             join_mm: self.merge,
@@ -206,6 +264,13 @@ fn percent(text: &str) -> anyhow::Result<Finite> {
     refuse_option(text)?;
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     Ok(Finite::new(parse_number(number)?)?)
+}
+
+/// Parses a factor, such as `1.5`.
+fn factor(text: &str) -> anyhow::Result<Finite> {
+    refuse_option(text)?;
+    let number = text.trim().parse().ok();
+    Ok(Finite::new(number.context("write a number, such as 1.5")?)?)
 }
 
 /// Parses a range of strokes such as `40..80`, `40-80`, `40..`, `..80` or `40`.
@@ -285,6 +350,12 @@ pub(super) fn refuse_option(text: &str) -> anyhow::Result<()> {
         true => bail!("a value is missing before `{text}`"),
         false => Ok(()),
     }
+}
+
+/// Takes the name of a font.
+fn font(name: &str) -> anyhow::Result<String> {
+    refuse_option(name)?;
+    Ok(StrokeFont::named(name)?.name().to_owned())
 }
 
 /// Takes a text, which may begin with a `-`. A shell passes `\n` on as two characters.

@@ -87,9 +87,17 @@ pub enum DesignError {
         /// The cap.
         max_mm: f64,
     },
-    /// A character that the single-line letters do not have.
+    /// There is no such font.
+    #[error("there is no font {found}; near are {nearest}. Next: `steadyhand fonts` shows all")]
+    Font {
+        /// The name, escaped.
+        found: String,
+        /// The nearest names.
+        nearest: String,
+    },
+    /// A character that no single-line font has.
     #[error(
-        "character {position} is {found}, and the single-line letters do not have it: use Latin letters, digits and common signs"
+        "character {position} is {found}, and no single-line font has it: use Latin, Greek or Cyrillic letters, digits and common signs"
     )]
     Letter {
         /// Counted from 1 in the text.

@@ -29,6 +29,7 @@ pub use gcode::set_of;
 pub use image::{LineOptions, LineStyle};
 pub use join_polylines::simplified;
 pub use letters::design as letters;
+pub use letters::{StrokeFont, TextAlign, TextLook};
 pub use pixel_picture::PixelPicture;
 
 use base::plane;
@@ -198,6 +199,8 @@ pub struct ReadOptions {
     pub skip_images: bool,
     /// Takes away what lies behind filled areas of an SVG.
     pub hide: bool,
+    /// Font of an SVG's text; without it each text has its own, if that is one of [`StrokeFont::all`], or the default.
+    pub font: Option<StrokeFont>,
     /// Words of messages that offer a choice.
     pub words: ChoiceWords,
 }

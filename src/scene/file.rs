@@ -94,6 +94,14 @@ pub struct DesignFile {
     pub time_s_max: Option<Finite>,
     /// Height of a capital letter of `text`; default 10.
     pub letter_height_mm: Option<Finite>,
+    /// Single-line font of `text`, or of all texts of an SVG, by its name in `steadyhand fonts`; default plain.
+    pub font: Option<String>,
+    /// Place of the lines of `text`; default left.
+    pub align: Option<LineAlign>,
+    /// Distance of the lines of `text` in that of common text, 0.5 to 5; default 1.
+    pub line_spacing: Option<Finite>,
+    /// Lines of `text` that are longer are broken between words, before it gets its size; by default those that are longer than the sheet.
+    pub wrap_mm: Option<Finite>,
     /// Paths, each a list of points on the page, y up.
     pub polylines: Option<Vec<Vec<[Finite; 2]>>>,
     /// Length of the longer side of the page on the sheet; by default the size stated in the design file.
@@ -120,6 +128,20 @@ pub struct DesignFile {
     pub style: Option<PictureStyle>,
     /// Share of the ink that the style of a picture can put down, 5 to 100; default 100, and less is lighter and sooner drawn.
     pub ink_percent: Option<Finite>,
+}
+
+/// Place of the lines of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LineAlign {
+    /// They begin at one place.
+    #[default]
+    Left,
+    /// Their middles are at one place.
+    #[serde(alias = "centre")]
+    Center,
+    /// They end at one place.
+    Right,
 }
 
 /// Lines that a picture made of pixels is drawn with.

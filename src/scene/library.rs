@@ -656,7 +656,8 @@ impl SceneLibrary {
             move |source| SceneError::Design { file, source }
         };
         let invalid = |problem: String| FileError::single(scene, problem);
-        area_fill::check(file).map_err(|fault| invalid(fault.to_string()))?;
+        let checked = area_fill::check(file).and_then(|()| text_layout::check(file));
+        checked.map_err(|fault| invalid(fault.to_string()))?;
         let sheet = DesignSheet {
             size_mm: sheet_mm,
             margin_mm: edge_margin_mm(pens),
@@ -713,6 +714,7 @@ impl SceneLibrary {
         let options = ReadOptions {
             skip_images: file.skip_images,
             hide: self.replacement.as_ref().is_some_and(|new| new.hide),
+            font: text_layout::font(file).map_err(wrap)?,
             words: self.choice_words(),
             ..ReadOptions::default()
         };

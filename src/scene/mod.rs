@@ -49,7 +49,7 @@ pub use design_overflow::{DesignOverflow, OverflowStroke};
 pub use drawing_pause::DrawingPause;
 pub use drawing_trim::{DrawingTrim, DrawingTrimError};
 pub use fiducials::SheetFiducials;
-pub use file::{FillKind, Lay, Order, PenChangeKind, PictureStyle, SceneFile, ToolKind};
+pub use file::{FillKind, Lay, LineAlign, Order, PenChangeKind, PictureStyle, SceneFile, ToolKind};
 pub use library::{DEFAULT_SCENE, SceneError, SceneLibrary};
 pub use line_tidying::TIDYING_MM;
 pub use pause_every::PauseEvery;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SceneError;
 use super::area_fill;
-use super::file::{DesignFile, FillKind, Order, PictureStyle};
+use super::file::{DesignFile, FillKind, LineAlign, Order, PictureStyle};
 use super::pause_every::PauseEvery;
 use super::placement::DesignPlacement;
 use base::terminal::harmless;
@@ -56,6 +56,18 @@ pub struct DesignReplacement {
     /// As `ink_percent` of a scene's design.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ink_percent: Option<Finite>,
+    /// As `font` of a scene's design.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub font: Option<String>,
+    /// Place of a text's lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub align: Option<LineAlign>,
+    /// As `line_spacing` of a scene's design.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_spacing: Option<Finite>,
+    /// As `wrap_mm` of a scene's design.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrap_mm: Option<Finite>,
     /// Order of its strokes; absent keeps the scene's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
@@ -123,6 +135,10 @@ impl DesignReplacement {
             skip_images: false,
             style: None,
             ink_percent: None,
+            font: None,
+            align: None,
+            line_spacing: None,
+            wrap_mm: None,
             order: None,
             simplify_mm: None,
             join_mm: None,
@@ -200,6 +216,8 @@ impl DesignReplacement {
         (design.file, design.text, design.polylines) = (None, None, None);
         design.skip_images |= self.skip_images;
         (design.style, design.ink_percent) = (self.style, self.ink_percent);
+        (design.font, design.align) = (self.font.clone(), self.align);
+        (design.line_spacing, design.wrap_mm) = (self.line_spacing, self.wrap_mm);
         design.order = self.order.unwrap_or(design.order);
         design.simplify_mm = self.simplify_mm;
         design.join_mm = self.join_mm.or(design.join_mm);

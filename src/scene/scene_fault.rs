@@ -166,6 +166,14 @@ pub enum SceneFault {
         /// The distance.
         mm: f64,
     },
+    /// A font for a design without text that could have it.
+    #[error(
+        "design.font is for `text` and for the texts of an SVG; other designs have their own letters or none"
+    )]
+    NoText,
+    /// Lines of a text that is none.
+    #[error("design.{0} is for `text`; another design has its own lines")]
+    NoLines(&'static str),
     /// A style for a design that is no picture.
     #[error("design.style and ink_percent are for a PNG or JPEG in design.file")]
     NoPicture,

@@ -18,6 +18,12 @@ pub(super) const DESIGN_KEYS: [&str; 3] = ["text", "svg", IMAGE_KEY];
 pub(super) const IMAGE_KEY: &str = "image";
 pub(super) const STYLE_KEY: &str = "image_style";
 
+/// Parameter that names the font of a text or of an SVG's texts.
+pub(super) const FONT_KEY: &str = "font";
+
+/// Parameters of a design's look, each for some kinds of designs.
+const LOOK_KEYS: [&str; 2] = [STYLE_KEY, FONT_KEY];
+
 /// Parameters of a design's placement.
 pub(super) const PLACE_KEYS: [&str; 2] = ["size_mm", "at_mm"];
 
@@ -58,7 +64,7 @@ impl DesignArguments<'_> {
 
     /// Refuses a design in a call that resumes another drawing.
     fn check_resume_without_design(&self) -> Result<(), Box<Reply>> {
-        let keys = DESIGN_KEYS.into_iter().chain(PLACE_KEYS).chain([STYLE_KEY]);
+        let keys = DESIGN_KEYS.into_iter().chain(PLACE_KEYS).chain(LOOK_KEYS);
         let sent: Vec<&str> = keys.filter(|key| self.given.contains_key(*key)).collect();
         if sent.is_empty() {
             return Ok(());
@@ -73,7 +79,7 @@ impl DesignArguments<'_> {
     /// Refuses the place of a design in a call that brings none. No corrected call is offered: the scene's own design would be
     /// drawn in another size or place than was asked for.
     fn check_no_place(&self) -> Result<(), Box<Reply>> {
-        let mut keys = PLACE_KEYS.into_iter().chain([STYLE_KEY]);
+        let mut keys = PLACE_KEYS.into_iter().chain(LOOK_KEYS);
         let Some(key) = keys.find(|key| self.given.contains_key(*key)) else {
             return Ok(());
         };
@@ -138,9 +144,13 @@ impl DesignArguments<'_> {
             }
         };
         let style = self.style()?;
-        if style.is_some() && kind != CallerDesignKind::Image {
+        let (key, whose) = match kind {
+            CallerDesignKind::Image => (FONT_KEY, "a `text` or an `svg`"),
+            CallerDesignKind::Text | CallerDesignKind::Svg => (STYLE_KEY, "an `image`"),
+        };
+        if self.given.contains_key(key) {
             let reason = format!(
-                "`image_style` is for an `image`, and this call draws its `{}`. Next: leave `image_style` out",
+                "`{key}` is for {whose}, and this call draws its `{}`. Next: leave `{key}` out",
                 kind.word()
             );
             return Err(not_drawn("arguments_refused", reason));
@@ -148,6 +158,7 @@ impl DesignArguments<'_> {
         let design = DesignReplacement {
             placement: self.placement(),
             style,
+            font: self.text(FONT_KEY).map(str::to_owned),
             ..design
         };
         Ok(Some((kind, design)))

@@ -34,6 +34,18 @@ fn check_table(page: &str, name: &str, made: &str) {
     }
 }
 
+#[test]
+fn the_sheet_of_fonts_is_as_it_is_made() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/fonts.svg");
+    let made = steadyhand::design::letters::specimen();
+    if std::env::var_os("REWRITE_SNAPSHOTS").is_some_and(|set| set == "1") {
+        std::fs::write(path, made).unwrap();
+    } else {
+        let is_same = std::fs::read_to_string(path).is_ok_and(|kept| kept == made);
+        assert!(is_same, "docs/fonts.svg is out of date");
+    }
+}
+
 /// Writes text for a cell: one line, without bars.
 fn cell(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

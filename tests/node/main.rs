@@ -29,6 +29,7 @@ mod explain;
 mod families;
 mod first_light;
 mod fleet;
+mod fonts;
 mod frame;
 mod guided;
 mod guided_line;

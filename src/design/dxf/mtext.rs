@@ -4,7 +4,7 @@
 use base::plane::Point;
 
 use super::super::DesignError;
-use super::super::letters::{SPACE_AFTER, lay_out_line};
+use super::super::letters::lay_out_line;
 use super::group_codes::{DxfEntity, MTEXT_PART};
 use super::mtext_codes::{MtextPiece, MtextWords};
 use super::plot_entities::{BlockPlace, DxfPlotter};
@@ -91,7 +91,7 @@ fn lay_out(words: &MtextWords, width: f64) -> Option<Vec<MtextLine>> {
         let (mut x, mut may_break) = (0.0, false);
         for MtextPiece { text, height } in &paragraph.pieces {
             let shown = lay_out_line(text.trim_end_matches(' ')).ok()?;
-            let shown_width = (shown.advance - SPACE_AFTER).max(0.0) * height;
+            let shown_width = shown.width() * height;
             if may_break && width > 0.0 && x + shown_width > width {
                 let next = MtextLine {
                     blank_height: paragraph.height,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use base::plane::{Point, bounds};
 
 use super::super::DesignError;
-use super::super::letters::{SPACE_AFTER, lay_out_line};
+use super::super::letters::lay_out_line;
 use super::group_codes::DxfEntity;
 use super::plot_entities::{BlockPlace, DxfPlotter};
 
@@ -44,7 +44,7 @@ impl<'t> DxfPlotter<'_, 't> {
         };
         let uses_second_point = anchor > 0.0 || vertical > 0;
         let from = entity.point(if uses_second_point { 11 } else { 10 })?;
-        let start = (line.advance - SPACE_AFTER).max(0.0) * anchor;
+        let start = line.width() * anchor;
         let shape = TextShape::of(entity)?;
         self.note_capital(shape.height * place.scale());
         for stroke in line.strokes {

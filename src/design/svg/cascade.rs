@@ -18,7 +18,7 @@ use super::unsupported::is_svg;
 
 /// Properties that affect what is drawn, or that a note or a refusal is about; the rest changes no
 /// line.
-const KEPT: [&str; 48] = [
+const KEPT: [&str; 49] = [
     "animation",
     "animation-name",
     "baseline-shift",
@@ -33,6 +33,7 @@ const KEPT: [&str; 48] = [
     "fill-rule",
     "filter",
     "font",
+    "font-family",
     "font-size",
     "letter-spacing",
     "marker",
@@ -224,7 +225,8 @@ impl StyleCascade {
         declarations.extend(css::declarations(node.attribute("style").unwrap_or("")));
         // Important declarations come last; fonts too, because usvg stops reading a style at a font
         // name that it does not know.
-        declarations.sort_by_key(|d| (d.name.starts_with("font"), d.is_important));
+        let rank = |name: &str| (name.starts_with("font"), name == "font-family");
+        declarations.sort_by_key(|d| (rank(&d.name), d.is_important));
         let mut seen = HashSet::new();
         declarations.reverse();
         declarations.retain(|declaration| seen.insert(declaration.name.clone()));

@@ -96,12 +96,16 @@ fn read_text(text: &str, caps: &DesignCaps, options: ReadOptions) -> Result<Desi
     let supported = (normalized.as_deref().map(|text| parse(text, caps))).transpose()?;
     let document = supported.as_ref().unwrap_or(document);
     // Last, convert text to paths.
-    let with_paths = text_to_paths::as_paths(text, document)?;
-    let drawable = (with_paths.as_deref().map(|text| parse_checked(text, caps))).transpose()?;
+    let with_paths = text_to_paths::as_paths(text, document, options.font)?;
+    let of_text = with_paths.as_ref();
+    let drawable = of_text
+        .map(|text| parse_checked(&text.source, caps))
+        .transpose()?;
     let document = drawable.as_ref().unwrap_or(document);
     let design = draw(document, caps, options, &places, states_lengths)?;
     let mut notes = notes.into_texts();
     notes.extend(design.notes);
+    notes.extend(with_paths.into_iter().flat_map(|text| text.notes));
     Ok(Design {
         states_lengths,
         notes,

@@ -255,7 +255,7 @@ impl<'p> SvgPainter<'p> {
         if text_to_paths::is_letters(path.id()) {
             let mm_per_em = mean_scale(self.page.transform) * self.page.mm_per_px;
             self.strokes.note_capital(mm_per_em * CAPITAL_EM);
-            self.losses.has_letters = true;
+            self.losses.has_letters |= text_to_paths::is_in_another_font(path.id());
         }
         let enclosing = self.enclosing.iter().rev();
         let mut layers = enclosing.filter_map(|element| element.layer.as_ref());

@@ -7,7 +7,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{DesignCaps, load};
+use super::super::{Design, DesignCaps, ReadOptions, StrokeFont, load, load_with};
 use super::tests::{near, only, read};
 
 #[test]
@@ -308,4 +308,47 @@ proptest! {
         );
         let _ = read(&body);
     }
+}
+
+#[test]
+fn text_has_the_single_line_font_that_the_file_names_or_that_is_asked_for() {
+    let svg = |family: &str| {
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="40mm" height="20mm" viewBox="0 0 40 20">
+            <g style="font-family: {family}"><text x="2" y="15" font-size="10">gЖ</text></g></svg>"#
+        )
+    };
+    let drawn = |family: &str, font: Option<&str>| {
+        let options = ReadOptions {
+            font: font.map(|name| StrokeFont::named(name).unwrap()),
+            ..ReadOptions::default()
+        };
+        load_with(
+            "a.svg",
+            svg(family).as_bytes(),
+            &DesignCaps::default(),
+            options,
+        )
+        .unwrap()
+    };
+    let own = drawn("Arial, 'Hershey Gothic', serif", None);
+    assert_eq!(own.notes, ["font gothic lacks Ж: taken from font serif"]);
+    // A generic family is no font of ours, whatever ours are called.
+    let plain = drawn("serif", None);
+    assert!(
+        plain.notes[0].contains("not in its font"),
+        "{:?}",
+        plain.notes
+    );
+    assert_ne!(own.strokes, plain.strokes);
+    let asked = drawn("serif", Some("gothic"));
+    let points = |design: &Design| -> Vec<_> {
+        let strokes = design.strokes.iter().map(|stroke| stroke.points_mm.clone());
+        strokes.collect()
+    };
+    assert_eq!(points(&asked), points(&own));
+    assert_eq!(
+        points(&drawn("Hershey Gothic", Some("plain"))),
+        points(&plain)
+    );
 }

@@ -10,7 +10,7 @@ use usvg::roxmltree::{Document, Node};
 
 use super::super::DesignError;
 use super::super::design_error::quoted;
-use super::super::letters::{CAPITAL_EM, SPACE_AFTER, TextLine, lay_out_line};
+use super::super::letters::{CAPITAL_EM, StrokeFont, TextLine, borrowed_notes, lay_out_in};
 use super::css_limits::href_id;
 use super::expansion_limits::{invalid, name_of, undrawable};
 use super::grammar;
@@ -18,6 +18,9 @@ use super::grammar;
 /// Id prefix of paths that are letters. An author's id may begin like this without harm: such areas
 /// are just not closed.
 const LETTERS_ID: &str = "single-line-letters-";
+
+/// The same of letters in the very font that the file names.
+const OWN_FONT_ID: &str = "single-line-letters-own-font-";
 
 /// Most letters in a file.
 const LETTERS_MAX: usize = 20_000;
@@ -27,11 +30,25 @@ pub(super) fn is_letters(id: &str) -> bool {
     id.starts_with(LETTERS_ID)
 }
 
-/// Returns the file with its text as paths, or `None` if it has no text.
+/// Returns whether a path with this id is letters in another font than the file names.
+pub(super) fn is_in_another_font(id: &str) -> bool {
+    is_letters(id) && !id.starts_with(OWN_FONT_ID)
+}
+
+/// A file with its text as paths.
+pub(super) struct TextAsPaths {
+    pub(super) source: String,
+    /// Notes on letters that come from another font.
+    pub(super) notes: Vec<String>,
+}
+
+/// Returns the file with its text as paths, or `None` if it has no text. Without `font` each text has its own, if that is one
+/// of the single-line fonts, or the default.
 pub(super) fn as_paths(
     source: &str,
     document: &Document<'_>,
-) -> Result<Option<String>, DesignError> {
+    font: Option<StrokeFont>,
+) -> Result<Option<TextAsPaths>, DesignError> {
     refuse_dropped_text(document)?;
     let is_outermost = |node: &Node<'_, '_>| {
         is_tag(*node, "text") && !node.ancestors().skip(1).any(|above| is_tag(above, "text"))
@@ -43,7 +60,10 @@ pub(super) fn as_paths(
     }
     refuse_clips_of_text(document, &texts)?;
     let mut rewritten = String::with_capacity(source.len());
-    let mut writer = LetterWriter::default();
+    let mut writer = LetterWriter {
+        font,
+        ..LetterWriter::default()
+    };
     let mut position = 0;
     for text in texts {
         let range = text.range();
@@ -57,7 +77,10 @@ pub(super) fn as_paths(
         position = range.end;
     }
     rewritten.push_str(source.get(position..).unwrap_or(""));
-    Ok(Some(rewritten))
+    Ok(Some(TextAsPaths {
+        source: rewritten,
+        notes: writer.notes(),
+    }))
 }
 
 /// Refuses text as a clip path: its letters are lines here and have no inside.
@@ -173,6 +196,9 @@ struct LetterRun {
     /// Attributes of the enclosing spans, outermost first.
     spans: Vec<String>,
     line: TextLine,
+    font: StrokeFont,
+    /// True if the file names that font.
+    is_own_font: bool,
     /// Start of the run in its chunk, in ems.
     start_em: f64,
 }
@@ -188,11 +214,24 @@ struct TextChunk {
 
 #[derive(Default)]
 struct LetterWriter {
+    /// Font of all texts, whatever they name.
+    font: Option<StrokeFont>,
     letters: usize,
     paths: usize,
+    /// Letters from other fonts, with the font that lacks them.
+    borrowed: Vec<(StrokeFont, Vec<(char, StrokeFont)>)>,
 }
 
 impl LetterWriter {
+    fn notes(&self) -> Vec<String> {
+        let of_font = |font: StrokeFont| {
+            let borrowed = self.borrowed.iter().filter(|(by, _)| *by == font);
+            let borrowed: Vec<_> = borrowed.flat_map(|(_, letters)| letters.clone()).collect();
+            borrowed_notes(font, &borrowed).collect::<Vec<_>>()
+        };
+        StrokeFont::all().flat_map(of_font).collect()
+    }
+
     fn write_text(
         &mut self,
         text: Node<'_, '_>,
@@ -211,12 +250,17 @@ impl LetterWriter {
             ended_with_space: true,
             is_in_word: false,
             remaining_letters: LETTERS_MAX.saturating_sub(self.letters),
+            font: self.font,
         };
         let remaining_before = layout.remaining_letters;
         layout.add_element(text)?;
         self.letters += remaining_before - layout.remaining_letters;
         let _ = write!(out, "<{}g {}>", tag.prefix, tag.attributes);
         let (anchor, rise_em) = (anchor_fraction(text), baseline_em(text));
+        let runs = layout.chunks.iter().flat_map(|chunk| &chunk.runs);
+        let borrowed = runs.filter(|run| !run.line.borrowed.is_empty());
+        self.borrowed
+            .extend(borrowed.map(|run| (run.font, run.line.borrowed.clone())));
         for chunk in &layout.chunks {
             self.write_chunk(chunk, anchor, rise_em, tag.prefix, out);
         }
@@ -232,7 +276,8 @@ impl LetterWriter {
         prefix: &str,
         out: &mut String,
     ) {
-        let width_em = (chunk.width_em - SPACE_AFTER * CAPITAL_EM).max(0.0);
+        let space_after = chunk.runs.last().map_or(0.0, |run| run.line.space_after);
+        let width_em = (chunk.width_em - space_after * CAPITAL_EM).max(0.0);
         let start_em = chunk.x.em - anchor * width_em;
         let baseline_em = chunk.y.em + rise_em;
         for run in &chunk.runs {
@@ -240,11 +285,15 @@ impl LetterWriter {
                 let _ = write!(out, "<{prefix}g {span}>");
             }
             self.paths += 1;
+            let id = match run.is_own_font {
+                true => OWN_FONT_ID,
+                false => LETTERS_ID,
+            };
             let _ = write!(
                 out,
                 "<{prefix}svg x=\"{}\" y=\"{}\" overflow=\"visible\"><{prefix}svg x=\"{}\" y=\"{}\" \
                  width=\"1em\" height=\"1em\" viewBox=\"0 0 1 1\" overflow=\"visible\">\
-                 <{prefix}path id=\"{LETTERS_ID}{}\" d=\"",
+                 <{prefix}path id=\"{id}{}\" d=\"",
                 chunk.x.written, chunk.y.written, chunk.x.px, chunk.y.px, self.paths,
             );
             write_path_data(&run.line, start_em + run.start_em, baseline_em, out);
@@ -307,6 +356,7 @@ struct TextLayout {
     ended_with_space: bool,
     is_in_word: bool,
     remaining_letters: usize,
+    font: Option<StrokeFont>,
 }
 
 impl TextLayout {
@@ -436,17 +486,26 @@ impl TextLayout {
         let Some(chunk) = self.chunks.last_mut().filter(|_| !text.is_empty()) else {
             return Ok(());
         };
-        let line = lay_out_line(text)
+        let own_font = inherited_property(node, "font-family").and_then(single_line_font);
+        let font = self.font.or(own_font).unwrap_or_default();
+        let line = lay_out_in(font, text)
             .map_err(|error| undrawable(node, error.to_string(), "turn the text into paths"))?;
         let start_em = chunk.width_em;
         chunk.width_em += line.advance * CAPITAL_EM;
         chunk.runs.push(LetterRun {
             spans: self.spans.clone(),
             line,
+            font,
+            is_own_font: own_font == Some(font),
             start_em,
         });
         Ok(())
     }
+}
+
+/// Returns the first single-line font of a list of families.
+fn single_line_font(families: &str) -> Option<StrokeFont> {
+    families.split(',').find_map(StrokeFont::of_family)
 }
 
 /// The coordinates that an element gives to single letters.
