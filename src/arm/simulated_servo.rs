@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ArmFault, ArmFile};
+use super::{ArmFault, ArmFile, ServoFamily, ServoFigures};
 use base::units::{Finite, OutOfRange};
 
 /// A servo that regulates its position by the duty of its motor, as it was measured.
@@ -46,20 +46,53 @@ pub struct StribeckFriction {
     pub exponent: Finite,
 }
 
+/// Least inertia with which a servo is simulated.
+const ARMATURE_KG_M2_MIN: f64 = 1e-3;
+
+impl ArmFile {
+    /// Returns its simulated servo: the stated one, otherwise what the figures of its servos say. `None` for an arm of whose
+    /// servos nothing is known, and for wear that says how its servos yield.
+    #[must_use]
+    pub fn simulated_servo(&self) -> Option<SimulatedServo> {
+        let stated = self.simulation.servo.clone();
+        let has_duty = self.family == ServoFamily::FeetechSts && !self.has_wear_of_servo();
+        let figures = self.servo.as_ref().filter(|_| has_duty);
+        stated.or_else(|| figures.map(SimulatedServo::of_figures))
+    }
+
+    fn has_wear_of_servo(&self) -> bool {
+        self.simulation.wear.as_ref().is_some_and(|wear| {
+            let figures = [
+                wear.sag_deg_per_n_m,
+                wear.servo_friction_n_m,
+                wear.servo_friction_per_load,
+            ];
+            figures.iter().any(|figure| figure.get() != 0.0)
+        })
+    }
+}
+
+impl SimulatedServo {
+    fn of_figures(figures: &ServoFigures) -> Self {
+        let armature_kg_m2 = figures.armature_kg_m2.get().max(ARMATURE_KG_M2_MIN);
+        Self {
+            stall_n_m: figures.stall_n_m,
+            error_gain: figures.error_gain,
+            armature_kg_m2: Finite::new(armature_kg_m2).unwrap_or(figures.armature_kg_m2),
+            back_emf_n_m_s: figures.damping_n_m_s,
+            viscous_n_m_s: Finite::default(),
+            friction_n_m: figures.friction_n_m,
+            friction_per_load: Finite::default(),
+            stribeck: None,
+        }
+    }
+}
+
 pub(super) fn check(file: &ArmFile) -> Result<(), ArmFault> {
-    let simulation = &file.simulation;
-    let Some(servo) = &simulation.servo else {
+    let Some(servo) = &file.simulation.servo else {
         return Ok(());
     };
-    let has_wear_of_servo = simulation.wear.as_ref().is_some_and(|wear| {
-        let figures = [
-            wear.sag_deg_per_n_m,
-            wear.servo_friction_n_m,
-            wear.servo_friction_per_load,
-        ];
-        figures.iter().any(|figure| figure.get() != 0.0)
-    });
-    if has_wear_of_servo {
+    if file.has_wear_of_servo() {
         return Err(ArmFault::ServoTwice);
     }
     let torque: RangeInclusive<f64> = 0.0..=10.0;

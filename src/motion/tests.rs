@@ -11,8 +11,7 @@ mod probes;
 mod unmoved;
 
 use super::*;
-use arm::{ArmFile, ArmModel, SimulatedServo};
-use base::units::Finite;
+use arm::{ArmFile, ArmModel};
 use link::memory::MemoryLink;
 use permit::{MotionPermit, StopLatch};
 use plan::{self, SilentObserver, SpanKind, Trajectory};
@@ -21,20 +20,6 @@ use sim::{ArmSimulator, SimulatedFault};
 
 /// Fast enough for short tests, slow enough to see what lasts a tenth of a second.
 const RATE: u32 = 20;
-
-/// Returns an STS3215 of the 7.4 V kit, by Rhoban's BAM.
-fn seven_volts() -> SimulatedServo {
-    SimulatedServo {
-        stall_n_m: Finite::literal(3.35),
-        error_gain: Finite::literal(0.166),
-        armature_kg_m2: Finite::literal(0.0284),
-        back_emf_n_m_s: Finite::literal(0.5486),
-        viscous_n_m_s: Finite::literal(0.0591),
-        friction_n_m: Finite::literal(0.0524),
-        friction_per_load: Finite::default(),
-        stribeck: None,
-    }
-}
 
 struct Bench {
     scene: Arc<Scene>,
@@ -51,16 +36,9 @@ impl Bench {
         Self::of(clock, |_| {})
     }
 
-    /// Returns a bench whose joints follow their goals with this lag, in place of that of its arm.
-    fn with_lag(clock: NodeClock, lag_s: f64) -> Self {
-        Self::of(clock, |file| {
-            file.simulation.lag_s = Finite::literal(lag_s);
-        })
-    }
-
-    /// Returns a bench whose servos are simulated ones that were measured.
-    fn measured(clock: NodeClock) -> Self {
-        Self::of(clock, |file| file.simulation.servo = Some(seven_volts()))
+    /// Returns a bench whose servos follow their goals with a lag, in place of those of its arm.
+    fn lagging(clock: NodeClock) -> Self {
+        Self::of(clock, |file| file.servo = None)
     }
 
     fn of(clock: NodeClock, change: impl FnOnce(&mut ArmFile)) -> Self {

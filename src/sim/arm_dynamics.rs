@@ -2,7 +2,7 @@
 //! may be blocked, or held back by the sheet on which its tip presses.
 //!
 //! Everything happens on a grid of one millisecond of the clock, so that the arm's motion does not
-//! depend on the times at which it is observed. A measured servo (`simulation.servo`) moves by its torque against friction,
+//! depend on the times at which it is observed. A measured servo (`servo` or `simulation.servo`) moves by its torque against friction,
 //! gravity and the sheet; another follows its goal with a first-order lag, within its commanded speed and acceleration, and
 //! there gravity acts only on worn gears. A limp arm stays in place.
 
@@ -136,6 +136,7 @@ pub(crate) struct ArmDynamics {
 impl ArmDynamics {
     pub(crate) fn new(arm: &ArmModel, start_rad: &JointVector, supply_v: f64) -> Self {
         let simulation = &arm.file.simulation;
+        let measured_servo = arm.file.simulated_servo();
         let mut units: Vec<ServoUnit> = arm
             .servos()
             .map(|(axle, servo)| unit(axle, servo))
@@ -163,8 +164,7 @@ impl ArmDynamics {
                 .as_ref()
                 .map(|wear| WornGears::new(arm, wear)),
             posture: PostureLoad::new(arm),
-            torque_motion: simulation
-                .servo
+            torque_motion: measured_servo
                 .as_ref()
                 .map(|servo| TorqueMotion::new(ServoMotor::new(servo), arm.dof())),
             has_settled: simulation.wear.is_none(),

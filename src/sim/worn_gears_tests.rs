@@ -13,7 +13,8 @@ const LIFT: usize = 1;
 const PAN: usize = 0;
 const RADIAN_TICKS: f64 = 4096.0 / std::f64::consts::TAU;
 
-/// Returns an SO-101 whose wear is zero except for the figures in `wear`.
+/// Returns an SO-101 whose wear is zero except for the figures in `wear`, and whose servos follow with a lag: what is left
+/// is the gears' alone.
 fn worn(wear: &str) -> ArmModel {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenes/arms/so101.toml");
     let mut figures: toml::Table = toml::from_str(
@@ -24,6 +25,7 @@ fn worn(wear: &str) -> ArmModel {
     figures.extend(toml::from_str::<toml::Table>(wear).unwrap());
     let mut file: arm::ArmFile = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     file.simulation.wear = Some(figures.try_into().unwrap());
+    file.servo = None;
     ArmModel::new(file).unwrap()
 }
 

@@ -267,10 +267,6 @@ pub(crate) struct Rig {
 /// Three lines of 30 mm.
 const LINES: &str = "polylines = [[[0.0, 0.0], [30.0, 0.0]], [[30.0, 12.0], [0.0, 12.0]], [[0.0, 24.0], [30.0, 24.0]]]";
 
-/// An STS3215 of the 7.4 V kit, by Rhoban's BAM.
-const SEVEN_VOLTS: &str = "\n[simulation.servo]\nstall_n_m = 3.35\nerror_gain = 0.166\narmature_kg_m2 = 0.0284\n\
-    back_emf_n_m_s = 0.5486\nviscous_n_m_s = 0.0591\nfriction_n_m = 0.0524\n";
-
 /// An STS3215 of the 12 V kit, as kscalelabs/sysid measured it.
 const TWELVE_VOLTS: &str = "\n[simulation.servo]\nstall_n_m = 4.98\nerror_gain = 0.165\narmature_kg_m2 = 0.0266\n\
     back_emf_n_m_s = 1.51\nviscous_n_m_s = 0.0616\nfriction_n_m = 0.12\n";
@@ -317,19 +313,10 @@ impl Rig {
         }
     }
 
-    /// Creates a rig of an SO-101 with measured servos.
-    pub(crate) fn measured() -> Self {
-        Self::with_servo(SEVEN_VOLTS)
-    }
-
     /// Creates a rig of an SO-101 whose servos are those of 12 V, which its file does not say.
     pub(crate) fn twelve_volts() -> Self {
-        Self::with_servo(TWELVE_VOLTS)
-    }
-
-    fn with_servo(servo: &str) -> Self {
         let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/arms/so101.toml");
-        let arm = std::fs::read_to_string(shipped).unwrap() + servo;
+        let arm = std::fs::read_to_string(shipped).unwrap() + TWELVE_VOLTS;
         Self::of_arm(&arm, |_| {})
     }
 

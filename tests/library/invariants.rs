@@ -17,7 +17,7 @@ use std::time::Duration;
 use nalgebra::Point3;
 use steadyhand::clock::NodeClock;
 use steadyhand::driver::ArmDriver;
-use steadyhand::gate::{self, ExecutionStep};
+use steadyhand::gate::{self, ExecutionStep, SagLead};
 use steadyhand::link::byte_trace::{ByteDirection, RecordLink, ReplayDevice, TraceEvent};
 use steadyhand::link::memory::MemoryLink;
 use steadyhand::link::{ByteLink, LinkError};
@@ -142,13 +142,14 @@ async fn random_motions(family: Family, cases: usize) -> Tried {
     let mut link = RecordLink::new(link, &rig.clock, Box::new(Kept(Arc::clone(&trace))));
     let (mut chance, mut taken) = (Chance(7), 0);
     let mut judge = Judge::new(&rig.scene);
+    let mut sag = SagLead::new(&rig.scene.arm, |_| Some(32), None);
     for _ in 0..cases {
         let trajectory = nonsense(&mut chance, &rig.scene, &measured.position_rad);
         let now = rig.clock.now();
         let Ok(proof) = gate::check(&rig.scene, rig.permit(), &measured, now, trajectory) else {
             continue;
         };
-        let Ok(mut execution) = proof.begin(&measured, now) else {
+        let Ok(mut execution) = proof.begin_led(&measured, sag, now) else {
             continue;
         };
         taken += 1;
@@ -160,6 +161,7 @@ async fn random_motions(family: Family, cases: usize) -> Tried {
                 .unwrap();
             rig.clock.jump_to(next);
         }
+        sag = *execution.sag();
         for _ in 0..10 {
             let next = rig.clock.now().after(PERIOD);
             measured = driver.hold(&mut link, next).await.unwrap();

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 const SO101: &str = include_str!("../../scenes/arms/so101.toml");
 
-const KNOWN: &str = "\n[compensation]\nplay_deg = [1.0, 0.0, 0.0, 0.0, 0.0]\nsag_deg_per_n_m = [0.0, 0.0, 0.0, 0.0, 0.0]\n";
+const KNOWN: &str = "\n[compensation]\nplay_deg = [1.5, 0.0, 0.0, 0.0, 0.0]\nsag_deg_per_n_m = [0.0, 0.0, 0.0, 0.0, 0.0]\n";
 
 /// Waits until the tip is on its way along the first line.
 fn wait_until_inked(bench: &Bench, node: &str) {

@@ -100,21 +100,26 @@ fn a_drawing_whose_ink_lies_elsewhere_is_no_success() {
     let missing_mm = result["missing_mm"].as_f64().unwrap();
     assert!(missing_mm > 1.0, "{result:#}");
     let off_mm = result["deviation_mm_max"].as_f64().unwrap();
-    assert!((2.5..3.5).contains(&off_mm), "{result:#}");
+    // Three millimetres, and up to one of the arm.
+    assert!((2.5..4.0).contains(&off_mm), "{result:#}");
 }
 
-/// An arm whose shoulder stands four degrees lower than its file says presses the pen into the table.
+/// An arm whose shoulder stands four degrees lower than its file says presses the pen into the table. Nothing is known of its
+/// servos, or their load would end the drawing.
 #[test]
 fn a_drawing_that_a_joint_did_not_follow_is_no_success() {
     let bench = Bench::at_test_rate();
     std::fs::create_dir_all(bench.path("truth/arms")).unwrap();
     let arm = include_str!("../../scenes/arms/so101.toml");
+    let (arm, _) = arm.split_once("\n[servo]\n").unwrap();
     let wrong = arm.replace(
         "id = 2, sign = 1, zero_tick = 2048",
         "id = 2, sign = 1, zero_tick = 2002",
     );
     assert_ne!(arm, wrong);
     std::fs::write(bench.path("truth/arms/so101.toml"), wrong).unwrap();
+    std::fs::create_dir_all(bench.path("scenes/arms")).unwrap();
+    std::fs::write(bench.path("scenes/arms/so101.toml"), arm).unwrap();
     let truth = std::fs::read(bench.path("scenes/short.toml")).unwrap();
     std::fs::write(bench.path("truth/short.toml"), truth).unwrap();
     let (options, result) = drawn_in_truth(&bench);

@@ -93,7 +93,7 @@ async fn an_overload_names_its_servo_and_the_others_go_on_holding() {
     for _ in 0..50 {
         bench.cycle(None).await.unwrap_err();
     }
-    assert!(bench.sim.true_joints().distance_max(&start) < 0.01);
+    assert!(bench.sim.true_joints().distance_max(&start) < bench.sag_rad() + 0.01);
 }
 
 #[tokio::test]
@@ -482,6 +482,10 @@ async fn a_servo_that_is_silent_does_not_answer_by_an_echo() {
 #[tokio::test]
 async fn an_unplugged_adapter_comes_back_without_a_movement() {
     let mut bench = Bench::energised("so101").await;
+    for _ in 0..100 {
+        // It sinks by its weight.
+        bench.cycle(None).await.unwrap();
+    }
     bench.sim.break_it(SimulatedFault::Unplug);
     for _ in 0..10 {
         let before = bench.driver.counts().transactions;

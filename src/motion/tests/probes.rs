@@ -18,7 +18,7 @@ impl PaperSurface for Sheet {
 }
 
 /// Places the sheet higher than the scene has it.
-fn place_sheet(bench: &Bench, raised_mm: f64) {
+pub(super) fn place_sheet(bench: &Bench, raised_mm: f64) {
     let pen = bench.scene.pen(0).unwrap();
     let pens = vec![SimPen {
         tip_m: pen.tip_m.coords.into(),
@@ -52,8 +52,8 @@ fn is_up(bench: &Bench) -> bool {
     height_mm(bench, &bench.sim.true_joints()) > bench.scene.heights.lift_mm - 1.0
 }
 
-/// Benches of servos that follow with a lag, and of measured ones, whose loads tell the force.
-const BENCHES: [fn(NodeClock) -> Bench; 2] = [Bench::with, Bench::measured];
+/// Benches of servos that follow with a lag, and of those of the arm, whose loads tell the force.
+const BENCHES: [fn(NodeClock) -> Bench; 2] = [Bench::lagging, Bench::with];
 
 #[tokio::test]
 async fn a_sheet_is_detected_where_it_lies() {

@@ -26,7 +26,10 @@ type Truths = Arc<Mutex<Vec<(ClockInstant, JointVector)>>>;
 
 /// Draws two lines that are long enough to stay far behind on; from `block_at` on the first joint
 /// cannot pass. Where the joints were, by frame of goals.
-async fn drawn_against(family: Family, block_at: Option<usize>) -> (Rig, MotionOutcome, Truths) {
+async fn drawn_against(
+    family: Family,
+    block_at: Option<usize>,
+) -> (Rig, MotionOutcome, Truths, usize) {
     let rig = Rig::with(family, |scene| {
         let design = "polylines = [[[0.0, 0.0], [80.0, 0.0]], [[80.0, 12.0], [0.0, 12.0]]]";
         let design: toml::Table = toml::from_str(design).unwrap();
@@ -53,14 +56,14 @@ async fn drawn_against(family: Family, block_at: Option<usize>) -> (Rig, MotionO
     let proof = rig.check(&motion, rig.permit(), trajectory);
     let outcome = motion.run(proof, motion.stops_requested()).await.unwrap();
     rig.wire.mend();
-    (rig, outcome, truths)
+    (rig, outcome, truths, from)
 }
 
 #[tokio::test]
 async fn invariant_5_a_goal_is_never_further_ahead_than_the_leash() {
     for family in Family::ALL {
         for block_at in [None, Some(0), Some(20)] {
-            let (rig, _, truths) = drawn_against(family, block_at).await;
+            let (rig, _, truths, _) = drawn_against(family, block_at).await;
             let goals = rig.wire.goals(family);
             let truths = truths.lock().unwrap();
             // After the end of the motion nothing is observed any more.
@@ -137,25 +140,25 @@ const STALL: Duration = Duration::from_millis(300);
 #[tokio::test]
 async fn invariant_19_a_stalled_joint_is_given_up_in_300_ms_and_the_tool_is_lifted() {
     for family in Family::ALL {
-        let (rig, outcome, truths) = drawn_against(family, Some(10)).await;
+        let (rig, outcome, truths, from) = drawn_against(family, Some(10)).await;
         let MotionOutcome::Faulted(reason) = outcome else {
             panic!("{family:?}: {outcome:?}")
         };
         let name = rig.scene.arm.joint_name(0);
-        assert!(
-            reason.starts_with(&name) && reason.contains("behind"),
-            "{reason}"
-        );
+        assert!(reason.starts_with(&name), "{reason}");
         let goals = rig.wire.goals(family);
         let truths = truths.lock().unwrap();
         let lags_rad: Vec<(ClockInstant, f64)> = goals
             .iter()
             .zip(truths.iter())
+            .skip(from + 10)
             .map(|(goals, (at, truth))| (*at, (joints(&rig.scene, goals)[0] - truth[0]).abs()))
             .collect();
+        // Servos whose load says what holds them are given up sooner than they are far behind.
+        let is_watched = rig.scene.arm.file.servo.is_some();
         let far = lags_rad
             .iter()
-            .find(|(_, lags_rad)| *lags_rad > UNMOVED_RAD);
+            .find(|(_, lags_rad)| is_watched || *lags_rad > UNMOVED_RAD);
         let far = far
             .unwrap_or_else(|| panic!("{family:?}: never far behind"))
             .0;
@@ -184,7 +187,7 @@ async fn invariant_19_a_stalled_joint_is_given_up_in_300_ms_and_the_tool_is_lift
 #[tokio::test]
 async fn a_joint_that_has_lost_its_torque_turns_the_drawing_back_within_300_ms() {
     for (id, name) in [(2, "shoulder_lift"), (3, "elbow_flex")] {
-        let rig = Rig::measured();
+        let rig = Rig::new(Family::Sts);
         let motion = rig.attach().unwrap();
         let broken_at = Arc::new(Mutex::new(None));
         let kept = Arc::clone(&broken_at);
@@ -239,7 +242,7 @@ async fn limp_after(rig: Rig, id: u8, cycles: usize) -> Duration {
 
 #[tokio::test]
 async fn a_joint_without_torque_is_a_fault_wherever_the_drawing_is() {
-    let rigs: [fn() -> Rig; 2] = [Rig::measured, Rig::twelve_volts];
+    let rigs: [fn() -> Rig; 2] = [|| Rig::new(Family::Sts), Rig::twelve_volts];
     for rig in rigs {
         for (id, cycles) in [2, 3]
             .into_iter()

@@ -31,18 +31,14 @@ impl Judge {
     pub(crate) fn new(scene: &Arc<Scene>) -> Self {
         Self {
             scene: Arc::clone(scene),
-            times: 1.0,
+            times: if scene.arm.file.servo.is_some() {
+                2.0
+            } else {
+                1.0
+            },
             before: BTreeMap::new(),
             frames: 0,
             reached: Reached::default(),
-        }
-    }
-
-    /// Judges goals that lead servos which yield.
-    pub(crate) fn leading(scene: &Arc<Scene>) -> Self {
-        Self {
-            times: 2.0,
-            ..Self::new(scene)
         }
     }
 

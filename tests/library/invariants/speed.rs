@@ -1,11 +1,13 @@
-//! Tests how fast the tip is, by the goals that leave the port.
+//! Tests how fast the tip is: by the goals that leave the port, or by the arm where its goals lead it.
+
+use std::sync::{Arc, Mutex};
 
 use nalgebra::Point3;
 use steadyhand::motion::MotionOutcome;
+use steadyhand::units::JointVector;
 
-use super::judge::Judge;
-use super::{PERIOD_S, beside_a_hand, draw_until, joints};
-use crate::far_end::{Family, Rig};
+use super::{PERIOD_S, beside_a_hand, joints};
+use crate::far_end::{Family, Hands, Rig};
 
 /// Speed limit of a tip.
 const TIP_MM_S: f64 = 250.0;
@@ -19,6 +21,10 @@ const HEIGHT_MM: f64 = 0.5;
 
 /// Rounding and dead bands move both ends of a way by so much together.
 const UNSURE_MM: f64 = 1.5;
+
+/// Servos swing where they speed up: over 0.2 s a tip is up to a twelfth faster than its path, and the arm's own first motion is the
+/// worst.
+const SWING: f64 = 1.1;
 
 /// Over so many cycles: in the longer, what is unsure of a way is 2.5 mm/s.
 const SPANS: [usize; 2] = [20, 60];
@@ -60,23 +66,43 @@ fn idle_needle(text: &mut toml::Table) {
     pens.push(idle);
 }
 
-/// Draws, and returns where the last pen's tip is sent, cycle by cycle, and how high above the sheet that is.
-async fn tips(rig: &Rig) -> Vec<(Point3<f64>, f64)> {
+/// Returns whether the goals of an arm lead it.
+fn is_led(rig: &Rig) -> bool {
+    rig.scene.arm.file.servo.is_some()
+}
+
+/// Draws, and returns where the arm is sent, cycle by cycle; where it is, if its goals lead it.
+async fn places(rig: &Rig) -> Vec<JointVector> {
     let motion = rig.attach().unwrap();
+    let truths: Arc<Mutex<Vec<JointVector>>> = Arc::default();
+    let kept = Arc::clone(&truths);
+    let note = move |_: usize, hands: &mut Hands<'_>| {
+        kept.lock().unwrap().push(hands.sim.true_joints());
+    };
+    rig.wire.script(0, Box::new(note));
     let outcome = rig.draw(&motion, None).await;
     assert!(
         matches!(outcome, MotionOutcome::Reached { .. }),
         "{outcome:?}"
     );
+    if is_led(rig) {
+        return std::mem::take(&mut truths.lock().unwrap());
+    }
     let goals = rig.wire.goals(rig.family);
     goals
         .iter()
-        .map(|goals| {
-            let mount = rig.scene.arm.chain.forward(&joints(&rig.scene, goals));
-            let tip = mount * rig.scene.pens.last().unwrap().tip_m;
-            (tip, rig.scene.surface.project(&tip).height_mm)
-        })
+        .map(|goals| joints(&rig.scene, goals))
         .collect()
+}
+
+/// Draws, and returns where the last pen's tip is, cycle by cycle, and how high above the sheet that is.
+async fn tips(rig: &Rig) -> Vec<(Point3<f64>, f64)> {
+    let tip_m = rig.scene.pens.last().unwrap().tip_m;
+    let tip = |joints_rad: &JointVector| {
+        let tip = rig.scene.arm.chain.forward(joints_rad) * tip_m;
+        (tip, rig.scene.surface.project(&tip).height_mm)
+    };
+    places(rig).await.iter().map(tip).collect()
 }
 
 /// The greatest share of what is allowed that the tip came to, over the spans.
@@ -91,8 +117,9 @@ async fn fastest(rig: Rig, near_mm_s: f64, far_mm_s: f64) -> f64 {
         for way in tips.windows(span + 1) {
             let went_mm = (way[span].0 - way[0].0).norm() * 1e3;
             let may_mm: f64 = way[1..].iter().map(|(_, height)| allowed_mm(*height)).sum();
+            let swings = if is_led(&rig) { SWING } else { 1.0 };
             assert!(
-                went_mm <= may_mm + UNSURE_MM,
+                went_mm <= swings * may_mm + UNSURE_MM,
                 "{:?}: {went_mm:.2} mm in {span} cycles, {may_mm:.2} allowed, at {:.1} mm",
                 rig.family,
                 way[0].1
@@ -125,12 +152,4 @@ async fn invariant_6_the_tip_is_never_faster_than_it_may_be() {
         let most = fastest(Rig::with(family, sharp), NEEDLE_MM_S, TIP_MM_S).await;
         assert!(most > 0.8, "{family:?}: {most} of an idle needle's 25 mm/s");
     }
-}
-
-#[tokio::test]
-async fn goals_that_lead_measured_servos_never_jump() {
-    let (rig, goals) = draw_until(Rig::measured(), None).await;
-    let mut judge = Judge::leading(&rig.scene);
-    goals.iter().for_each(|goals| judge.hear(&goals.ticks));
-    assert!(judge.frames > 100);
 }
