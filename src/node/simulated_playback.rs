@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 
 use super::open;
+use arm::ArmModel;
 use base::clock::NodeClock;
 use motion::{MotionHandle, MotionOutcome};
 use permit::PermitRegistry;
@@ -26,7 +27,7 @@ pub async fn carry_out(
     }
     let trajectory = without_compensation(scene, trajectory)?;
     let start = trajectory.samples.first().context("nothing was sent")?;
-    let simulator = ArmSimulator::new(&scene.arm, start);
+    let simulator = ArmSimulator::new(&without_wear(&scene.arm)?, start);
     open::lay(&simulator, scene);
     let open = open::simulated_port(&simulator);
     let permits = Arc::new(PermitRegistry::everything());
@@ -45,10 +46,17 @@ pub async fn carry_out(
     Ok(ink.map(|ink| ink.points_mm).collect())
 }
 
+/// Returns the arm for the simulation: what a worn one would do is in neither plan nor recording.
+fn without_wear(arm: &ArmModel) -> anyhow::Result<ArmModel> {
+    let mut file = arm.file.clone();
+    file.simulation.wear = None;
+    Ok(ArmModel::new(file)?)
+}
+
 /// Returns the trajectory for the simulated arm. Unlike the arm on a port, it has no play and no error to compensate, so its goals
 /// are where the other arm is expected. The original goals are checked first.
 fn without_compensation(scene: &Arc<Scene>, trajectory: Trajectory) -> anyhow::Result<Trajectory> {
-    if trajectory.reached.is_empty() || scene.arm.file.simulation.wear.is_some() {
+    if trajectory.reached.is_empty() {
         return Ok(trajectory);
     }
     gate::preview(scene, &trajectory)?;

@@ -12,10 +12,13 @@ pub(super) fn origin(text: &str) -> Option<String> {
     }
 }
 
-/// Returns a variant's text with what it leaves out as in its origin; `None` if either is no TOML.
+/// Returns a variant's text with what it leaves out as in its origin; `None` if either is no TOML. The arm that it is like is
+/// the first of its line, whose scenes it draws.
 pub(super) fn complete(variant: &str, origin: &str) -> Option<String> {
     let mut whole: Table = toml::from_str(origin).ok()?;
+    let first = whole.get("like").cloned();
     put_over(&mut whole, toml::from_str(variant).ok()?);
+    whole.extend(first.map(|first| ("like".to_owned(), first)));
     toml::to_string(&whole).ok()
 }
 
@@ -42,6 +45,12 @@ mod tests {
         let completed: Table = toml::from_str(&complete(variant, whole).unwrap()).unwrap();
         let expected = "name = \"b\"\nabout = \"one\"\nlike = \"a\"\nbaud = 1\njoints = [1, 2]\n[servo]\nname = \"x\"\ngain_p = 16\n[simulation]\nrate = 2\n";
         assert_eq!(completed, toml::from_str::<Table>(expected).unwrap());
+        let second = complete(
+            "name = \"c\"\nlike = \"b\"\n",
+            &complete(variant, whole).unwrap(),
+        );
+        let second: Table = toml::from_str(&second.unwrap()).unwrap();
+        assert_eq!(second["like"].as_str(), Some("a"));
     }
 
     #[test]

@@ -73,6 +73,9 @@ pub const DEFAULT_SCENE: &str = "default";
 /// Folder of the arms.
 const ARMS: &str = "arms/";
 
+/// Largest number of arms that are each a variant of the next.
+const VARIANTS_MAX: u32 = 4;
+
 /// Number of names that an error lists; it counts the others.
 const LISTED_MAX: usize = 12;
 
@@ -425,10 +428,16 @@ impl SceneLibrary {
     }
 
     fn completed(&self, text: String) -> Result<String, SceneError> {
-        let Some(origin) = arm_variant::origin(&text) else {
+        self.completed_within(VARIANTS_MAX, text)
+    }
+
+    /// A variant may be one of a variant. Arms that are like each other in a ring stay incomplete, and are refused so.
+    fn completed_within(&self, depth: u32, text: String) -> Result<String, SceneError> {
+        let origin = arm_variant::origin(&text).zip(depth.checked_sub(1));
+        let Some((origin, depth)) = origin else {
             return Ok(text);
         };
-        let of_origin = self.text("arm", ARMS, &origin)?;
+        let of_origin = self.completed_within(depth, self.text("arm", ARMS, &origin)?)?;
         Ok(arm_variant::complete(&text, &of_origin).unwrap_or(text))
     }
 

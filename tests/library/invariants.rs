@@ -140,8 +140,7 @@ async fn random_motions(family: Family, cases: usize) -> Tried {
     let mut measured = driver.energise(&mut link).await.unwrap();
     let trace = Arc::new(Mutex::new(Vec::new()));
     let mut link = RecordLink::new(link, &rig.clock, Box::new(Kept(Arc::clone(&trace))));
-    let (mut chance, mut taken) = (Chance(7), 0);
-    let mut judge = Judge::new(&rig.scene);
+    let (mut chance, mut taken, mut judge) = (Chance(7), 0, Judge::new(&rig.scene));
     let mut sag = SagLead::new(&rig.scene.arm, |_| Some(32), None);
     for _ in 0..cases {
         let trajectory = nonsense(&mut chance, &rig.scene, &measured.position_rad);

@@ -16,13 +16,13 @@ fn drawn(scene: &str) -> Value {
     result
 }
 
-/// The estimate is within 3 % of what the arm takes, and the ink within a millimetre.
+/// The estimate is within 3 % and 0.2 s of what the arm takes, and the ink within a millimetre.
 fn check(scene: &str) -> Value {
     let result = drawn(scene);
     let figure = |name: &str| result[name].as_f64().unwrap();
     let (planned_s, took_s) = (figure("planned_s"), figure("arm_time_s"));
     assert!(
-        (took_s - planned_s).abs() <= 0.03 * planned_s,
+        (took_s - planned_s).abs() <= 0.2 + 0.03 * planned_s,
         "{scene}: {planned_s} s planned, {took_s} s taken"
     );
     let most_mm = figure("deviation_mm_max");

@@ -104,6 +104,15 @@ impl InkBench {
         text
     }
 
+    fn write_arm(&self, name: &str, figures: &str) {
+        for folder in ["scenes/arms", "truth/arms"] {
+            let folder = self.0.path(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            let file = folder.join(format!("{name}.toml"));
+            std::fs::write(file, format!("name = \"{name}\"\n{figures}")).unwrap();
+        }
+    }
+
     fn file(&self, name: &str) -> Option<toml::Table> {
         let text = std::fs::read_to_string(self.0.path("scenes").join(name)).ok()?;
         Some(text.parse().unwrap())
@@ -116,6 +125,17 @@ impl InkBench {
         Some(play.iter().map(|deg| deg.as_float().unwrap()).collect())
     }
 }
+
+/// Servos that yield more than the figures of their arm say, with friction: 0.12 of full duty for a count in place of 0.166.
+const SOFT_SERVOS: &str = "like = \"so101-worn\"
+[simulation.servo]
+stall_n_m = 3.35
+error_gain = 0.12
+armature_kg_m2 = 0.0284
+back_emf_n_m_s = 0.5486
+viscous_n_m_s = 0.0591
+friction_n_m = 0.0524
+";
 
 /// Play of the base of so101-worn where the sheet lies.
 fn true_play_deg() -> f64 {
@@ -156,8 +176,8 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
         (play[0] / truth - 1.0).abs() < 0.2,
         "{play:?}, truly {truth:.3}"
     );
-    // Gravity keeps these on one side.
-    assert!(play[1] < 0.2 && play[2] < 0.2, "{play:?}");
+    // Gravity keeps these on one side: what is read is the friction of their servos.
+    assert!(play[1] < 0.5 && play[2] < 0.3, "{play:?}");
     // With that made good, the next round finds the sheet's place, and no more play.
     let found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
     println!("{}", found["message"]);
@@ -185,24 +205,29 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
         ink_off_mm(message),
         ink_off_mm(found["message"].as_str().unwrap()),
     );
-    assert!(before > 2.0 && after < 0.6, "{before} mm, then {after} mm");
+    assert!(before > 1.0 && after < 0.4, "{before} mm, then {after} mm");
     let (_, history) = bench.run(&["calibrate", "history"]);
     assert!(history.contains("ink that a camera read"), "{history}");
 }
 
+/// Friction leaves the ink of both directions apart, as play does, and is made good in the same way.
 #[test]
-fn on_an_arm_without_play_nothing_is_proposed() {
+fn the_friction_of_an_arm_without_play_is_made_good_and_nothing_more_is_proposed() {
     let bench = InkBench::new("so101");
-    let found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
-    println!("{}", found["message"]);
-    assert_eq!(found["success"], true, "{found:#}");
-    assert!(
-        found["message"]
-            .as_str()
-            .unwrap()
-            .contains("nothing is proposed"),
-        "{found:#}"
-    );
+    let ink = || bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    let first = ink();
+    println!("{}", first["message"]);
+    let (code, output) = bench.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{output}");
+    let play = bench.play_deg("so101").unwrap();
+    assert!(play.iter().all(|deg| *deg < 0.35), "{play:?}");
+    let second = ink();
+    println!("{}", second["message"]);
+    let message = second["message"].as_str().unwrap();
+    assert!(message.contains("nothing is proposed"), "{second:#}");
+    let [before, after] =
+        [&first, &second].map(|found| ink_off_mm(found["message"].as_str().unwrap()));
+    assert!(after < 0.8 * before, "{before} mm, then {after} mm");
     let (code, shown) = bench.run(&["calibrate", "show"]);
     assert!(
         code != 0 && shown.contains("nothing has been touched"),
@@ -212,17 +237,18 @@ fn on_an_arm_without_play_nothing_is_proposed() {
 
 #[test]
 fn an_arm_that_feels_a_sheet_says_first_how_it_sags() {
-    let bench = InkBench::new("so101-worn");
+    let bench = InkBench::new("so101-soft");
+    bench.write_arm("so101-soft", SOFT_SERVOS);
     let touch = || bench.call("align", r#"{"scene": "tagged", "touch": true}"#);
     let sagging = touch();
     println!("{}", sagging["message"]);
     let message = sagging["message"].as_str().unwrap();
-    assert!(message.contains("shoulder_lift sags by 0."), "{message}");
+    assert!(message.contains("shoulder_lift sags by 1."), "{message}");
     assert!(message.contains("Nothing was touched yet"), "{message}");
     assert_eq!(sagging["points"], serde_json::json!([]));
     let (_, shown) = bench.run(&["calibrate", "show"]);
     assert!(
-        shown.contains("sag of arm so101-worn, by joints at rest"),
+        shown.contains("sag of arm so101-soft, by joints at rest"),
         "{shown}"
     );
     let (code, accepted) = bench.run(&["calibrate", "accept"]);
@@ -230,7 +256,7 @@ fn an_arm_that_feels_a_sheet_says_first_how_it_sags() {
     let felt = touch();
     println!("{}", felt["message"]);
     assert_eq!(felt["points"].as_array().map(Vec::len), Some(6), "{felt:#}");
-    let file = bench.file("arms/so101-worn.toml").unwrap();
+    let file = bench.file("arms/so101-soft.toml").unwrap();
     let known = &file["compensation"];
     let [play, sag] = ["play_deg", "sag_deg_per_n_m"].map(|key| {
         let all = known[key].as_array().unwrap();
@@ -239,9 +265,9 @@ fn an_arm_that_feels_a_sheet_says_first_how_it_sags() {
             .collect::<Vec<_>>()
     });
     assert_eq!(play, [0.0; 5], "play does not show at rest");
-    // The wear has 0.3 against its own masses, and friction within the servo.
+    // By 1 / 0.12 in place of 1 / 0.166 it yields 1.2° more, and what the encoders made good has its friction in it.
     assert!(
-        (0.2..0.45).contains(&sag[1]) && sag[0] == 0.0 && sag[4] == 0.0,
+        (0.9..1.8).contains(&sag[1]) && sag[0] == 0.0 && sag[4] == 0.0,
         "{sag:?}"
     );
 }

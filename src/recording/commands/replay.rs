@@ -33,10 +33,9 @@ pub(super) async fn run(node: &NodeOptions, name: &str) -> anyhow::Result<ExitSt
     }
     refuse(&job, interruption(&job))?;
     let motions: Vec<u32> = job.plans.iter().map(|plan| plan.motion).collect();
-    let is_calibrated = scene.has_calibrated_leads();
     let mut replayed = Vec::new();
     for motion in motions {
-        let trajectory = trajectory(&samples(&job, motion), is_calibrated)?;
+        let trajectory = trajectory(&samples(&job, motion))?;
         let ink = simulated_playback::carry_out(&scene, trajectory).await;
         // What was sent more slowly than planned is no fault of the limits that it misses.
         if ink.is_err() {
@@ -148,9 +147,8 @@ fn unled(tick: &RecordedTick) -> JointVector {
     }
 }
 
-/// Returns the trajectory of the setpoints that were sent. Where nothing was calibrated, the leads are those that the gate added,
-/// and it adds them again.
-fn trajectory(ticks: &[&RecordedTick], is_calibrated: bool) -> anyhow::Result<Trajectory> {
+/// Returns the trajectory of the places that the arm was led to: another arm, without wear, is led there by its own gate.
+fn trajectory(ticks: &[&RecordedTick]) -> anyhow::Result<Trajectory> {
     let mut spans: Vec<TrajectorySpan> = Vec::new();
     for (index, tick) in ticks.iter().enumerate() {
         let kind = span_kind(&tick.doing)
@@ -169,23 +167,10 @@ fn trajectory(ticks: &[&RecordedTick], is_calibrated: bool) -> anyhow::Result<Tr
             }),
         }
     }
-    let places = || ticks.iter().map(|tick| unled(tick));
-    let all_lead = ticks.iter().all(|tick| tick.lead_rad.is_some());
-    let sent = ticks
-        .iter()
-        .map(|tick| JointVector::from_slice(&tick.setpoint_rad));
-    let samples = match is_calibrated {
-        true => sent.collect(),
-        false => places().collect(),
-    };
-    let reached = match is_calibrated && all_lead {
-        true => places().collect(),
-        false => Vec::new(),
-    };
     Ok(Trajectory {
         period: Duration::from_secs_f64(plan::PERIOD.as_secs_f64()),
-        samples,
-        reached,
+        samples: ticks.iter().map(|tick| unled(tick)).collect(),
+        reached: Vec::new(),
         spans,
     })
 }

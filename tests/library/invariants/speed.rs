@@ -22,9 +22,8 @@ const HEIGHT_MM: f64 = 0.5;
 /// Rounding and dead bands move both ends of a way by so much together.
 const UNSURE_MM: f64 = 1.5;
 
-/// Servos swing where they speed up: over 0.2 s a tip is up to a twelfth faster than its path, and the arm's own first motion is the
-/// worst.
-const SWING: f64 = 1.1;
+/// Servos swing where they speed up: over 0.2 s a tip is up to an eighth faster than its path, in an arm's first motion.
+const SWING: f64 = 1.2;
 
 /// Over so many cycles: in the longer, what is unsure of a way is 2.5 mm/s.
 const SPANS: [usize; 2] = [20, 60];
