@@ -8,6 +8,9 @@ use base::wording::{NEXT, with_statement};
 /// Media type of the pictures that a node draws.
 const PNG: &str = "image/png";
 
+/// Field with the state of the arm in a line, which ends the answer in words too.
+pub const NOW: &str = "now";
+
 /// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolAnswer {
@@ -115,8 +118,8 @@ impl ToolAnswer {
         self.structured.get("code").and_then(Value::as_str)
     }
 
-    /// Returns the whole result in words, for clients that show no data: the message, then, a line each, the next step and the
-    /// files, unless the message has them.
+    /// Returns the whole result in words, for clients that show no data: the message, then, a line each, the next step, the
+    /// files and the state of the arm, unless the message has them.
     #[must_use]
     pub fn whole_text(&self) -> String {
         let fields = [
@@ -133,7 +136,11 @@ impl ToolAnswer {
                 }
             }
         }
-        whole
+        let now = self.structured.get(NOW).and_then(Value::as_str);
+        match now.filter(|now| !whole.contains(*now)) {
+            Some(now) => format!("{whole}\n{NOW}: {now}"),
+            None => whole,
+        }
     }
 
     /// Moves the answer to the heap, as the error of a step.

@@ -12,7 +12,7 @@ mod stop_order;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use answer::ToolAnswer;
+pub use answer::{NOW, ToolAnswer};
 pub use arrival_stamp::{ArrivalStamp, StopCounts};
 pub use called_names::{CALL_TAGS, called_in_text, called_in_unreadable, called_name};
 pub use queue_tag::{QueueTag, read_ticket};

@@ -110,6 +110,8 @@ pub fn page(known: &KnownNames) -> String {
     let mut out = String::from(
         "# The tools\n\n`{}` is a complete call of each tool that requires no argument. Do not send `ctx`; the server \
          supplies it. Every result has `success`, `message`, `understood`, `repairs`, `usage_hints` and `job`. \
+         It ends with `now`, the state of the arm in a line: `arm at rest, pen up; sheet canvas 105 x 148 mm, \
+         2 drawings on it; enabled: canvas, 22 min left`. \
          On a node that runs, the page of a tool is the resource `usage://NAME`.\n",
     );
     for tool in known.tools() {

@@ -17,7 +17,7 @@ pub struct CataloguePrompt {
     pub description: &'static str,
     /// Parameters, all optional: a name and its meaning.
     pub takes: &'static [(&'static str, &'static str)],
-    /// The request: `{call}` stands for the chosen arguments, `{plan}` for the same with `dry_run`.
+    /// The request: `{call}` stands for the chosen arguments, `{plan}` for the same with `dry_run`, `{grid}` with `grid`.
     text: &'static str,
 }
 
@@ -30,7 +30,7 @@ const WHAT: (&str, &str) = (
 const NODE: (&str, &str) = ("node", "The node that does it; this one if left out.");
 
 /// The prompts.
-pub static PROMPTS: [CataloguePrompt; 3] = [
+pub static PROMPTS: [CataloguePrompt; 4] = [
     CataloguePrompt {
         name: "calibrate",
         title: "Check the arm",
@@ -47,6 +47,15 @@ pub static PROMPTS: [CataloguePrompt; 3] = [
         text: "{what}Call stroke with {plan} and describe the plan. \
                When I agree, call stroke with {call}. While its job runs, look with sense. \
                At the end show me the picture and the largest deviation.",
+    },
+    CataloguePrompt {
+        name: "look_and_go_on",
+        title: "Look and go on",
+        description: "Look at what is drawn on the sheet, and add to it.",
+        takes: &[WHAT, NODE],
+        text: "{what}Call sense with {grid}: the sheet with a grid in mm. Tell me what is there. \
+               Call stroke with {plan} and your part alone, `size_mm`, `at_mm` (lower left). \
+               If it lies right, the same with {call}. Look again; go on until it is done.",
     },
     CataloguePrompt {
         name: "recover",
@@ -80,11 +89,14 @@ impl CataloguePrompt {
             let value = value.map(String::as_str).or(default);
             call.extend(value.map(|value| ((*name).to_owned(), value.into())));
         }
+        let mut grid = call.clone();
+        grid.insert("grid".to_owned(), Value::from(true));
         let mut plan = call.clone();
         plan.insert("dry_run".to_owned(), Value::from(true));
         let what = what.map(|what| own_design(what, known)).unwrap_or_default();
         self.text
             .replace("{what}", &what)
+            .replace("{grid}", &Value::Object(grid).to_string())
             .replace("{plan}", &Value::Object(plan).to_string())
             .replace("{call}", &Value::Object(call).to_string())
     }

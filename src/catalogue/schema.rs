@@ -87,13 +87,14 @@ pub(super) fn text(parameter: &ToolParameter, known: &KnownNames) -> String {
 }
 
 /// Fields of every result.
-const COMMON_FIELDS: [(&str, ResultFieldKind); 6] = [
+const COMMON_FIELDS: [(&str, ResultFieldKind); 7] = [
     ("success", ResultFieldKind::Bool),
     ("message", ResultFieldKind::Text),
     ("understood", ResultFieldKind::Object),
     ("repairs", ResultFieldKind::Objects),
     ("usage_hints", ResultFieldKind::Texts),
     ("job", ResultFieldKind::Object),
+    ("now", ResultFieldKind::Text),
 ];
 
 /// Returns the schema of a tool's result. It is loose, so that a client that validates results accepts every real one.

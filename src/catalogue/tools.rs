@@ -220,6 +220,18 @@ fn reset() -> ToolDefinition {
 fn sense() -> ToolDefinition {
     ToolDefinition {
         aliases: texts(&["robot_sense"]),
+        unlisted: vec![
+            optional(
+                "grid",
+                ParameterKind::Bool,
+                "the sheet with a grid in mm, to add to what is there with at_mm",
+            ),
+            optional(
+                "sheet_key",
+                ParameterKind::Text,
+                "for the view in clients: the sheet that it has; answers with another's lines",
+            ),
+        ],
         examples: texts(&[r#"{"debug":true}"#]),
         when: texts(&["Use at any time."]),
         fields: vec![

@@ -153,6 +153,14 @@ pub(super) enum CliCommand {
     /// Continue the held motion, if it is enabled and the arm is where it was
     #[command(alias = "resume")]
     Continue(AtArgs),
+    /// Say that a new sheet lies before the arm; a canvas keeps its drawings until then
+    NewSheet {
+        /// The arm, if the node has several
+        #[arg(long, value_name = "NAME")]
+        arm: Option<String>,
+        #[command(flatten)]
+        at: AtArgs,
+    },
     /// Take torque off every servo: the arm DROPS. Hold it first
     TorqueOff {
         /// Do not ask

@@ -164,6 +164,9 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Selftest { scene, rounds, at } => {
             which_node::moving_verb(&node, &at, OperatorVerb::Selftest { scene, rounds }).await
         }
+        CliCommand::NewSheet { arm, at } => {
+            which_node::verb(&node, &at, OperatorVerb::NewSheet { arm }).await
+        }
         CliCommand::Reset { scene, arm, at } => {
             which_node::moving_verb(&node, &at, OperatorVerb::Reset { scene, arm }).await
         }

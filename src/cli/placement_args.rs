@@ -11,7 +11,7 @@ use base::units::Finite;
 use design::StrokeFont;
 use scene::{
     DesignPlacement, DesignReplacement, DesignSource, FillKind, LineAlign, Order, PAGE_SIDE_MM,
-    PauseEvery, PictureStyle, TIDYING_MM,
+    PaperFormat, PauseEvery, PictureStyle, TIDYING_MM,
 };
 
 /// Source, place, size and look of a drawing that replaces a scene's own design.
@@ -73,6 +73,9 @@ pub(super) struct PlacementArgs {
     /// Draw only these strokes, counted from 1 in the file's order, such as 40..80, 40.. or ..80
     #[arg(long, value_name = "FROM..TO", value_parser = stroke_range, allow_hyphen_values = true)]
     strokes: Option<[usize; 2]>,
+    /// Paper that lies there instead of the scene's sheet, at its lower left corner; the part that the pen reaches is said
+    #[arg(long, value_parser = choice(&PAPERS))]
+    paper: Option<PaperFormat>,
     /// Draw copies in columns and rows, such as 3x2; --size is that of one
     #[arg(long, value_name = "COLUMNSxROWS", value_parser = copies, allow_hyphen_values = true)]
     copies: Option<[u16; 2]>,
@@ -144,6 +147,16 @@ const TEXTS: [Choice<TextShape>; 2] = [
         "Needs the drawing program: this one opens no font files",
         TextShape::Outlines,
     ),
+];
+
+/// Standard sizes of paper.
+const PAPERS: [Choice<PaperFormat>; 6] = [
+    ("a6", "105 by 148 mm", PaperFormat::A6),
+    ("a5", "148 by 210 mm", PaperFormat::A5),
+    ("a4", "210 by 297 mm", PaperFormat::A4),
+    ("a6-landscape", "", PaperFormat::A6Landscape),
+    ("a5-landscape", "", PaperFormat::A5Landscape),
+    ("a4-landscape", "", PaperFormat::A4Landscape),
 ];
 
 /// Fills of coloured areas.
@@ -237,6 +250,7 @@ impl PlacementArgs {
             pens: self.pens.clone(),
             layers: self.layers.clone(),
             strokes: self.strokes,
+            paper: self.paper,
             copies: self.copies,
             pause_every: self.pause_every,
             hide: self.hide,

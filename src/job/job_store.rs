@@ -317,6 +317,28 @@ impl JobStore {
         self.newest(|past| past.is_of(arm) && past.tool == "stroke" && past.has_inked())
     }
 
+    /// Returns the drawings whose ink lies on the sheet before an arm, the oldest first and without their strokes: those in a
+    /// revision of a scene from the job with this number on, unless the arm has drawn something else since.
+    #[must_use]
+    pub fn drawn_since(&self, arm: ArmKey<'_>, from: u64, revision: &str) -> Vec<PastJob> {
+        let ended = self.ended();
+        let newest_first = ended.iter().rev().map(|(past, _)| past);
+        let drawn = newest_first
+            .filter(|past| past.is_of(arm) && past.tool == "stroke" && past.has_inked());
+        let on_sheet = drawn.take_while(|past| {
+            past.revision == revision && number(&past.id).is_some_and(|number| number >= from)
+        });
+        let mut on_sheet: Vec<PastJob> = on_sheet.cloned().collect();
+        on_sheet.reverse();
+        on_sheet
+    }
+
+    /// Returns the number that the next job will have.
+    #[must_use]
+    pub fn next_number(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
     /// Returns the last job that moved an arm because somebody asked for it: not one that parked it.
     #[must_use]
     pub fn last_asked_motion(&self, arm: ArmKey<'_>) -> Option<PastJob> {
@@ -701,7 +723,8 @@ pub(super) fn id(number: u64) -> String {
 }
 
 /// Returns the number of a job; `None` if the text is not a job's id, such as a path.
-fn number(id: &str) -> Option<u64> {
+#[must_use]
+pub fn number(id: &str) -> Option<u64> {
     let number = id.strip_prefix("job-")?.parse().ok()?;
     (self::id(number) == id).then_some(number)
 }

@@ -34,7 +34,8 @@ pub use job_journal::{
     AcceptedJob, DrawingOrigin, DrawingPart, JobJournal, JournalDrawing, TipPlace,
 };
 pub use job_store::{
-    JobStore, JobStoreError, RetentionPolicy, folder, kept_design, past, past_jobs, pens_left_down,
+    JobStore, JobStoreError, RetentionPolicy, folder, kept_design, number as job_number, past,
+    past_jobs, pens_left_down,
 };
 pub use journal_file::JournalError;
 pub use journal_writer::{JournalOutcome, JournalWriter, OnFailure};

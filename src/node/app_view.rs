@@ -16,20 +16,22 @@ const CALLED: [&str; 3] = ["stroke", "sense", "stop"];
 /// Placeholder in the document for the listed names of [`CALLED`].
 const NAMES_SLOT: &str = "TOOL_NAMES";
 
-/// Placeholder in the document for the shapes of the states.
-const SHAPES_SLOT: &str = "STATE_SHAPES_SLOT";
+/// Placeholders in the document for the page's own style and modules, which the view shows its head and paper with.
+const STYLE_SLOT: &str = "PAGE_STYLE_SLOT";
+const SCRIPT_SLOT: &str = "PAGE_SCRIPT_SLOT";
 
 const DOCUMENT: &str = concat!(
     "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Steadyhand</title>\n<style>\n",
+    "PAGE_STYLE_SLOT",
     include_str!("app_view/view.css"),
     "</style>\n</head>\n",
     include_str!("app_view/body.html"),
-    "<script>\n\"use strict\";\n",
-    "STATE_SHAPES_SLOT",
+    "<script>\n\"use strict\";\n(() => {\n",
+    "PAGE_SCRIPT_SLOT",
     include_str!("app_view/host.js"),
     include_str!("app_view/view.js"),
-    "</script>\n</body>\n</html>\n",
+    "})();\n</script>\n</body>\n</html>\n",
 );
 
 /// Returns the view, which calls tools by the names that this node lists.
@@ -44,7 +46,8 @@ pub(crate) fn drawing_view(names: &KnownNames) -> AppView {
         tools: shown.map(|tool| tool.name.clone()).collect(),
         html: DOCUMENT
             .replace(NAMES_SLOT, &called_names(&listed))
-            .replace(SHAPES_SLOT, &page::state_shapes()),
+            .replace(STYLE_SLOT, page::view_style())
+            .replace(SCRIPT_SLOT, &page::view_script()),
     }
 }
 
@@ -83,15 +86,17 @@ mod tests {
     fn the_document_is_small_and_loads_nothing_else() {
         let html = view(ListedNames::Both).html;
         assert!(html.len() <= BYTES_MAX, "{} bytes", html.len());
+        let is_foreign = |rest: &&str| !rest.starts_with("www.w3.org/2000/svg");
+        assert_eq!(html.split("://").skip(1).filter(is_foreign).count(), 0);
         for foreign in [
-            "://",
             "fetch(",
             "import ",
             "innerHTML",
             "eval(",
             "localStorage",
             NAMES_SLOT,
-            SHAPES_SLOT,
+            STYLE_SLOT,
+            SCRIPT_SLOT,
         ] {
             assert!(!html.contains(foreign), "{foreign}");
         }

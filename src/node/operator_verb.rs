@@ -94,6 +94,12 @@ pub enum OperatorVerb {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         arm: Option<String>,
     },
+    /// Lay a new sheet: what was drawn before is not on it.
+    NewSheet {
+        /// The arm, where there are several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
+    },
     /// Switch torque off: the arm drops.
     #[serde(deserialize_with = "without_keys")]
     TorqueOff,
@@ -422,6 +428,7 @@ mod tests {
             {"verb": "reset", "scene": null, "arm": "left"},
             {"verb": "align", "scene": "default", "touch": false, "ink": true, "measured_mm": [1.0, 2.0], "arm": "left"},
             {"verb": "first_ink", "scene": "default", "arm": "left"},
+            {"verb": "new_sheet", "arm": "left"},
             {"verb": "selftest", "scene": null, "rounds": 3},
             {"verb": "jobs", "id": "job-1", "json": true},
             {"verb": "look", "scene": "default", "camera": "over"},

@@ -107,6 +107,7 @@ async fn carry_out(
         OperatorVerb::Clear => arm_verbs::clear(node, arrived),
         OperatorVerb::Hold { now } => arm_verbs::hold(node, now, caller).await,
         OperatorVerb::Resume => arm_verbs::resume(node, arrived).await,
+        OperatorVerb::NewSheet { arm } => VerbReply::of(node.lay_new_sheet(arm.as_deref())),
         OperatorVerb::TorqueOff => arm_verbs::torque_off(node, caller).await,
         OperatorVerb::Selftest { scene, rounds } => {
             selftest::run(node, arrived, scene.as_deref(), rounds).await

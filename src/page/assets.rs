@@ -1,5 +1,6 @@
-//! The files that a browser loads, compiled in unchanged.
+//! The files that a browser loads, compiled in; scripts are sent without their comments.
 
+use axum::body::Bytes;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, StatusCode};
@@ -35,6 +36,7 @@ pub(super) const ASSETS: &[PageAsset] = &[
         mime: "text/html; charset=utf-8",
         text: include_str!("assets/index.html"),
     },
+    asset!("common.css", STYLE),
     asset!("page.css", STYLE),
     asset!("parts.css", STYLE),
     asset!("icon.svg", "image/svg+xml"),
@@ -47,9 +49,11 @@ pub(super) const ASSETS: &[PageAsset] = &[
     asset!("feed.js", SCRIPT),
     asset!("shapes.js", SCRIPT),
     asset!("tabs.js", SCRIPT),
+    asset!("condition.js", SCRIPT),
     asset!("head.js", SCRIPT),
     asset!("happened.js", SCRIPT),
     asset!("lines.js", SCRIPT),
+    asset!("sheet.js", SCRIPT),
     asset!("paper.js", SCRIPT),
     asset!("scrub.js", SCRIPT),
     asset!("camera_layer.js", SCRIPT),
@@ -73,26 +77,77 @@ pub(super) const ASSETS: &[PageAsset] = &[
     asset!("notices.js", SCRIPT),
 ];
 
-/// Shapes of the states, as a script that another page can use without a module.
+/// The modules that the view in MCP clients shares with the page, each after those that it imports.
+const VIEW_MODULES: [&str; 5] = [
+    "elements.js",
+    "shapes.js",
+    "lines.js",
+    "condition.js",
+    "sheet.js",
+];
+
+/// Returns the head and the paper as one script without modules, for a page that can load nothing.
 #[must_use]
-pub fn state_shapes() -> String {
-    include_str!("assets/shapes.js").replace("export ", "")
+pub fn view_script() -> String {
+    let modules = VIEW_MODULES.iter().map(|name| file_text(name));
+    let lines = modules.flat_map(str::lines);
+    let own = lines.filter(|line| !line.starts_with("import "));
+    without_comments(own.map(|line| line.strip_prefix("export ").unwrap_or(line)))
+}
+
+/// Returns the style of the head's colours and of the paper.
+#[must_use]
+pub fn view_style() -> &'static str {
+    file_text("common.css")
+}
+
+fn file_text(name: &str) -> &'static str {
+    let file = ASSETS.iter().find(|asset| asset.name == name);
+    file.map_or("", |asset| asset.text)
+}
+
+/// A file as browsers get it.
+pub(super) struct SentAsset {
+    tag: String,
+    mime: &'static str,
+    text: Bytes,
+}
+
+impl PageAsset {
+    /// Returns it as it is sent: scripts without their lines of comment.
+    pub(super) fn as_sent(&self) -> SentAsset {
+        let text = match self.mime {
+            SCRIPT => Bytes::from(without_comments(self.text.lines())),
+            _ => Bytes::from_static(self.text.as_bytes()),
+        };
+        SentAsset {
+            tag: format!("\"{}\"", blake3::hash(&text).to_hex()),
+            mime: self.mime,
+            text,
+        }
+    }
+}
+
+/// Returns the lines of a script that are not comment alone.
+fn without_comments<'l>(lines: impl Iterator<Item = &'l str>) -> String {
+    let code = lines.filter(|line| !line.trim_start().starts_with("//"));
+    code.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Answers with a file, or with 304 if the browser has it already.
-pub(super) fn serve(asset: &'static PageAsset, headers: &HeaderMap) -> Response {
-    let tag = format!("\"{}\"", blake3::hash(asset.text.as_bytes()).to_hex());
+pub(super) fn serve(asset: &SentAsset, headers: &HeaderMap) -> Response {
     let cached_tag = headers.get(IF_NONE_MATCH);
-    let is_cached = cached_tag.is_some_and(|cached_tag| cached_tag.as_bytes() == tag.as_bytes());
+    let is_cached =
+        cached_tag.is_some_and(|cached_tag| cached_tag.as_bytes() == asset.tag.as_bytes());
     let asset_headers = [
-        (ETAG, tag.as_str()),
+        (ETAG, asset.tag.as_str()),
         // Revalidated each time, because a newer node has another page.
         (CACHE_CONTROL, "no-cache"),
         (CONTENT_TYPE, asset.mime),
     ];
     match is_cached {
         true => (StatusCode::NOT_MODIFIED, asset_headers).into_response(),
-        false => (asset_headers, asset.text).into_response(),
+        false => (asset_headers, asset.text.clone()).into_response(),
     }
 }
 
@@ -105,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_page_is_small_and_loads_nothing_else() {
-        let bytes: usize = ASSETS.iter().map(|asset| asset.text.len()).sum();
+        let bytes: usize = ASSETS.iter().map(|asset| asset.as_sent().text.len()).sum();
         assert!(bytes <= BYTES_MAX, "{bytes} bytes");
         for asset in ASSETS {
             let foreign = asset

@@ -3,8 +3,8 @@
 use job::PastJob;
 use serde::Serialize;
 
-use super::live_sheet::first_part;
 use scene::SheetStroke;
+use tools::first_part;
 
 /// Most points of a thumbnail; more would not be visible.
 const POINTS_MAX: usize = 240;

@@ -12,9 +12,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use tools::Node;
+use tools::{LiveSheet, Node, SheetKey};
 
-use super::live_sheet::{LiveSheet, SheetKey};
 use super::live_state::LiveNode;
 use super::page_refusal::PageRefusal;
 
@@ -196,7 +195,7 @@ impl LivePublisher {
         for (index, followed) in self.sheets.iter_mut().enumerate() {
             if let (Some(seat), Some(arm)) = (self.node.arms.get(index), state.arms.get_mut(index))
             {
-                let key = SheetKey::of(seat.last_scene().as_deref(), arm.job.as_ref());
+                let key = SheetKey::of(seat, arm.job.as_ref());
                 has_changed |= followed.refresh(&self.node, index, key).await;
                 arm.ink_mm = Some(followed.sheet.ink_mm(seat));
             }

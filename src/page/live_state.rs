@@ -6,7 +6,10 @@ use motion::{MotionState, StopReport};
 use nalgebra::Point3;
 use scene::Scene;
 use serde::Serialize;
-use tools::{ArmCondition, AttachedArm, AwaitedPen, LiveJob, Node, latch_text};
+use tools::{
+    ArmCondition, AttachedArm, AwaitedPen, LiveJob, LiveTip, Node, latch_text, point_mm,
+    to_hundredths as rounded,
+};
 
 /// State of a node.
 #[derive(Debug, Serialize)]
@@ -68,18 +71,6 @@ struct LiveJoint {
     speed_deg_s: f64,
     lower_deg: f64,
     upper_deg: f64,
-}
-
-/// Place of the pen's tip.
-#[derive(Debug, Serialize)]
-struct LiveTip {
-    sheet_mm: [f64; 2],
-    height_mm: f64,
-}
-
-/// Rounds a value to the two decimals that are shown.
-pub(super) fn rounded(value: f64) -> f64 {
-    (value * 100.0).round() / 100.0
 }
 
 impl LiveNode {
@@ -151,7 +142,7 @@ fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
             chain_mm(seat, scene.as_deref(), &measured.position_rad)
         }),
         body_mm: measured.map_or_else(Vec::new, |measured| body_mm(seat, &measured.position_rad)),
-        tip: measured.and_then(|measured| live_tip(scene.as_deref()?, &measured.position_rad)),
+        tip: measured.and_then(|measured| LiveTip::of(scene.as_deref()?, &measured.position_rad)),
         job: seat.live_job(),
         stops_done: snapshot.stops_done,
         stop: snapshot.stop,
@@ -201,24 +192,4 @@ fn body_mm(seat: &AttachedArm, q_rad: &JointVector) -> Vec<[f64; 7]> {
         Some([x0, y0, z0, x1, y1, z1, rounded(capsule.radius_m * 1e3)])
     });
     capsules.collect()
-}
-
-/// Returns a point of the base's frame in millimetres.
-pub(super) fn point_mm(point: &Point3<f64>) -> [f64; 3] {
-    [point.x, point.y, point.z].map(|metres| rounded(metres * 1e3))
-}
-
-/// Returns the place of the first pen's tip over a scene's sheet.
-pub(super) fn tip_on_sheet(scene: &Scene, q_rad: &JointVector) -> Option<([f64; 2], f64)> {
-    let tip = scene.arm.chain.forward(q_rad) * scene.pens.first()?.tip_m;
-    let projected = scene.surface.project(&tip);
-    Some((projected.at_mm, projected.height_mm))
-}
-
-fn live_tip(scene: &Scene, q_rad: &JointVector) -> Option<LiveTip> {
-    let (at_mm, height_mm) = tip_on_sheet(scene, q_rad)?;
-    Some(LiveTip {
-        sheet_mm: at_mm.map(rounded),
-        height_mm: rounded(height_mm),
-    })
 }

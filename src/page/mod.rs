@@ -7,7 +7,7 @@
 //! * `same_origin`: recognises requests that the page itself can have made
 //! * `sessions`: persons who have logged in
 //! * [`routes`]: the addresses
-//! * `live_state`, `live_sheet`, `live_feed`: what the page follows while it is open
+//! * `live_state`, `live_feed`: what the page follows while it is open
 //! * `servo_history`: temperatures, voltages and loads of the last ten minutes
 //! * `job_history`, `job_audit`: earlier jobs, and their records in the audit log
 
@@ -16,7 +16,6 @@ mod job_audit;
 mod job_history;
 mod job_thumbnail;
 mod live_feed;
-mod live_sheet;
 mod live_state;
 mod page_refusal;
 mod routes;
@@ -25,7 +24,7 @@ mod services;
 mod servo_history;
 mod sessions;
 
-pub use assets::state_shapes;
+pub use assets::{view_script, view_style};
 pub use axum::Router;
 pub use routes::{PageDoor, routes};
 pub use services::{PageServices, StopAnswer};

@@ -213,7 +213,11 @@ pub fn routes(door: PageDoor) -> Router {
             "" => "/".to_owned(),
             name => format!("/page/{name}"),
         };
-        let file = move |headers: HeaderMap| async move { assets::serve(asset, &headers) };
+        let sent = Arc::new(asset.as_sent());
+        let file = move |headers: HeaderMap| {
+            let answer = assets::serve(&sent, &headers);
+            async move { answer }
+        };
         router.route(&path, get(file))
     });
     files

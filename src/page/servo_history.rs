@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use tools::{AttachedArm, Node};
 
-use super::live_state::rounded;
+use tools::to_hundredths as rounded;
 
 /// Time from one sample to the next.
 const INTERVAL: Duration = Duration::from_secs(5);

@@ -374,6 +374,21 @@ impl PermitRegistry {
         self.state().enabled(now)
     }
 
+    /// Describes the scenes enabled at this moment, each with the minutes that are left of it.
+    #[must_use]
+    pub fn enabled_for_text(&self, now: ClockInstant) -> String {
+        let state = self.state();
+        if state.everything {
+            return "everything".to_owned();
+        }
+        let grants = state.current_grants(now);
+        let names: Vec<String> = grants.map(|grant| grant.title_for(now)).collect();
+        match names.is_empty() {
+            true => "nothing".to_owned(),
+            false => names.join(", "),
+        }
+    }
+
     /// Returns whether anything may move at this moment.
     #[must_use]
     pub fn any_enabled(&self, now: ClockInstant) -> bool {
@@ -708,6 +723,17 @@ impl SceneGrant {
     fn title(&self) -> String {
         let (overlay, drawing) = (self.overlay.as_deref(), self.drawing.as_deref());
         scene::scene_title(&self.scene, overlay, drawing)
+    }
+
+    fn title_for(&self, now: ClockInstant) -> String {
+        let title = self.title();
+        match self.until {
+            None => title,
+            Some(until) => {
+                let minutes = (until.seconds_since(now) / 60.0).ceil();
+                format!("{title}, {minutes:.0} min left")
+            }
+        }
     }
 
     fn is_named(&self, scene: &str, overlay: Option<&str>) -> bool {

@@ -640,3 +640,23 @@ async fn an_older_nodes_emergency_stop_and_owed_reset_are_of_both_arms() {
         split_unmarked_estop(folder.path(), "arm").unwrap();
     }
 }
+
+#[test]
+fn what_is_enabled_is_told_with_the_minutes_that_are_left() {
+    let (permits, scene) = (PermitRegistry::none(), scene());
+    let start = ClockInstant::ZERO;
+    assert_eq!(permits.enabled_for_text(start), "nothing");
+    permits
+        .enable(
+            &scene,
+            start,
+            Some(Duration::from_secs(30 * 60)),
+            permits.orders_given(),
+        )
+        .unwrap();
+    let later = |minutes: u64| start.after(Duration::from_secs(minutes * 60));
+    assert_eq!(permits.enabled_for_text(later(8)), "default, 22 min left");
+    assert_eq!(permits.enabled_for_text(later(31)), "nothing");
+    let everything = PermitRegistry::everything();
+    assert_eq!(everything.enabled_for_text(start), "everything");
+}

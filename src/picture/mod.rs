@@ -2,6 +2,7 @@
 
 mod camera_overlay;
 mod canvas;
+mod grid_picture;
 mod ink_picture;
 mod plan_picture;
 mod reach_picture;
@@ -9,6 +10,7 @@ mod sheet_transform;
 
 pub use camera_overlay::{CameraOverlayView, PixelLine, photo_png, seen_png};
 pub use canvas::REFUSED;
+pub use grid_picture::grid_png;
 pub use ink_picture::ink_png;
 pub use plan_picture::{pixel_of, plan_png};
 pub use reach_picture::reach_png;
@@ -128,6 +130,21 @@ pub struct InkView {
     /// Lines of the design, shown grey beneath.
     pub design_mm: Vec<Vec<[f64; 2]>>,
     /// Lines drawn by the pen.
+    pub ink: Vec<SheetLine>,
+}
+
+/// Content of a picture from which places are read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GridView<'a> {
+    /// The scene's name.
+    pub title: String,
+    /// One line under the title: what is shown.
+    pub caption: String,
+    /// The sheet's width and height.
+    pub sheet_mm: [f64; 2],
+    /// The whole sheet from straight above: width and height in pixels, and three bytes a pixel.
+    pub photo: Option<([u32; 2], &'a [u8])>,
+    /// What is drawn on it.
     pub ink: Vec<SheetLine>,
 }
 

@@ -470,8 +470,8 @@ impl SceneLibrary {
         let canvas = self.canvas(file, &scene, name.zip(overlay))?;
         if let Some(drawing) = &self.replacement {
             drawing.apply_to(&mut scene.design);
-            // A person enables a canvas whatever a caller draws on it, so its hash leaves the
-            // design out.
+            drawing.lay_paper(file, &mut scene, &mut setting_hash)?;
+            // A person enables a canvas whatever a caller draws on it: its hash has no design.
             if canvas.is_none() {
                 hash_part(&mut hash, &drawing.bytes_to_hash());
             }
@@ -516,8 +516,7 @@ impl SceneLibrary {
             revision,
             setting: Revision(*setting_hash.finalize().as_bytes()),
         };
-        let built = build_scene::scene(&scene, parts);
-        let built = built.map_err(|error| scene_error(file, error))?;
+        let built = build_scene::scene(&scene, parts).map_err(|error| scene_error(file, error))?;
         if let Some(Err(bound)) = built.canvas.as_ref().map(|canvas| canvas.check(&built)) {
             let file = file.to_owned();
             return Err(SceneError::Canvas { file, bound });

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::SceneError;
 use super::area_fill;
-use super::file::{DesignFile, FillKind, LineAlign, Order, PictureStyle};
+use super::file::{DesignFile, FillKind, LineAlign, Order, PictureStyle, SceneFile};
+use super::library::hash_part;
+use super::paper_format::PaperFormat;
 use super::pause_every::PauseEvery;
 use super::placement::DesignPlacement;
 use base::terminal::harmless;
@@ -38,6 +40,9 @@ pub struct DesignReplacement {
     /// The first and the last stroke that is drawn, counted from 1 in the author's order; absent draws all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strokes: Option<[usize; 2]>,
+    /// Paper in place of the scene's sheet; absent keeps that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<PaperFormat>,
     /// Columns and rows of copies; absent is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<[u16; 2]>,
@@ -129,6 +134,7 @@ impl DesignReplacement {
             pens: Vec::new(),
             layers: Vec::new(),
             strokes: None,
+            paper: None,
             copies: None,
             pause_every: None,
             hide: false,
@@ -190,6 +196,20 @@ impl DesignReplacement {
     pub(super) fn bytes_to_hash(&self) -> Vec<u8> {
         // Texts and numbers always serialize.
         serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Lays its paper in place of a scene's sheet. What is enabled for that sheet is not enabled for a larger one.
+    pub(super) fn lay_paper(
+        &self,
+        file: &str,
+        scene: &mut SceneFile,
+        setting_hash: &mut blake3::Hasher,
+    ) -> Result<(), SceneError> {
+        let Some(paper) = self.paper else {
+            return Ok(());
+        };
+        hash_part(setting_hash, paper.name().as_bytes());
+        paper.lay_in(file, scene)
     }
 
     /// Returns it as TOML, as jobs store it.

@@ -130,7 +130,7 @@ async fn preview(
 async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     let permit = ctx.ask(&scene)?;
     let visits = visit_points(&scene);
-    ctx.arm.place_sheet(&scene);
+    ctx.arm.keep_or_place_sheet(&scene, ctx.job.number());
     let points = visits.clone();
     let plan = ctx
         .plan(&scene, move |scene, start, watch| {

@@ -148,6 +148,20 @@ impl ArmCondition {
         json!({"kind": self.kind, "colour": self.colour, "shape": self.shape, "words": self.words(), "next": next})
     }
 
+    /// Returns it as the page's head has it, without the verb of the next step.
+    #[must_use]
+    pub(super) fn to_view(&self) -> Value {
+        let next = self.next.as_ref().map(|next| NextStep {
+            action: None,
+            ..next.clone()
+        });
+        let view = Self {
+            next,
+            ..self.clone()
+        };
+        serde_json::to_value(view).unwrap_or_default()
+    }
+
     /// Returns the last line of `status`.
     #[must_use]
     pub fn next_line(&self) -> String {

@@ -85,6 +85,12 @@ enum ReadCall {
     Doubtful(ArgumentReading, bool),
 }
 
+/// The answer to a call, and whose it is.
+enum CallAnswer {
+    Own(Reply),
+    OfOtherNode(Reply),
+}
+
 impl ReadCall {
     fn reading(&self) -> &ArgumentReading {
         match self {
@@ -155,7 +161,11 @@ impl Node {
         let tool = self.intended_tool(&request.tool, &request.arguments);
         let tool = tool.or_else(|| self.stop_by_unknown_name(&request));
         let only_reads = tool.is_some_and(|tool| tool.effect == ToolEffect::Reads && !tool.writes);
-        let reply = self.route_call(tool, request, watch).await;
+        let is_step = request.is_step;
+        let (reply, is_own) = match self.route_call(tool, request, watch).await {
+            CallAnswer::Own(reply) => (reply, true),
+            CallAnswer::OfOtherNode(reply) => (reply, false),
+        };
         let reply = self.refusals.judge(&call, self.narrow_claim(reply));
         let reply = result_pictures::limit_pictures(reply, self.file.images);
         let reply = reply::without_picture(reply);
@@ -171,7 +181,11 @@ impl Node {
         } else {
             tracing::info!("done");
         }
-        reply
+        // A step's answer is its sequence's, and another node has said its own state.
+        match is_own && !is_step {
+            true => self.with_state(reply),
+            false => reply,
+        }
     }
 
     async fn route_call(
@@ -179,9 +193,9 @@ impl Node {
         tool: Option<&ToolDefinition>,
         request: ToolRequest,
         watch: RemoteCallWatch,
-    ) -> Reply {
+    ) -> CallAnswer {
         let Some(tool) = tool else {
-            return self.no_such_tool(&request);
+            return CallAnswer::Own(self.no_such_tool(&request));
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
         if request.hop.is_some() || !self.names_other_node(&request.arguments) {
@@ -192,11 +206,14 @@ impl Node {
             .and_then(|()| self.check_offered(tool, &request))
             .and_then(|()| self.check_order(tool, &request));
         if let Err(reply) = admitted {
-            return *reply;
+            return CallAnswer::Own(*reply);
         }
         let reply = match self.route(tool, &request) {
             CallRoute::Here => self.call_locally(tool, &request, &watch).await,
-            CallRoute::There(peer) => self.pass_on(&peer, tool, &request, &watch).await,
+            CallRoute::There(peer) => {
+                let reply = self.pass_on(&peer, tool, &request, &watch).await;
+                return CallAnswer::OfOtherNode(self.note_other_name(tool, &request, reply));
+            }
             CallRoute::Nowhere(reply) => *reply,
             CallRoute::Everywhere(reason) => {
                 let own = self.call_locally(tool, &request, &watch);
@@ -204,7 +221,7 @@ impl Node {
                 self.stopped_everywhere(own, others, reason.as_deref())
             }
         };
-        self.note_other_name(tool, &request, reply)
+        CallAnswer::Own(self.note_other_name(tool, &request, reply))
     }
 
     async fn call_locally(

@@ -13,9 +13,10 @@ use super::preview_text::{DrawnExtent, used_pens};
 use super::refusal_groups::{RefusalGroup, refusal_groups};
 use super::reset::pen_text;
 use super::resume::DisplacedDrawing;
+use super::sheet_ink::covered_text;
 use super::stroke::rounded;
 use super::stroke_joining::StrokeJoining;
-use super::{AttachedArm, Node, RemoteCallWatch, motion_job, pictures};
+use super::{AttachedArm, Node, RemoteCallWatch, motion_job, paper_reach, pictures};
 use call::Refusal;
 use permit::PermitError;
 use plan::PlanObserver;
@@ -112,8 +113,11 @@ impl DrawingOffer {
         let resizable = order.design.clone();
         let resizable = resizable.map(|design| (Arc::clone(node), order.clone(), design));
         let watch = RemoteCallWatch::unobserved();
+        let paper = order.design.as_ref().and_then(|design| design.paper);
         let previewed = motion_job::preview(&arm, &watch, move |watch| {
             let preview = DrawingPreview::new(&planned, &start, watch)?;
+            let reached = paper.map(|paper| paper_reach::words(paper, &planned, watch));
+            let reached = reached.transpose()?;
             let resizable = resizable.filter(|_| !preview.refusals.is_empty());
             let accepted = resizable.and_then(|(node, order, design)| {
                 PlacementSearch {
@@ -125,10 +129,10 @@ impl DrawingOffer {
                 }
                 .find()
             });
-            Ok((preview, accepted.unwrap_or_default()))
+            Ok((preview, reached, accepted.unwrap_or_default()))
         });
         let previewed = previewed.await;
-        let (preview, accepted) = previewed.map_err(motion_job::JobError::into_refusal)?;
+        let (preview, reached, accepted) = previewed.map_err(motion_job::JobError::into_refusal)?;
         let (past, hindrance) = (&drawing.past, hindrance(node, &drawing, order.again));
         let resumes = past
             .as_ref()
@@ -143,6 +147,7 @@ impl DrawingOffer {
         };
         let offer = offer.with_scene(&scene, &strokes);
         let mut offer = offer.with_preview(&scene, &preview);
+        offer.notes.extend(reached);
         offer.notes.extend(disabled_note(&arm, &scene));
         offer.notes.extend(pen_text(node, &arm));
         if past.is_none() {
@@ -150,6 +155,9 @@ impl DrawingOffer {
             let warning = displaced.map(|left| left.warning());
             let warning = warning.map(|warning| node.commands_for_arm(&arm, &warning));
             offer.notes.extend(warning);
+            let strokes = preview.plan.as_ref().map(|plan| plan.strokes.as_slice());
+            let covered_mm = node.covered_mm(&arm, &scene, strokes.unwrap_or_default());
+            offer.notes.extend(covered_text(covered_mm, "goes"));
         }
         Ok(offer)
     }

@@ -193,6 +193,11 @@ pub(super) enum JobClaim {
 }
 
 impl ArmJob {
+    /// Returns the number in its name.
+    pub(super) fn number(&self) -> u64 {
+        job::job_number(&self.card.locked().id).unwrap_or_default()
+    }
+
     pub(super) fn card(&self) -> JobCard {
         let card = self.card.locked().clone();
         JobCard {

@@ -28,6 +28,7 @@ mod job_scene;
 mod journal_entries;
 mod list_nodes;
 mod live_arm;
+mod live_sheet;
 mod metrics;
 mod motion_job;
 mod names_cache;
@@ -40,6 +41,7 @@ mod operator_drawing;
 mod order_history;
 mod overtaken_calls;
 mod panic_guard;
+mod paper_reach;
 mod passed_on_motion;
 mod pen_change;
 mod pen_measurement;
@@ -64,8 +66,12 @@ mod route;
 mod sense;
 mod sequence;
 mod sheet_check;
+mod sheet_grid;
+mod sheet_ink;
 mod sheet_photo;
+mod sheet_view;
 mod sim_photo_cache;
+mod state_line;
 mod stop;
 mod stop_cause;
 mod stroke;
@@ -95,6 +101,9 @@ pub use job_progress::JobProgress;
 pub use job_recording::{JobRecorder, RecordedCamera, RecordedMotion, RecordedPicture};
 pub use job_scene::of_job as scene_of_job;
 pub use live_arm::LiveJob;
+pub use live_sheet::{
+    LiveSheet, LiveTip, SheetKey, SheetMessage, first_part, point_mm, to_hundredths,
+};
 pub use metrics::metrics;
 pub use motion_job::ALL_DRAWN;
 pub use node::{

@@ -28,6 +28,7 @@ use super::dispatch::ToolRequest;
 use super::interlock::{self, ArmSeparation};
 use super::job_board::JobBoard;
 use super::journal_entries;
+use super::live_sheet::LiveSheet;
 use super::names_cache::NamesCache;
 use super::order_history::OrderHistory;
 use super::overtaken_calls::{PassedOnStops, random_run};
@@ -102,6 +103,10 @@ pub struct AttachedArm {
     /// The pen that a person has confirmed to be in the holder, since this process began.
     pub(super) pen: Mutex<Option<ConfirmedPen>>,
     pub(super) photo_cache: SimPhotoCache,
+    /// Number of the first job whose ink may be on its sheet.
+    pub(super) sheet_from: Mutex<u64>,
+    /// What the view in MCP clients was told of its sheet.
+    pub(super) viewed_sheet: Mutex<LiveSheet>,
 }
 
 /// A node.
@@ -243,6 +248,8 @@ impl AttachedArm {
             stops_noted: Mutex::default(),
             pen: Mutex::default(),
             photo_cache: SimPhotoCache::default(),
+            sheet_from: Mutex::default(),
+            viewed_sheet: Mutex::default(),
         }
     }
 
@@ -319,12 +326,23 @@ impl AttachedArm {
         *self.last_scene.locked() = scene;
     }
 
-    /// Lays a clean sheet for a drawing, if the arm is simulated.
-    pub(super) fn place_sheet(&self, scene: &Arc<Scene>) {
+    /// Lays a clean sheet, if the arm is simulated. The ink of the job with this number may come onto it, and that of later ones.
+    pub(super) fn place_sheet(&self, scene: &Arc<Scene>, from: u64) {
         if let Some(workcell) = &self.workcell {
             workcell.place_sheet(&self.with_confirmed_pen(scene));
             self.photo_cache.invalidate();
+            *self.sheet_from.locked() = from;
             *self.placed_scene.locked() = Some(Arc::clone(scene));
+        }
+    }
+
+    /// Lays a scene's sheet, as [`Self::place_sheet`]; that of a canvas stays with all that is on it.
+    pub(super) fn keep_or_place_sheet(&self, scene: &Arc<Scene>, from: u64) {
+        let placed = self.placed_scene();
+        if scene.canvas.is_some() && placed.is_some_and(|old| old.revision == scene.revision) {
+            *self.placed_scene.locked() = Some(Arc::clone(scene));
+        } else {
+            self.place_sheet(scene, from);
         }
     }
 
@@ -353,7 +371,7 @@ impl Node {
         output: PathBuf,
         state: NodeStorage,
     ) -> Self {
-        Self {
+        let node = Self {
             cameras: cameras::from_file(&file),
             separations: interlock::join(&file, &scenes, &arms),
             file,
@@ -390,7 +408,11 @@ impl Node {
             passed_on_stops: PassedOnStops::default(),
             passed_on_motion: PassedOnMotion::default(),
             remote_motion: PassedOnMotion::default(),
+        };
+        for arm in &node.arms {
+            node.read_sheet_mark(arm);
         }
+        node
     }
 
     /// Records the stops so far for a message that arrives now: before it is read, checked or given to another thread. Waits for

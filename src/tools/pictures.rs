@@ -7,10 +7,12 @@ use nalgebra::Point3;
 use super::Node;
 use super::preview::{DrawingPreview, sum_up};
 use super::reply::Reply;
+use super::sheet_ink::InkLine;
+use super::sheet_photo::FlatPicture;
 use base::disk;
 use base::wording::{count, with_next};
-use picture::{InkView, PlanView, PlannedStroke, ReachView, SheetLine, TimeStrip};
-use picture::{ink_png, plan_png, reach_png};
+use picture::{GridView, InkView, PlanView, PlannedStroke, ReachView, SheetLine, TimeStrip};
+use picture::{grid_png, ink_png, plan_png, reach_png};
 use plan::{Plan, ReachMap, SpanKind};
 use scene::{DesignOverflow, Scene};
 
@@ -133,6 +135,28 @@ pub fn ink(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Option<Vec<u8>> {
         ink: lines.collect(),
     };
     ok_or_log(ink_png(&view))
+}
+
+/// Paints what lies on a sheet under a grid in millimetres: as a camera sees it, if one does.
+pub(super) fn grid(scene: &Scene, ink: &[InkLine], photo: Option<&FlatPicture>) -> Option<Vec<u8>> {
+    let lines = ink.iter().filter(|_| photo.is_none());
+    let lines = lines.map(|(pen, points_mm)| line(scene, *pen, points_mm.clone()));
+    let caption = match photo {
+        Some(seen) => format!(
+            "as camera {} sees it, {} UTC",
+            seen.camera,
+            base::calendar::second(seen.at_ms)
+        ),
+        None => "ink on the sheet, as far as it is known".to_owned(),
+    };
+    let view = GridView {
+        title: scene.name.clone(),
+        caption,
+        sheet_mm: scene.surface.size_mm(),
+        photo: photo.map(|seen| (seen.flat.size_px(), seen.flat.rgb())),
+        ink: lines.collect(),
+    };
+    ok_or_log(grid_png(&view))
 }
 
 /// Paints the reach of a pen around a sheet. Returns `None` if there is no picture; the reason is logged.

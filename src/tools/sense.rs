@@ -10,6 +10,8 @@ use super::job_board::JobCard;
 use super::motion_job::{refresh_card, tip_m};
 use super::reply::Reply;
 use super::reset::pen_text;
+use super::sheet_grid::{self, GRID};
+use super::sheet_view::{self, SHEET_KEY};
 use super::sim_photo_cache;
 use super::stroke::rounded;
 use super::{AttachedArm, Node};
@@ -23,7 +25,11 @@ use scene::Scene;
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let arm = ctx.arm()?;
     // Each camera has its own deadline, and one that gives no picture becomes a note.
-    let report = camera_report::take(ctx, arm).await;
+    let (for_view, shows_grid) = (ctx.text(SHEET_KEY).is_some(), ctx.is(GRID));
+    let mut report = match for_view || shows_grid {
+        true => CameraReport::default(),
+        false => camera_report::take(ctx, arm).await,
+    };
     let snapshot = arm.motion.snapshot();
     let mut message = message(arm, &snapshot);
     if let Some(call) = arm.abandoned_call() {
@@ -70,7 +76,14 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     reply.set_some("journal_damaged", ctx.node.job_store.damaged());
     reply.set_some("bus", ctx.is("debug").then(|| bus(&snapshot)));
     reply.set_some("cameras", &report.cards);
-    add_picture(&mut reply, ctx, arm, &report);
+    if for_view {
+        sheet_view::add(&mut reply, ctx, arm);
+    } else if shows_grid {
+        let line = sheet_grid::add(&mut reply, ctx, arm).await;
+        report.lines.push(line);
+    } else {
+        add_picture(&mut reply, ctx, arm, &report);
+    }
     reply.text = sense_text(&reply, &report.lines);
     reply.show(report.pngs);
     let notes = report.notes.iter();

@@ -10,7 +10,7 @@ use super::{AttachedArm, Node};
 use call::{Refusal, refusal};
 use picture::photo_png;
 use scene::Scene;
-use vision::flat_sheet;
+use vision::{ImageFrame, flat_sheet};
 
 /// A sheet as a camera sees it.
 #[derive(Clone, Debug, Serialize)]
@@ -45,10 +45,25 @@ impl Node {
         let scene = scene.ok_or_else(|| {
             refusal!("the camera does not know which sheet lies there. Next: draw on it once")
         })?;
+        let seen = self.flat_sheet(arm, &scene).await?;
+        Ok(SheetPhoto {
+            camera: seen.camera,
+            at_ms: seen.at_ms,
+            size_mm: scene.surface.size_mm(),
+            png: photo_png(seen.flat.size_px(), seen.flat.rgb())?,
+        })
+    }
+
+    /// Takes a picture of a scene's sheet before an arm, and turns it to be seen from straight above.
+    pub(super) async fn flat_sheet(
+        &self,
+        arm: &Arc<AttachedArm>,
+        scene: &Arc<Scene>,
+    ) -> Result<FlatPicture, Refusal> {
         let mut why = refusal!("no camera sees the sheet of {}", arm.name);
-        for (name, capture) in self.capture(arm, Some(&scene)).await {
-            match capture.and_then(|capture| flattened(capture, &scene)) {
-                Ok(photo) => return Ok(photo),
+        for (name, capture) in self.capture(arm, Some(scene)).await {
+            match capture.and_then(|capture| flattened(capture, scene)) {
+                Ok(picture) => return Ok(picture),
                 Err(reason) => why = refusal!("camera {name}: {reason}"),
             }
         }
@@ -56,7 +71,14 @@ impl Node {
     }
 }
 
-fn flattened(capture: CameraCapture, scene: &Arc<Scene>) -> Result<SheetPhoto, Refusal> {
+/// A sheet as a camera sees it, seen from straight above.
+pub(super) struct FlatPicture {
+    pub(super) camera: String,
+    pub(super) at_ms: u64,
+    pub(super) flat: ImageFrame,
+}
+
+fn flattened(capture: CameraCapture, scene: &Arc<Scene>) -> Result<FlatPicture, Refusal> {
     let observed = capture.sheet.ok_or_else(|| {
         refusal!(
             "the sheet of {} has no tags, or the camera no focal_px",
@@ -65,11 +87,9 @@ fn flattened(capture: CameraCapture, scene: &Arc<Scene>) -> Result<SheetPhoto, R
     })??;
     let size_mm = scene.surface.size_mm();
     let sheet = &observed.location.sheet;
-    let flat = flat_sheet(&capture.frame, &observed.lens, sheet, size_mm)?;
-    Ok(SheetPhoto {
+    Ok(FlatPicture {
         camera: capture.camera,
         at_ms: capture.at_ms,
-        size_mm,
-        png: photo_png(flat.size_px(), flat.rgb())?,
+        flat: flat_sheet(&capture.frame, &observed.lens, sheet, size_mm)?,
     })
 }

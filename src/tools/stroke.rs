@@ -16,6 +16,7 @@ use super::preview_text::DrawnExtent;
 use super::reply::{Reply, refused};
 use super::{
     AttachedArm, calibration_check, frame, pictures, repeated_drawing, resume, sheet_check,
+    sheet_ink,
 };
 use base::lock::MutexExt;
 use base::units::ClockInstant;
@@ -331,7 +332,7 @@ async fn preview_reply(
 ) -> Result<Reply, JobError> {
     let arm = ctx.arm().map_err(Refusal::from)?;
     let start = motion_job::measurement(arm)?;
-    let planned = Arc::clone(scene);
+    let (planned, is_resumed) = (Arc::clone(scene), drawing.rest.is_some());
     let preview = motion_job::preview(arm, ctx.watch, move |watch| {
         DrawingPreview::new(&drawing.scene(&planned), &start.position_rad, watch)
     })
@@ -367,6 +368,10 @@ async fn preview_reply(
         add_stretch(&mut reply, scene, plan);
         reply.set("arm_time_s", rounded(plan.report.duration_s));
     }
+    if let Some(plan) = preview.plan.as_ref().filter(|_| !is_resumed) {
+        let covered_mm = ctx.node.covered_mm(arm, scene, &plan.strokes);
+        reply = sheet_ink::say_covered(reply, covered_mm, "would go");
+    }
     reply.show(picture);
     reply.set("sheet_mm", scene.surface.size_mm());
     reply.set_some("design_notes", &scene.notes);
@@ -400,8 +405,13 @@ pub(super) async fn draw(
     let placed = ctx.arm.placed_scene();
     let is_continued =
         drawing.rest.is_some() && placed.is_some_and(|placed| placed.revision == scene.revision);
+    let covered_mm = match drawing.rest {
+        // What is drawn again there is part of the same drawing.
+        Some(_) => 0.0,
+        None => ctx.node.covered_mm(&ctx.arm, &scene, &plan.strokes),
+    };
     if !is_continued {
-        ctx.arm.place_sheet(&scene);
+        ctx.arm.keep_or_place_sheet(&scene, ctx.job.number());
     }
     let workcell = ctx.arm.workcell.as_ref();
     let earlier_lines = workcell.map_or(0, |workcell| workcell.ink().len());
@@ -418,7 +428,7 @@ pub(super) async fn draw(
         return Err(JobError::Deviated(reply.boxed()));
     }
     let Some(rest) = drawing.rest else {
-        return Ok(reply);
+        return Ok(sheet_ink::say_covered(reply, covered_mm, "went"));
     };
     let total = rest.done_before + plan.report.stroke_count;
     let strokes = count(total, "stroke");
@@ -481,9 +491,13 @@ fn drawn_reply(
     reply.set_some("calibration", basis);
     reply.set_some("pens_measured", ctx.entry.past().pens_measured);
     reply.show(planned.into_iter().chain(inked));
+    let look = match scene.canvas {
+        Some(_) => r#"sense with "grid": true shows the sheet in mm"#,
+        None => "sense shows the drawing",
+    };
     files
         .add_to(reply)
-        .hint("sense shows the drawing; reset parks the arm")
+        .hint(&format!("{look}; reset parks the arm"))
 }
 
 /// Adds what was left out of a design that came with the call, or was read in another way than it is written.

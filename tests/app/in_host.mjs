@@ -100,6 +100,9 @@ async function until(what, holds) {
 const state = async (client) => (await client.callTool({ name: "sense", arguments: {} })).structuredContent.state;
 const button = (frame, name) => frame.getByRole("button", { name });
 const picture = (frame, name) => frame.getByRole("img", { name });
+const paperOf = (frame) => frame.getByRole("img", { name: /^The sheet of \d/ });
+// Length of all ink on a paper, in millimetres.
+const inkLength = (frame) => frame.locator(".sheet .ink").evaluateAll((lines) => lines.filter((line) => line.hasAttribute("d")).reduce((sum, line) => sum + line.getTotalLength(), 0));
 const url = await startNode("bench", 'name = "bench"\nlease_idle_s = 1\n');
 const client = await connect(url, VIEWS);
 
@@ -135,10 +138,16 @@ const steps = {
     assert.deepEqual(asked.calls, [], "a plan that is shown calls no tool");
     await shown.page.screenshot({ path: join(folder, "plan.png") });
     await button(frame, "Draw this").dblclick();
-    await frame.getByText(/^moving, \d+ of 11/).waitFor({ timeout: PATIENCE_MS });
+    await frame.getByText(/^\d+ % · .* left · \d+ of 11$/).waitFor({ timeout: PATIENCE_MS });
     assert.deepEqual(asked.calls.filter((call) => call.name === "stroke").map((call) => call.arguments), [told.draw_call.arguments]);
-    await frame.getByText(/^moving, [1-9]\d* of 11/).waitFor({ timeout: PATIENCE_MS });
-    await picture(frame, "Seen now").first().waitFor();
+    await frame.getByText(/ · [1-9]\d* of 11$/).waitFor({ timeout: PATIENCE_MS });
+    // The paper is live: ink grows, the plan is thin, the pen is where it draws.
+    await paperOf(frame).waitFor();
+    assert.equal(await frame.locator(".sheet .plan").count(), 11);
+    const before_mm = await inkLength(frame);
+    await until("more ink", async () => (await inkLength(frame)) > before_mm + 5);
+    await frame.locator(".sheet .pen").waitFor();
+    assert.equal(await frame.locator("#plan canvas").count(), 0, "the plan's picture made room for the paper");
     await accessible(frame, "progress");
     await shown.page.screenshot({ path: join(folder, "progress.png") });
 
@@ -158,7 +167,9 @@ const steps = {
     await until("the model hears", () => asked.model.length === 1);
     assert.match(asked.model[0].content[0].text, new RegExp(`pressed in the view, for plan ${told.plan_hash}`));
     assert.equal(await state(client), "stopped");
-    await frame.getByText(/^stopped, \d+ of 11/).waitFor();
+    await frame.getByText("Stopped", { exact: true }).waitFor();
+    await paperOf(frame).waitFor();
+    await frame.getByText(/^\S.*: \d+ % drawn$/).waitFor();
     await accessible(frame, "stopped");
     await shown.page.screenshot({ path: join(folder, "stopped.png") });
 
@@ -170,6 +181,34 @@ const steps = {
     await shown.page.evaluate(() => globalThis.bridge.teardownResource({}));
     await shown.browsing.close();
     await client.callTool({ name: "reset", arguments: {} });
+  },
+
+  async "head and paper say the same words as the operator's page"() {
+    const shown = await host({ client });
+    const page = await (await browser.newContext({ viewport: { width: 1366, height: 768 } })).newPage();
+    await page.goto(new URL("/", url).href);
+    const texts = (where) => Promise.all(["#sentence", "#cause", "#paper figcaption", "#where"].map((id) => where.locator(id).textContent()));
+    const lines = (where) => where.locator(".sheet path, .sheet rect, .sheet text").evaluateAll((parts) => parts.map((part) => [part.getAttribute("class"), part.getAttribute("d"), part.textContent]));
+    const agree = async (what) => until(what, async () => {
+      // At rest the view looks only when it is asked to.
+      await button(shown.frame, "Look again").click();
+      await new Promise((later) => setTimeout(later, 500));
+      const both = await Promise.all([shown.frame, page].map((where) => Promise.all([texts(where), lines(where)])));
+      return JSON.stringify(both[0]) === JSON.stringify(both[1]);
+    });
+    const drawn = client.callTool({ name: "stroke", arguments: { again: true } }, { timeout: 300_000 });
+    await page.getByText(/% · .* left · [2-9]\d* of/).waitFor({ timeout: PATIENCE_MS });
+    await planner(shown, client, "sense", {});
+    await until("ink on both", async () => (await inkLength(shown.frame)) > 10 && (await inkLength(page)) > 10);
+    assert.equal(await shown.frame.locator("#sentence").textContent(), await page.locator("#sentence").textContent());
+    await drawn;
+    await agree("after a drawing");
+    await client.callTool({ name: "stop", arguments: {} });
+    await agree("after a stop");
+    await client.callTool({ name: "reset", arguments: {} });
+    await agree("at rest");
+    await page.context().close();
+    await shown.browsing.close();
   },
 
   async "a drawing goes to its end"() {
@@ -187,7 +226,7 @@ const steps = {
     await planner(shown, client, "stroke", { dry_run: true });
     const { frame, page } = shown;
     const ground = () => frame.evaluate(() => getComputedStyle(document.body).backgroundColor);
-    for (const [theme, colour] of [["light", "rgb(255, 255, 255)"], ["dark", "rgb(20, 24, 28)"]]) {
+    for (const [theme, colour] of [["light", "rgb(255, 255, 255)"], ["dark", "rgb(24, 30, 36)"]]) {
       await page.evaluate((value) => globalThis.bridge.setHostContext({ theme: value }), theme);
       await until(theme, async () => (await ground()) === colour);
       await accessible(frame, theme);
@@ -253,7 +292,9 @@ const steps = {
     const shown = await host({ client: strict });
     await planner(shown, strict, "stroke", { dry_run: true });
     await button(shown.frame, "Draw this").click();
-    await shown.frame.getByText("held: waits for a person, 0 of 11").waitFor({ timeout: PATIENCE_MS });
+    await shown.frame.getByText("Waits for your yes", { exact: true }).waitFor({ timeout: PATIENCE_MS });
+    await shown.frame.getByText(/^Next: Look at the plan \(steadyhand approve /).waitFor();
+    await shown.frame.getByText(/planned, waits for your yes$/).waitFor();
     assert.notEqual(await state(strict), "moving");
     await button(shown.frame, "STOP Esc").click();
     await shown.frame.getByText(/^Stop: standstill verified/).waitFor();
@@ -268,7 +309,8 @@ const steps = {
     await planner(shown, brief, "sense", {});
     nodes.at(-1).kill("SIGKILL");
     await button(shown.frame, "Look again").click();
-    await shown.frame.getByText(/NOT CONNECTED: what is shown is/).waitFor({ timeout: PATIENCE_MS });
+    await shown.frame.getByText("Not connected to the node", { exact: true }).waitFor({ timeout: PATIENCE_MS });
+    await shown.frame.getByText(/^last heard .* ago/).waitFor();
     await button(shown.frame, "STOP Esc").click();
     await shown.frame.getByText(/Stop WAS NOT CONFIRMED/).waitFor({ timeout: PATIENCE_MS });
     await shown.browsing.close();

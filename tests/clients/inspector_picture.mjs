@@ -34,6 +34,9 @@ try {
   await view.getByRole("img", { name: "The plan; nothing has moved" }).waitFor();
   await view.getByRole("button", { name: "Draw this" }).waitFor();
   await page.getByText("Tool progress").waitFor({ state: "hidden" });
+  // While it draws: the head and the paper of the operator's page.
+  await view.getByRole("button", { name: "Draw this" }).click();
+  await view.getByText(/ · [4-9] of 11$/).waitFor({ timeout: 60_000 });
   await page.screenshot({ path: join(folder, "mcp-app.png") });
 } finally {
   await browser.close();

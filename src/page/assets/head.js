@@ -2,9 +2,9 @@
 
 import { tell } from "./answers.js";
 import { isOperator, tryVerb } from "./commands.js";
+import { ageText, showCondition, showProgress, stateShape, whereText } from "./condition.js";
 import { door } from "./door.js";
-import { byId, element, say, seconds, set, shape } from "./elements.js";
-import { STATE_SHAPES } from "./shapes.js";
+import { byId, element, say, set } from "./elements.js";
 import { openTab } from "./tabs.js";
 
 const OLD_S = 0.5;
@@ -20,33 +20,8 @@ let holdNow = null;
 let shownNext = "";
 let stopSeenAt = 0;
 
-function stateShape(name) {
-  return shape("svg", { viewBox: "0 0 24 24", "aria-hidden": "true", "data-shape": name },
-    shape("path", { d: STATE_SHAPES[name] || STATE_SHAPES.ring, fill: "currentColor", "fill-rule": "evenodd" }));
-}
-
 export function chosenArmOf(value) {
   return value.arms.find((arm) => arm.name === chosen) || value.arms[0];
-}
-
-function showCondition(condition) {
-  set(document.querySelector(".head"), "data-colour", condition.colour);
-  set(document.querySelector(".head"), "data-kind", condition.kind);
-  say(byId("sentence"), condition.sentence);
-  say(byId("cause"), condition.cause || "");
-  set(byId("cause"), "title", condition.cause || "");
-  if (byId("shape").firstChild?.dataset.shape !== condition.shape) byId("shape").replaceChildren(stateShape(condition.shape));
-}
-
-function showProgress(job) {
-  const isRunning = Boolean(job) && !job.is_over && job.total_s > 0;
-  byId("progress-box").hidden = !isRunning;
-  if (!isRunning) return;
-  const done = Math.min(1, job.done_s / job.total_s);
-  set(byId("progress"), "value", done.toFixed(3));
-  const left = job.eta_s > 0 ? `${seconds(job.eta_s)} left` : "";
-  const counted = job.of > 0 ? `${job.done} of ${job.of}` : "";
-  say(byId("progress-words"), [`${Math.floor(100 * done)} %`, left, counted].filter(Boolean).join(" · "));
 }
 
 async function press(verb, button) {
@@ -118,7 +93,7 @@ export function headLive(value) {
   const arm = chosenArmOf(value);
   say(byId("node"), value.node);
   document.title = `${arm.condition.sentence} · ${value.node}`;
-  say(byId("where"), `· ${value.node} · ${arm.title} · enabled: ${arm.enabled}${arm.holder ? ` · ${arm.holder} has it` : ""}`);
+  say(byId("where"), whereText(value.node, arm));
   say(byId("enabled-words"), `Enabled: ${arm.enabled}.`);
   if (!isLost) showCondition(arm.condition);
   showProgress(arm.job);
@@ -132,7 +107,7 @@ export function showAge(silence_s) {
   const isHeard = Number.isFinite(silence_s);
   const arm = state && chosenArmOf(state);
   const age_s = (arm?.age_ms ?? 0) / 1000 + (isHeard ? silence_s : 0);
-  say(byId("connection"), !isHeard ? "connecting" : age_s >= OLD_S ? `last heard ${seconds(age_s)} ago` : "live");
+  say(byId("connection"), !isHeard ? "connecting" : ageText(age_s, OLD_S));
   byId("connection").classList.toggle("bad", isHeard && age_s >= OLD_S);
   const wasLost = isLost;
   isLost = isHeard && silence_s >= LOST_S;

@@ -29,7 +29,7 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
     if has_camera {
         capture_sheet(&ctx.node, &ctx.arm, &scene).await?;
     }
-    ctx.arm.place_sheet(&scene);
+    ctx.arm.place_sheet(&scene, ctx.job.number());
     let places = strokes.iter();
     let places = places.filter_map(|one| Some((one.source.as_str(), *one.points_mm.first()?)));
     ctx.job.update(|card| {

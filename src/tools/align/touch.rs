@@ -38,7 +38,7 @@ struct ProbeTarget {
 pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     check_can_probe(&scene)?;
     let _claim = reading::claim(&ctx, &scene, "feels for the sheet")?;
-    ctx.arm.place_sheet(&scene);
+    ctx.arm.keep_or_place_sheet(&scene, ctx.job.number());
     let places = places(&scene);
     ctx.job.update(|card| {
         (card.done, card.of) = (0, places.len());

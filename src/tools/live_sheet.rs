@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use job::PastJob;
 use nalgebra::Point3;
-use plan::SpanKind;
+use plan::{PERIOD, SpanKind};
 use scene::{Scene, SheetStroke};
 use serde::Serialize;
-use tools::{AttachedArm, LiveJob, Node};
 
-use super::live_state::{point_mm, rounded, tip_on_sheet};
+use super::{AttachedArm, LiveJob, Node};
+use base::lock::MutexExt;
+use base::units::JointVector;
 
 /// Largest number of points of a design that are sent; of a larger design, every n-th point is.
 const POINTS_MAX: usize = 20_000;
@@ -20,10 +21,12 @@ const AHEAD_MM: f64 = 25.0;
 
 /// Identifies a sheet, to tell whether it was sent already.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct SheetKey {
+pub struct SheetKey {
     revision: String,
     job: String,
     phase: SheetPhase,
+    /// Number of the first job on the sheet.
+    from: u64,
 }
 
 /// Knowledge of a job's strokes.
@@ -39,7 +42,10 @@ enum SheetPhase {
 }
 
 impl SheetKey {
-    pub(super) fn of(scene: Option<&Scene>, job: Option<&LiveJob>) -> Self {
+    /// Returns the key of what lies before an arm, with the strokes of a job.
+    #[must_use]
+    pub fn of(seat: &AttachedArm, job: Option<&LiveJob>) -> Self {
+        let scene = seat.last_scene();
         let phase = match job {
             None => SheetPhase::NoJob,
             Some(job) if job.is_over => SheetPhase::Over,
@@ -51,13 +57,47 @@ impl SheetKey {
             revision: scene.map(|scene| scene.revision.hex()).unwrap_or_default(),
             job: job.map(|job| job.id.clone()).unwrap_or_default(),
             phase,
+            from: *seat.sheet_from.locked(),
         }
+    }
+
+    /// Returns whether a job's ink is on the sheet: it drew since a new one was laid.
+    fn is_on_sheet(&self, past: &PastJob) -> bool {
+        job::job_number(&past.id).is_some_and(|number| number >= self.from)
+    }
+
+    /// Returns it as a text that a reader of the sheet can send back.
+    #[must_use]
+    pub(super) fn text(&self) -> String {
+        format!(
+            "{} {} {:?} {}",
+            self.revision, self.job, self.phase, self.from
+        )
     }
 }
 
-/// A sheet as it is sent to pages.
+/// Place of the pen's tip.
 #[derive(Debug, Serialize)]
-pub(super) struct SheetMessage {
+pub struct LiveTip {
+    sheet_mm: [f64; 2],
+    pub(super) height_mm: f64,
+}
+
+impl LiveTip {
+    /// Returns where the first pen's tip is over a scene's sheet.
+    #[must_use]
+    pub fn of(scene: &Scene, q_rad: &JointVector) -> Option<Self> {
+        let (at_mm, height_mm) = tip_on_sheet(scene, q_rad)?;
+        Some(Self {
+            sheet_mm: at_mm.map(to_hundredths),
+            height_mm: to_hundredths(height_mm),
+        })
+    }
+}
+
+/// A sheet as it is sent to pages and views.
+#[derive(Debug, Serialize)]
+pub struct SheetMessage {
     arm: String,
     scene: String,
     job: String,
@@ -98,11 +138,15 @@ struct SheetLine {
 
 /// A sheet, with the data to tell how much of it is drawn.
 #[derive(Debug, Default)]
-pub(super) struct LiveSheet {
-    pub(super) key: SheetKey,
-    pub(super) message: Option<SheetMessage>,
+pub struct LiveSheet {
+    /// What it is.
+    pub key: SheetKey,
+    /// What is sent of it; `None` if no scene is for the arm.
+    pub message: Option<SheetMessage>,
     plan: Vec<LiveStroke>,
     ink: InkFollower,
+    /// Sample of the motion at which the tip was looked at last.
+    sample: usize,
 }
 
 /// A planned stroke, and the length of all strokes before it.
@@ -124,7 +168,8 @@ struct InkFollower {
 
 impl LiveSheet {
     /// Reads a sheet. Reads a journal and, if the arm has not moved yet, a scene, so call it on a blocking thread.
-    pub(super) fn read(node: &Node, seat: &AttachedArm, key: SheetKey) -> Self {
+    #[must_use]
+    pub fn read(node: &Node, seat: &AttachedArm, key: SheetKey) -> Self {
         let pending = node.pending().into_iter();
         let pending = pending.filter(|_| key.phase == SheetPhase::Waiting);
         let pending = pending.into_iter().find(|pending| pending.job == key.job);
@@ -135,10 +180,12 @@ impl LiveSheet {
             SheetPhase::NoJob | SheetPhase::Unplanned | SheetPhase::Waiting => None,
             SheetPhase::Planned | SheetPhase::Over => job::past(&node.state, &key.job).ok(),
         };
-        let past = past.filter(|past| past.tool == "stroke");
-        let earlier = match &past {
-            Some(past) => earlier_ink(node, past),
-            None => ink_on_sheet(node, seat),
+        let past = past.filter(|past| past.tool == "stroke" && key.is_on_sheet(past));
+        let canvas = scene.as_ref().filter(|scene| scene.canvas.is_some());
+        let earlier = match (canvas, &past) {
+            (Some(scene), _) => ink_on_canvas(node, seat, (scene, &key.job)),
+            (None, Some(past)) => earlier_ink(node, past),
+            (None, None) => ink_on_sheet(node, seat, &key),
         };
         let past = past.unwrap_or_default();
         let planned = pending.as_ref().map(|pending| &*pending.strokes);
@@ -156,7 +203,11 @@ impl LiveSheet {
             is_flat: scene.surface.is_flat(),
             corners_mm: corners_mm(&scene),
             pens: scene.pens.iter().map(pen).collect(),
-            design: lines(&scene.strokes),
+            // A canvas has none of its own.
+            design: match scene.canvas {
+                Some(_) => Vec::new(),
+                None => lines(&scene.strokes),
+            },
             plan: lines(planned),
             earlier: lines(&earlier),
             keep_outs: keep_outs(&scene),
@@ -170,11 +221,12 @@ impl LiveSheet {
             message,
             plan: with_length_before(past.strokes),
             ink,
+            sample: 0,
         }
     }
 
     /// Returns the length drawn so far, in millimetres of the planned strokes.
-    pub(super) fn ink_mm(&mut self, seat: &AttachedArm) -> f64 {
+    pub fn ink_mm(&mut self, seat: &AttachedArm) -> f64 {
         let snapshot = seat.motion.snapshot();
         let seen = snapshot.measured.zip(seat.last_scene());
         if let Some(progress) = snapshot.progress
@@ -182,14 +234,26 @@ impl LiveSheet {
             && let Some((measured, scene)) = seen
             && let Some((tip_mm, _)) = tip_on_sheet(&scene, &measured.position_rad)
         {
-            self.ink.advance(&self.plan, item, progress.doing, tip_mm);
+            let samples = progress.sample.saturating_sub(self.sample);
+            self.sample = progress.sample;
+            let fastest_mm_s = scene.pens.iter().map(|pen| scene.draw_mm_s(pen));
+            let drawn_mm = fastest_mm_s.fold(0.0, f64::max) * samples as f64 * PERIOD.as_secs_f64();
+            let ahead_mm = AHEAD_MM.max(drawn_mm);
+            let at = (item, progress.doing, tip_mm);
+            self.ink.advance(&self.plan, at, ahead_mm);
         }
-        rounded(self.ink.mm)
+        to_hundredths(self.ink.mm)
     }
 }
 
 impl InkFollower {
-    fn advance(&mut self, plan: &[LiveStroke], item: usize, doing: SpanKind, tip_mm: [f64; 2]) {
+    /// Follows the tip to where it is: the stroke, what it does, and its place.
+    fn advance(
+        &mut self,
+        plan: &[LiveStroke],
+        (item, doing, tip_mm): (usize, SpanKind, [f64; 2]),
+        ahead_mm: f64,
+    ) {
         let Some(LiveStroke { stroke, before_mm }) = plan.get(item) else {
             return;
         };
@@ -197,7 +261,10 @@ impl InkFollower {
             (self.stroke, self.along_mm) = (item, 0.0);
         }
         match doing {
-            SpanKind::Draw => self.along_mm = nearest_ahead_mm(stroke, self.along_mm, tip_mm),
+            SpanKind::Draw => {
+                let range_mm = [self.along_mm, self.along_mm + ahead_mm];
+                self.along_mm = nearest_within_mm(stroke, range_mm, tip_mm);
+            }
             SpanKind::Lift => self.along_mm = stroke.length_mm(),
             _ => {}
         }
@@ -209,12 +276,12 @@ impl InkFollower {
 const JOBS_MAX: usize = 50;
 
 /// Returns what the last drawing has left on the sheet that lies before an arm.
-fn ink_on_sheet(node: &Node, seat: &AttachedArm) -> Vec<SheetStroke> {
+fn ink_on_sheet(node: &Node, seat: &AttachedArm, key: &SheetKey) -> Vec<SheetStroke> {
     let last = node.job_store.last_drawn(seat.key());
     let sheet = seat.sheet_scene();
     let is_on_it = |past: &PastJob| {
         let sheet = sheet.as_ref();
-        sheet.is_some_and(|scene| scene.revision.hex() == past.revision)
+        sheet.is_some_and(|scene| scene.revision.hex() == past.revision) && key.is_on_sheet(past)
     };
     let Some(last) = last.filter(is_on_it) else {
         return Vec::new();
@@ -222,6 +289,18 @@ fn ink_on_sheet(node: &Node, seat: &AttachedArm) -> Vec<SheetStroke> {
     let mut strokes = first_part(&last.strokes, last.drawn.mm);
     strokes.extend(earlier_ink(node, &last));
     strokes
+}
+
+/// Returns what all drawings have left on a canvas, without that of a job that is shown with its plan.
+fn ink_on_canvas(
+    node: &Node,
+    seat: &AttachedArm,
+    (scene, shown): (&Scene, &str),
+) -> Vec<SheetStroke> {
+    let drawings = node.drawings_on_sheet(seat, scene);
+    let others = drawings.iter().filter(|past| past.id != shown);
+    let drawn = others.filter_map(|past| node.drawn_strokes(past));
+    drawn.flatten().collect()
 }
 
 /// Returns what the jobs have drawn that a job goes on with, the newest first.
@@ -242,7 +321,7 @@ fn earlier_ink(node: &Node, past: &PastJob) -> Vec<SheetStroke> {
 }
 
 /// Returns the first `mm` of strokes.
-pub(super) fn first_part(strokes: &[SheetStroke], mut mm: f64) -> Vec<SheetStroke> {
+pub fn first_part(strokes: &[SheetStroke], mut mm: f64) -> Vec<SheetStroke> {
     let mut drawn = Vec::new();
     for stroke in strokes {
         let length_mm = stroke.length_mm();
@@ -291,7 +370,7 @@ fn keep_outs(scene: &Scene) -> Vec<SheetKeepOut> {
         ];
         let on_sheet = |[x, y]: [f64; 2]| {
             let projected = scene.surface.project(&Point3::new(x, y, min.z));
-            projected.at_mm.map(rounded)
+            projected.at_mm.map(to_hundredths)
         };
         SheetKeepOut {
             name: keep_out.name.clone(),
@@ -312,14 +391,14 @@ fn with_length_before(strokes: Vec<SheetStroke>) -> Vec<LiveStroke> {
     planned.collect()
 }
 
-/// Returns the distance along a stroke of its point nearest to `tip_mm`, not before `from_mm` and not far beyond.
-fn nearest_ahead_mm(stroke: &SheetStroke, from_mm: f64, tip_mm: [f64; 2]) -> f64 {
+/// Returns the distance along a stroke of its point nearest to `tip_mm`, not before the range and not far beyond.
+fn nearest_within_mm(stroke: &SheetStroke, [from_mm, to_mm]: [f64; 2], tip_mm: [f64; 2]) -> f64 {
     let (mut start_mm, mut best_mm, mut least_mm) = (0.0, from_mm, f64::INFINITY);
     for (a, b) in stroke.points_mm.iter().zip(stroke.points_mm.iter().skip(1)) {
         let [dx, dy] = [b[0] - a[0], b[1] - a[1]];
         let length_mm = dx.hypot(dy);
         let end_mm = start_mm + length_mm;
-        if end_mm >= from_mm && start_mm <= from_mm + AHEAD_MM && length_mm > 0.0 {
+        if end_mm >= from_mm && start_mm <= to_mm && length_mm > 0.0 {
             let along_mm = ((tip_mm[0] - a[0]) * dx + (tip_mm[1] - a[1]) * dy) / length_mm;
             let along_mm = along_mm.clamp((from_mm - start_mm).clamp(0.0, length_mm), length_mm);
             let t = along_mm / length_mm;
@@ -340,6 +419,25 @@ fn first_scene(node: &Node, seat: &AttachedArm) -> Option<Arc<Scene>> {
     let names = default.into_iter().chain(node.scenes.scenes());
     let mut scenes = names.filter_map(|name| node.scene(seat, &name, None).ok());
     scenes.next()
+}
+
+/// Returns the place of the first pen's tip over a scene's sheet.
+fn tip_on_sheet(scene: &Scene, q_rad: &JointVector) -> Option<([f64; 2], f64)> {
+    let tip = scene.arm.chain.forward(q_rad) * scene.pens.first()?.tip_m;
+    let projected = scene.surface.project(&tip);
+    Some((projected.at_mm, projected.height_mm))
+}
+
+/// Returns a point of the base's frame in millimetres.
+#[must_use]
+pub fn point_mm(point: &Point3<f64>) -> [f64; 3] {
+    [point.x, point.y, point.z].map(|metres| to_hundredths(metres * 1e3))
+}
+
+/// Rounds a value to the two decimals that are shown.
+#[must_use]
+pub fn to_hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
 }
 
 fn corners_mm(scene: &Scene) -> [[f64; 3]; 4] {
@@ -364,7 +462,9 @@ fn sheet_line(stroke: &SheetStroke, every: usize) -> SheetLine {
     let kept = points.filter(|(at, _)| is_kept(*at));
     SheetLine {
         pen: stroke.pen,
-        xy_mm: kept.flat_map(|(_, point)| point.map(rounded)).collect(),
+        xy_mm: kept
+            .flat_map(|(_, point)| point.map(to_hundredths))
+            .collect(),
     }
 }
 
@@ -399,7 +499,7 @@ mod tests {
             (1, SpanKind::Draw, [20.0, 22.0], 72.0),
             (9, SpanKind::Draw, [0.0, 0.0], 72.0),
         ] {
-            ink.advance(&plan, item, doing, tip_mm);
+            ink.advance(&plan, (item, doing, tip_mm), AHEAD_MM);
             assert!(
                 (ink.mm - expected_mm).abs() < 1e-9,
                 "{doing:?} {tip_mm:?}: {ink:?}"
@@ -435,8 +535,8 @@ mod tests {
             [0.0, 20.0],
             [0.0, 0.0],
         ]);
-        assert!(nearest_ahead_mm(&square, 0.0, [0.1, 0.0]) < 1.0);
-        assert!(nearest_ahead_mm(&square, 60.0, [0.0, 1.0]) > 78.0);
+        assert!(nearest_within_mm(&square, [0.0, AHEAD_MM], [0.1, 0.0]) < 1.0);
+        assert!(nearest_within_mm(&square, [60.0, 85.0], [0.0, 1.0]) > 78.0);
     }
 
     #[test]
