@@ -311,6 +311,10 @@ impl DesignReport {
                 self.set("plan_hash", plan.hash.clone());
                 self.lines.extend(figure_lines(&plan.report));
                 self.add_limit_note(&plan.report);
+                if let Some(slowest) = plan.report.slowest_part() {
+                    self.set("faster", slowest.to_string());
+                    self.lines.push(format!("faster: {slowest}"));
+                }
                 if !is_flat {
                     self.set("stretch_max", rounded(plan.report.stretch_max));
                     self.lines.push(plan.report.stretch_text());

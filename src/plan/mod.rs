@@ -46,7 +46,7 @@ pub use error::{PlanError, PlanRefusal, RefusalCause};
 pub use first_sheet::{FirstSheet, first_sheet};
 pub use hand_changed_pens::{AttendedPart, attended_parts, part_trajectories};
 pub use jog::{JogIncrement, jog};
-pub use plan_report::{PlanReport, StrokeReport};
+pub use plan_report::{PlanReport, SlowestPart, StrokeReport};
 pub use probe::{probe, probe_from};
 pub use reach_map::{PlacementSuggestion, ReachMap, ReachSpot, reach};
 pub use tool_ik::joints_over;

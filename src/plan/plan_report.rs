@@ -76,11 +76,51 @@ impl PlanReport {
         })
     }
 
+    /// Returns what takes the most time; `None` for a plan without lines.
+    #[must_use]
+    pub fn slowest_part(&self) -> Option<SlowestPart> {
+        if self.stroke_count == 0 {
+            return None;
+        }
+        Some(if 2.0 * self.pen_up_s > self.duration_s - self.approach_s {
+            SlowestPart::PenUp
+        } else if self.at_speed_share >= MOSTLY_AT_SPEED {
+            SlowestPart::DrawingSpeed
+        } else if self.limiting_ratio >= AT_FULL_RATIO {
+            SlowestPart::Joint(self.limiting_joint.clone())
+        } else {
+            SlowestPart::Corners
+        })
+    }
+
     /// Returns the number of strokes, in words.
     #[must_use]
     pub fn strokes_text(&self) -> String {
         base::wording::count(self.stroke_count, "stroke")
     }
+}
+
+/// The part of a plan that takes the most time. Its words say what would make the plan faster.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SlowestPart {
+    /// The way with the pen up.
+    #[error(
+        "the pen is up for most of the time: fewer, longer strokes are faster (`join_mm`, or --merge)"
+    )]
+    PenUp,
+    /// The speed that the scene asks for.
+    #[error(
+        "most of the line is drawn at the requested speed: a higher draw_mm_s of [limits] or of the pen is faster"
+    )]
+    DrawingSpeed,
+    /// The named joint, which does all that it can.
+    #[error(
+        "{0} is at its limit while it draws: another place of the sheet may be faster (`steadyhand scene reach`)"
+    )]
+    Joint(String),
+    /// The acceleration in corners and short lines.
+    #[error("corners and short lines slow the pen: a higher draw_mm_s2 of [limits] is faster")]
+    Corners,
 }
 
 /// A stroke of a plan in numbers.
@@ -110,6 +150,12 @@ pub struct StrokeReport {
 
 /// Speeds down to this fraction of the requested one count as the requested speed.
 const AT_SPEED: f64 = 0.95;
+
+/// From this share of the line on, a higher speed saves more time than a higher acceleration.
+const MOSTLY_AT_SPEED: f64 = 0.5;
+
+/// A joint with this much of its speed or acceleration has no more.
+const AT_FULL_RATIO: f64 = 0.98;
 
 /// A joint this near to the end of its range is at it.
 const AT_LIMIT_DEG: f64 = 0.01;

@@ -17,6 +17,8 @@ PLANNED_SHARE = 0.99
 LENGTH_SHARE = 0.01
 # Lengths below this are compared in millimetres: flattening differs by so much.
 LENGTH_MM = 0.05
+# The time with the pen up, in what no plan of the same lines in the same order can beat.
+PEN_UP_RATIO = 1.4
 # Outlines seldom lie on themselves: more such icons would be a planner that loses lines.
 ONCE_SHARE = 0.02
 AT_A_TIME = 60
@@ -76,11 +78,14 @@ def main():
     for name in refused:
         assert plans[name]["refusals"], f"{name} is refused without a reason"
         print(f"refused: {name}: {plans[name]['message']}")
-    off, once = [], []
+    off, once, slow = [], [], []
     for name, plan in plans.items():
         if name in refused:
             continue
         drawn, design, length = plan["pen_down_mm"], plan["design_mm"], lengths[name]
+        if plan["pen_up_s"] > PEN_UP_RATIO * plan["pen_up_bound_s"]:
+            slow.append(name)
+            print(f"pen up: {name}: {plan['pen_up_s']:.2f} s, at least {plan['pen_up_bound_s']:.2f} s")
         slack = max(LENGTH_SHARE * length, LENGTH_MM)
         if abs(design - length) > slack or drawn > length + slack:
             off.append(name)
@@ -93,7 +98,7 @@ def main():
         f"{len(plans)} icons: {share:.2%} planned without refusal; {len(off)} more than 1 % from vpype's"
         f" length; {len(once)} have lines on lines, drawn once"
     )
-    if share < PLANNED_SHARE or off or len(once) > ONCE_SHARE * len(plans):
+    if share < PLANNED_SHARE or off or slow or len(once) > ONCE_SHARE * len(plans):
         sys.exit(1)
 
 

@@ -223,6 +223,51 @@ fn what_is_refused_leaves_the_hops_around_it_as_they_were() {
     assert_eq!(partial.plan.trajectory, full.trajectory);
 }
 
+/// What a plan says would make it faster saves more time than the other limit of the pen.
+#[test]
+fn what_is_said_to_be_faster_is() {
+    let duration_s = |scene: &Scene| {
+        let plan = draw(scene, &scene.rest_rad, &SilentObserver);
+        plan.unwrap().report.duration_s
+    };
+    let mut seen = Vec::new();
+    for scene in shipped_scenes() {
+        let report = draw(&scene, &scene.rest_rad, &SilentObserver)
+            .unwrap()
+            .report;
+        let Some(slowest) = report.slowest_part() else {
+            continue;
+        };
+        let doubled = |change: fn(&mut Scene)| {
+            let mut scene = scene.clone();
+            change(&mut scene);
+            duration_s(&scene)
+        };
+        let speed_s = doubled(|scene| {
+            scene.limits.draw_mm_s *= 2.0;
+            let of_pens = scene
+                .pens
+                .iter_mut()
+                .filter_map(|pen| pen.draw_mm_s.as_mut());
+            of_pens.for_each(|mm_s| *mm_s *= 2.0);
+        });
+        let acceleration_s = doubled(|scene| scene.limits.draw_mm_s2 *= 2.0);
+        let (named_s, other_s) = match &slowest {
+            SlowestPart::DrawingSpeed => (speed_s, acceleration_s),
+            SlowestPart::Corners => (acceleration_s, speed_s),
+            SlowestPart::PenUp | SlowestPart::Joint(_) => continue,
+        };
+        let least_s = report.duration_s.min(other_s);
+        assert!(
+            named_s < least_s,
+            "{}: {slowest}: {named_s} s, {other_s} s",
+            scene.name
+        );
+        seen.push(slowest);
+    }
+    assert!(seen.contains(&SlowestPart::DrawingSpeed) && seen.contains(&SlowestPart::Corners));
+}
+
 /// The target is 1.4 times the bound that no plan can beat.
 #[test]
 fn shipped_designs_are_near_the_bound_of_the_time_with_the_pen_up() {
