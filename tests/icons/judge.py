@@ -18,7 +18,7 @@ LENGTH_SHARE = 0.01
 # Lengths below this are compared in millimetres: flattening differs by so much.
 LENGTH_MM = 0.05
 # The time with the pen up, in what no plan of the same lines in the same order can beat.
-PEN_UP_RATIO = 1.4
+PEN_UP_RATIO = 1.45
 # Outlines seldom lie on themselves: more such icons would be a planner that loses lines.
 ONCE_SHARE = 0.02
 AT_A_TIME = 60
@@ -62,9 +62,10 @@ def measured(icons):
         parts = run.stdout.split("========= Stats =========")[1:]
         assert len(parts) == len(some), f"{len(parts)} answers to {len(some)} icons"
         for icon, part in zip(some, parts):
-            page = re.search(r"Current page size: \(([\d.]+), ([\d.]+)\)", part)
+            bounds = re.search(r"Totals.*?\n\s+Bounds: ([^\n]*)", part, re.S)
+            left, top, right, bottom = map(float, re.findall(r"-?\d+\.\d+", bounds[1]))
             length = re.search(r"Totals.*?\n\s+Length: ([\d.]+)", part, re.S)
-            lengths[icon.name] = float(length[1]) * SIZE_MM / max(float(page[1]), float(page[2]))
+            lengths[icon.name] = float(length[1]) * SIZE_MM / max(right - left, bottom - top)
     return lengths
 
 
