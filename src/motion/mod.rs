@@ -178,7 +178,7 @@ pub struct StopReport {
     pub verified: bool,
     /// `true` if the tip was lifted on the way.
     pub lifted: bool,
-    /// Reason that an operator's stop could not be saved to disk and ends with this process.
+    /// What an operator's stop lacks that could not be saved to disk, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
 }
@@ -509,7 +509,7 @@ impl MotionHandle {
             |report: &&mut StopReport| report.emergency || report.by == ActorRank::Operator;
         if let Some(report) = report.as_mut().filter(is_operators) {
             let saved = self.shared.permits.orders_are_kept().await;
-            report.not_kept = saved.err().map(|error| error.to_string());
+            report.not_kept = saved.err().map(|error| error.consequence());
         }
         report
     }

@@ -106,7 +106,7 @@ pub(crate) async fn estop(node: &Node, caller: &str) -> VerbReply {
             // Even if its standstill is unknown, the stop is latched.
             _ => {
                 let kept = seat.permits().orders_are_kept().await;
-                kept.err().map(|error| error.to_string())
+                kept.err().map(|error| error.consequence())
             }
         };
         lines.push(estop_line(seat, report.as_ref(), not_kept));
@@ -175,9 +175,7 @@ fn estop_line(
 ) -> Result<String, Refusal> {
     let latched = match not_kept {
         None => "latched until `steadyhand clear`".to_owned(),
-        Some(reason) => format!(
-            "latched until `steadyhand clear` or until this node ends, because it could not be saved: {reason}"
-        ),
+        Some(not_kept) => format!("latched until `steadyhand clear`, but {not_kept}"),
     };
     match report.filter(|report| report.verified) {
         Some(report) => Ok(format!("{}; {latched}", stop_line(seat, Some(report)))),
@@ -215,7 +213,7 @@ pub(crate) async fn disable(node: &Node, caller: &str) -> VerbReply {
 async fn kept_text(seat: &AttachedArm) -> String {
     let kept = seat.permits().orders_are_kept().await;
     kept.err().map_or_else(String::new, |error| {
-        format!(". This lasts only while this node runs, because it could not be saved: {error}")
+        format!(". But {}", error.consequence())
     })
 }
 

@@ -31,7 +31,6 @@ mod options;
 mod page_services;
 pub mod parking;
 pub mod peers;
-mod port_orders;
 mod qualification;
 pub mod remote_tools;
 mod renamed_arms;

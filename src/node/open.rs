@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use nalgebra::Point3;
 
-use super::port_orders::PortOrders;
 use super::qualification::QualificationPolicy;
 use super::remote_tools::RemoteServers;
 use super::{NodeOptions, left_practice, peers, renamed_arms, selftest, state_folder};
@@ -26,7 +25,7 @@ use link::serial::SerialLink;
 use link::tap::TapSwitch;
 use link::{ByteLink, LinkError};
 use motion::{MotionHandle, PortOpener};
-use permit::{OrderFiles, OrderLog, PermitRegistry};
+use permit::{OrderFiles, OrderLog, PermitRegistry, PortRecords};
 use scene::{PenHolder, Scene, SceneLibrary, Surface};
 use sim::{ArmSimulator, HeldPens, PRINTED, PaperSurface, SceneLight, SimPen, ViewedSheet};
 use tools::{
@@ -108,8 +107,6 @@ pub fn declared(file: &NodeFile, library: &SceneLibrary) -> anyhow::Result<Decla
 /// Opens the node and attaches its arms. Nothing moves.
 pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node>> {
     let mut file = file(args)?;
-    let state =
-        NodeStorage::open(state_folder::folder(args, &file)?, &file).map_err(anyhow::Error::msg)?;
     if rate != SimulationRate::Real {
         // A caller with a node of its own waits for the end, because the node ends with it.
         file.answer_within_s = ANSWER_WITHIN_S_MAX;
@@ -118,9 +115,12 @@ pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node
     let declared = declared(&file, &library)?;
     let all_simulated = file.arms.iter().all(ArmEntry::is_simulated);
     let real_clock = NodeClock::real();
+    let models = file.arms.iter().map(|entry| library.arm(&entry.model));
+    let models = models.collect::<Result<Vec<_>, _>>()?;
+    let state =
+        NodeStorage::open(state_folder::folder(args, &file)?, &file).map_err(anyhow::Error::msg)?;
     let mut seats = Vec::with_capacity(file.arms.len());
-    for entry in &file.arms {
-        let arm = library.arm(&entry.model)?;
+    for (entry, arm) in file.arms.iter().zip(models) {
         // If one arm jumped on a shared clock, another arm's readings would become stale.
         let clock = match rate {
             SimulationRate::Fast if all_simulated => NodeClock::simulated(),
@@ -128,10 +128,11 @@ pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node
             _ if entry.is_simulated() => NodeClock::starvation_tolerant(),
             _ => real_clock.clone(),
         };
+        let permits = keep_orders(&state, entry)?;
         let seat = if entry.is_simulated() {
-            open_simulated(&file.name, entry, arm, &clock, &library, args)?
+            open_simulated(&file.name, entry, arm, (&clock, permits), &library, args)?
         } else {
-            open_on_port(&file.name, entry, arm, &clock, args)?
+            open_on_port(&file.name, entry, arm, (&clock, permits), args)?
         };
         seats.push(Arc::new(seat));
     }
@@ -143,7 +144,7 @@ pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node
     let fleet = peers::fleet(&file);
     let mut node = Node::new(file, library, seats, output, state);
     for (entry, seat) in node.file.arms.iter().zip(&node.arms) {
-        keep_orders(&node, entry, seat)?;
+        warn_of_orders(&node, entry, seat);
     }
     renamed_arms::take_over_orders(&node);
     node.examiner = Some(Arc::new(policy));
@@ -265,7 +266,7 @@ fn open_simulated(
     node: &str,
     entry: &ArmEntry,
     arm: Arc<ArmModel>,
-    clock: &NodeClock,
+    (clock, permits): (&NodeClock, Arc<PermitRegistry>),
     library: &SceneLibrary,
     args: &NodeOptions,
 ) -> anyhow::Result<AttachedArm> {
@@ -279,7 +280,6 @@ fn open_simulated(
     let start = start.unwrap_or_else(|| JointVector::zeros(arm.dof()));
     let simulator = ArmSimulator::new(&true_arm, &start);
     let open = simulated_port(&simulator);
-    let permits = Arc::new(PermitRegistry::everything());
     let tap = TapSwitch::default();
     let open = with_tap(with_trace(open, args)?, &tap);
     let motion = attach(node, entry, arm, clock, permits, open)?;
@@ -330,41 +330,47 @@ pub fn scenes_of_truth(folder: &Path) -> anyhow::Result<SceneLibrary> {
     Ok(library)
 }
 
-/// Makes an operator's orders for this arm outlive the process, and takes over those that stand.
-fn keep_orders(node: &Node, entry: &ArmEntry, seat: &AttachedArm) -> anyhow::Result<()> {
-    let part = entry.file_name_part();
-    let permits = seat.permits();
-    let (name, is_on_port) = (seat.name.clone(), !entry.is_simulated());
-    let audit = Arc::downgrade(&node.audit);
-    let at_port = is_on_port.then(|| PortOrders::of(&entry.port, &node.state, &part));
-    let at_port = at_port.map(Arc::new);
-    let noted = at_port.clone();
+/// Returns an arm's permits, with the operator's orders that stand and that outlive this process. Comes before the arm is attached: a
+/// start that is refused because the arm is not there leaves what says that no order stands.
+fn keep_orders(state: &NodeStorage, entry: &ArmEntry) -> anyhow::Result<Arc<PermitRegistry>> {
+    let (folder, part) = (state.folder(), entry.file_name_part());
+    let is_on_port = !entry.is_simulated();
+    let permits = Arc::new(match is_on_port {
+        true => PermitRegistry::none(),
+        false => PermitRegistry::everything(),
+    });
+    let (name, audit) = (entry.name.clone(), Arc::downgrade(state.audit()));
     let log: OrderLog = Box::new(move |change| {
-        noted.iter().for_each(|port| port.note(change));
         let entry = tools::order_entry(&name, is_on_port, change);
         if let Some(audit) = audit.upgrade() {
             // A log that cannot be written is told there; the files have the orders.
             let _ = audit.note_durably("orders", entry);
         }
     });
-    permit::split_unmarked_estop(&node.state, &part)
+    permit::split_unmarked_estop(folder, &part)
         .and_then(|()| {
-            let files = OrderFiles::of_arm(&node.state, &part, is_on_port);
-            let recorded = node.order_history.of_arm(seat.key());
-            permits.keep_orders_in(files, recorded, log)
+            let mut files = OrderFiles::of_arm(folder, &part, is_on_port);
+            // Without a home there are no records.
+            if is_on_port && let Ok(records) = state_folder::usual("ports") {
+                files = files.at_port(PortRecords::of(&records, &entry.port, folder, &part));
+            }
+            permits.keep_orders_in(files, state.recorded_orders(&entry.name, is_on_port), log)
         })
-        .map_err(|error| anyhow::anyhow!("{}: {error}", seat.name))?;
-    at_port.iter().for_each(|port| port.take_over(permits));
+        .map_err(|error| anyhow::anyhow!("{}: {error}", entry.name))?;
+    Ok(permits)
+}
+
+/// Logs the orders that stand for an arm.
+fn warn_of_orders(node: &Node, entry: &ArmEntry, seat: &AttachedArm) {
     if let Some(notice) = orders_on_port(node, entry) {
         tracing::warn!(arm = seat.name, "{notice}");
     }
-    let orders = permits.orders();
+    let orders = seat.permits().orders();
     if !orders.is_empty() {
         let notice = format!("an operator's order stands, so motion is disabled: {orders}");
         let notice = node.commands_for_arm(seat, &notice);
         tracing::warn!(arm = seat.name, "{notice}");
     }
-    Ok(())
 }
 
 /// Says of an arm that is simulated here which orders stand for the one on a port.
@@ -410,7 +416,7 @@ fn open_on_port(
     node: &str,
     entry: &ArmEntry,
     arm: Arc<ArmModel>,
-    clock: &NodeClock,
+    (clock, permits): (&NodeClock, Arc<PermitRegistry>),
     args: &NodeOptions,
 ) -> anyhow::Result<AttachedArm> {
     if entry.truth.is_some() {
@@ -435,7 +441,6 @@ fn open_on_port(
     let open: PortOpener = Box::new(move |clock| {
         SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn ByteLink>)
     });
-    let permits = Arc::new(PermitRegistry::none());
     let tap = TapSwitch::default();
     let open = with_tap(with_trace(open, args)?, &tap);
     let motion = attach(node, entry, arm, clock, permits, open);

@@ -9,6 +9,7 @@ mod estop_file;
 mod order_file;
 mod order_writer;
 mod pen_change;
+mod port_records;
 mod standing_orders;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub use estop_file::split_unmarked_estop;
 pub use order_file::NumberedOrders;
 use order_writer::OrderWriter;
 pub use order_writer::{OrderFiles, OrderKeepingError, OrderLog, RecordedOrders};
+pub use port_records::PortRecords;
 pub use standing_orders::{OrderVerb, StandingOrder, StandingOrders};
 
 /// Seconds for which a person can enable motion: up to 7 days.

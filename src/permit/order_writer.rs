@@ -12,7 +12,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::estop_file::EstopFile;
-use super::order_file::{NumberedOrders, OrderFile};
+use super::order_file::{KeptOrders, NumberedOrders, OrderFile};
+use super::port_records::PortRecords;
 use super::standing_orders::{OrderVerb, StandingOrder, StandingOrders};
 use super::{ActorRank, PermitRegistry, StopLatch};
 use base::clock::calendar_ms;
@@ -38,6 +39,14 @@ pub enum OrderKeepingError {
         /// Message of the system.
         why: String,
     },
+    /// The record at the arm's port cannot be written.
+    #[error("{}: {why}", path.display())]
+    PortRecord {
+        /// The record.
+        path: PathBuf,
+        /// Message of the system.
+        why: String,
+    },
     /// The thread that writes the files could not be started: message of the system.
     #[error("cannot start the thread that keeps operators' orders: {0}")]
     NoThread(String),
@@ -53,6 +62,22 @@ pub enum OrderKeepingError {
     /// Another emergency stop was requested while one was cleared.
     #[error("another emergency stop came meanwhile")]
     StoppedMeanwhile,
+}
+
+impl OrderKeepingError {
+    /// Describes what it means for an order that was given.
+    #[must_use]
+    pub fn consequence(&self) -> String {
+        let what = match self.is_of_record() {
+            true => "a node with another state folder does not see the order",
+            false => "the order ends with this process",
+        };
+        format!("{what}, because it could not be saved: {self}")
+    }
+
+    const fn is_of_record(&self) -> bool {
+        matches!(self, Self::PortRecord { .. })
+    }
 }
 
 /// What the audit log says of the orders of an arm. Each process records them at its start, so that log and file are witnesses of
@@ -76,6 +101,8 @@ pub struct OrderFiles {
     estop: EstopFile,
     /// Written by older nodes: an operator has to reset the arm.
     owed: EstopFile,
+    /// Lead nodes with other state folders to these files.
+    port: Option<PortRecords>,
 }
 
 impl OrderFiles {
@@ -93,7 +120,22 @@ impl OrderFiles {
             orders: OrderFile::at(state.join(format!("standing-orders-{arm}"))),
             owed: estop.owed_reset(),
             estop,
+            port: None,
         }
+    }
+
+    /// Returns the files with the records of the arm's port.
+    #[must_use]
+    pub fn at_port(self, records: PortRecords) -> Self {
+        Self {
+            port: Some(records),
+            ..self
+        }
+    }
+
+    /// Reads the file of orders.
+    pub(super) fn read(&self) -> KeptOrders {
+        self.orders.read()
     }
 
     /// Returns the orders that stand by these files alone.
@@ -117,8 +159,8 @@ impl OrderFiles {
         removed.map_err(|error| self.estop.failed(&error))
     }
 
-    /// Returns the orders that stand. The newer of file and audit log counts. Where one of the two is damaged, or away although the
-    /// other is there, the arm is disabled.
+    /// Returns the orders that stand, here and at the arm's port. The newer of file and audit log counts. Where one of the witnesses is
+    /// damaged, or away although another is there, the arm is disabled.
     fn load(&self, recorded: RecordedOrders) -> NumberedOrders {
         let (file, damage) = self.orders.read().into_parts();
         let unwitnessed = match (&file, &recorded) {
@@ -135,7 +177,11 @@ impl OrderFiles {
         let newest = [logged, file].into_iter().flatten();
         let newest = newest.max_by_key(|change| change.number);
         let damage = damage.or_else(|| unwitnessed.map(str::to_owned));
-        self.standing(newest.unwrap_or_default(), damage)
+        let mut loaded = self.standing(newest.unwrap_or_default(), damage);
+        for order in self.port.iter().flat_map(PortRecords::standing) {
+            loaded.orders.give(order);
+        }
+        loaded
     }
 
     /// Adds what the other files say, and that damage disables the arm.
@@ -237,10 +283,17 @@ impl PermitRegistry {
             number: loaded.number,
             failed: None,
         });
-        let (registry, own_files) = (Arc::downgrade(self), Arc::clone(&files));
+        let follower = OrderFollower {
+            files: Arc::clone(&files),
+            progress: progress_sender,
+            log,
+        };
+        // At once: a start that is refused after this leaves its witnesses.
+        follower.follow(Arc::clone(self));
+        let registry = Arc::downgrade(self);
         let thread = std::thread::Builder::new()
             .name("orders".to_owned())
-            .spawn(move || follow_orders(&registry, &own_files, &progress_sender, &log))
+            .spawn(move || follower.run(&registry))
             .map_err(|error| OrderKeepingError::NoThread(error.to_string()))?;
         let writer = OrderWriter {
             files,
@@ -321,50 +374,66 @@ impl PermitRegistry {
     }
 }
 
-/// Makes the files follow the orders, until the registry is gone.
-fn follow_orders(
-    registry: &Weak<PermitRegistry>,
-    files: &Mutex<OrderFiles>,
-    progress_sender: &watch::Sender<OrderProgress>,
-    log: &OrderLog,
-) {
-    let (mut written, mut logged) = (progress_sender.borrow().number, 0);
-    while let Some(permits) = registry.upgrade() {
-        let files = files.locked();
+/// Makes the files follow the orders.
+struct OrderFollower {
+    files: Arc<Mutex<OrderFiles>>,
+    progress: watch::Sender<OrderProgress>,
+    log: OrderLog,
+}
+
+impl OrderFollower {
+    /// Follows until the registry is gone.
+    fn run(self, registry: &Weak<PermitRegistry>) {
+        while let Some(permits) = registry.upgrade() {
+            self.follow(permits);
+            std::thread::park_timeout(POLL_INTERVAL);
+        }
+    }
+
+    /// Writes what the files do not say yet.
+    fn follow(&self, permits: Arc<PermitRegistry>) {
+        let files = self.files.locked();
         let change = permits.state().orders.clone();
         drop(permits);
-        let is_new = change.number > written;
-        if is_new || progress_sender.borrow().failed.is_some() || !files.say(&change.orders) {
-            let failed = files.write(&change).err();
-            drop(files);
-            report(&progress_sender.borrow().failed, &failed, is_new);
-            if is_new && change.number > logged {
-                log(&change);
-                logged = change.number;
-            }
-            if failed.is_none() {
-                written = change.number;
-            }
-            progress_sender.send_replace(OrderProgress {
+        let OrderProgress {
+            number,
+            failed: before,
+        } = self.progress.borrow().clone();
+        let is_new = change.number > number;
+        let is_retry = before.as_ref().is_some_and(|error| !error.is_of_record());
+        let is_removed = !files.say(&change.orders);
+        let unwritten = (is_new || is_retry || is_removed).then(|| files.write(&change).err());
+        let records = files.port.as_ref();
+        let unrecorded = records.and_then(|records| records.follow(&change.orders).err());
+        drop(files);
+        let failed = unwritten.flatten().or(unrecorded);
+        report(&before, &failed, is_removed && !is_new);
+        if is_new {
+            (self.log)(&change);
+        }
+        if is_new || failed != before {
+            self.progress.send_replace(OrderProgress {
                 number: change.number,
                 failed,
             });
-        } else {
-            drop(files);
         }
-        std::thread::park_timeout(POLL_INTERVAL);
     }
 }
 
 /// Logs that the files could not be written, once, or that they were written again.
-fn report(before: &Option<OrderKeepingError>, failed: &Option<OrderKeepingError>, is_new: bool) {
+fn report(
+    before: &Option<OrderKeepingError>,
+    failed: &Option<OrderKeepingError>,
+    is_removed: bool,
+) {
     match failed {
         Some(failure) if before.as_ref() != Some(failure) => {
             tracing::error!(
-                "an operator's order is not saved and ends with this process: {failure}"
+                "an operator's order is not saved: {}",
+                failure.consequence()
             );
         }
-        None if !is_new && before.is_none() => {
+        None if is_removed && before.is_none() => {
             tracing::error!("the files of operators' orders were removed and are written again");
         }
         _ => {}

@@ -1,5 +1,9 @@
 //! Permits, latches, and which of them outlive the process.
-#![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
 
 use super::*;
 use std::sync::Arc;
@@ -432,6 +436,170 @@ async fn clearing_where_nothing_is_latched_owes_no_reset() {
     assert_eq!(permits.latched(), None);
     drop(permits);
     assert_eq!(kept_in(&file).latched(), None);
+}
+
+/// Two nodes, each with a state folder, that know the same port.
+struct PortBench {
+    bench: tempfile::TempDir,
+}
+
+impl PortBench {
+    fn new() -> Self {
+        let bench = tempfile::tempdir().unwrap();
+        for state in ["a", "b"] {
+            std::fs::create_dir(bench.path().join(state)).unwrap();
+        }
+        Self { bench }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.bench.path().join(name)
+    }
+
+    fn record(&self) -> std::path::PathBuf {
+        self.path("ports/dev-none")
+    }
+
+    /// Returns the registry of a new process with this state folder.
+    fn node(&self, state: &str) -> Arc<PermitRegistry> {
+        let state = self.path(state);
+        let permits = Arc::new(PermitRegistry::everything());
+        let records = PortRecords::of(&self.path("ports"), "/dev/none", &state, "arm");
+        let files = OrderFiles::of_arm(&state, "arm", true).at_port(records);
+        let recorded = match order_file(&state).exists() {
+            true => RecordedOrders::Last(NumberedOrders::default()),
+            false => RecordedOrders::None,
+        };
+        permits
+            .keep_orders_in(files, recorded, Box::new(|_| {}))
+            .unwrap();
+        permits
+    }
+
+    async fn told(&self, state: &str, verb: OrderVerb) {
+        let first = self.node(state);
+        first.give_order(verb, "user 1");
+        first.orders_are_kept().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_order_is_found_by_its_port_until_it_is_ended() {
+    let bench = PortBench::new();
+    bench.told("a", OrderVerb::Disable).await;
+    let second = bench.node("b");
+    let by = standing(&second).pop().unwrap().1;
+    assert!(by.starts_with("user 1, at this port, in "), "{by}");
+    assert!(!second.any_enabled(ClockInstant::ZERO));
+    second
+        .enable(&scene(), ClockInstant::ZERO, None, second.orders_given())
+        .unwrap();
+    second.orders_are_kept().await.unwrap();
+    assert!(!bench.record().exists());
+    drop(second);
+    // Once none stands, the folder may go.
+    std::fs::remove_dir_all(bench.path("b")).unwrap();
+    std::fs::create_dir(bench.path("b")).unwrap();
+    assert_eq!(standing(&bench.node("b")), []);
+}
+
+#[tokio::test]
+async fn a_record_at_the_port_that_leads_to_no_orders_disables() {
+    type Damage = fn(&PortBench);
+    fn put(bench: &PortBench, text: impl AsRef<[u8]>) {
+        std::fs::write(bench.record(), text).unwrap();
+    }
+    let damages: [(&str, Damage); 10] = [
+        ("emptied", |bench| put(bench, "")),
+        ("random bytes", |bench| put(bench, [0xff, 0x8e, 0x0a, 0x3c])),
+        ("two empty lines", |bench| put(bench, "\n\n")),
+        ("its first line only", |bench| {
+            put(bench, format!("{}\n", bench.path("a").display()));
+        }),
+        ("a folder that is missing", |bench| {
+            put(bench, "/no/such\narm\n")
+        }),
+        ("a folder without orders", |bench| {
+            put(bench, format!("{}\narm\n", bench.bench.path().display()));
+        }),
+        ("a folder in its place", |bench| {
+            std::fs::remove_file(bench.record()).unwrap();
+            std::fs::create_dir(bench.record()).unwrap();
+        }),
+        ("a link that leads nowhere", |bench| {
+            std::fs::remove_file(bench.record()).unwrap();
+            std::os::unix::fs::symlink("nowhere", bench.record()).unwrap();
+        }),
+        ("a file in place of its folder", |bench| {
+            std::fs::remove_dir_all(bench.path("ports")).unwrap();
+            std::fs::write(bench.path("ports"), "").unwrap();
+        }),
+        ("the named folder emptied", |bench| {
+            std::fs::remove_file(order_file(&bench.path("a"))).unwrap();
+        }),
+    ];
+    for verb in [
+        OrderVerb::EmergencyStop,
+        OrderVerb::Stop,
+        OrderVerb::Disable,
+    ] {
+        for (name, damage) in damages {
+            let bench = PortBench::new();
+            bench.told("a", verb).await;
+            damage(&bench);
+            let second = bench.node("b");
+            let disabled = second.orders().get(OrderVerb::Disable).cloned();
+            let by = disabled.unwrap_or_else(|| panic!("{verb:?}, {name}")).by;
+            assert!(by.contains("ports/dev-none"), "{verb:?}, {name}: {by}");
+            assert!(!second.any_enabled(ClockInstant::ZERO), "{verb:?}, {name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_state_folder_that_was_removed_while_an_order_stood_disables() {
+    let bench = PortBench::new();
+    bench.told("a", OrderVerb::Stop).await;
+    std::fs::remove_dir_all(bench.path("a")).unwrap();
+    std::fs::create_dir(bench.path("a")).unwrap();
+    let second = bench.node("a");
+    assert!(second.orders().get(OrderVerb::Disable).is_some());
+}
+
+#[tokio::test]
+async fn an_order_whose_port_has_no_record_says_so_and_is_kept_all_the_same() {
+    let bench = PortBench::new();
+    let first = bench.node("a");
+    std::fs::write(bench.path("ports"), "").unwrap();
+    first.give_order(OrderVerb::EmergencyStop, "user 1");
+    let failed = first.orders_are_kept().await.unwrap_err();
+    let told = failed.consequence();
+    assert!(
+        told.starts_with("a node with another state folder"),
+        "{told}"
+    );
+    // It does not keep an operator from ending the order.
+    first.clear_emergency(first.emergencies()).unwrap();
+    first.give_order(OrderVerb::Stop, "user 1");
+    std::fs::remove_file(bench.path("ports")).unwrap();
+    while first.orders_are_kept().await.is_err() {
+        tokio::task::yield_now().await;
+    }
+    assert!(bench.record().exists());
+    drop(first);
+    assert_eq!(
+        standing(&bench.node("a")),
+        [(OrderVerb::Stop, "user 1".to_owned())]
+    );
+}
+
+/// A start that is refused later, because its arm is not plugged in, must not disable the next one.
+#[tokio::test]
+async fn the_files_are_there_once_orders_are_kept() {
+    let (folder, file) = file();
+    let permits = kept_in(&file);
+    assert!(order_file(folder.path()).exists());
+    drop(permits);
 }
 
 /// The word that ends an emergency stop may be carried out after another one came.

@@ -316,7 +316,11 @@ impl Node {
                 all_ended &= ended.is_ok();
             }
             if let Err(error) = arm.permits().orders_are_kept().await {
-                tracing::error!(arm = arm.name, "an operator's order is not kept: {error}");
+                tracing::error!(
+                    arm = arm.name,
+                    "an operator's order: {}",
+                    error.consequence()
+                );
             }
         }
         all_ended

@@ -17,7 +17,7 @@ use fleet::Fleet;
 use fleet::queue_desk::QueueDesk;
 use job::{ArmKey, AuditLog, JobStore, JobStoreError, RetentionPolicy};
 use motion::MotionHandle;
-use permit::{ActorRank, PermitRegistry};
+use permit::{ActorRank, PermitRegistry, RecordedOrders};
 use scene::{Scene, SceneError, SceneLibrary};
 use vision::{ImageFrame, PlacedCamera};
 
@@ -125,8 +125,6 @@ pub struct Node {
     pub job_store: JobStore,
     /// Log of calls, refusals, stops, enabling and changes.
     pub audit: Arc<AuditLog>,
-    /// An operator's orders to earlier processes, as the audit log has them.
-    pub order_history: OrderHistory,
     /// The tools that its file declares.
     pub declared: DeclaredTools,
     /// Client for other servers, which some of the declared tools need.
@@ -200,6 +198,22 @@ impl NodeStorage {
     #[must_use]
     pub fn folder(&self) -> &std::path::Path {
         &self.folder
+    }
+
+    /// The audit log.
+    #[must_use]
+    pub const fn audit(&self) -> &Arc<AuditLog> {
+        &self.audit
+    }
+
+    /// Returns what the audit log of earlier processes says of an operator's orders to an arm.
+    #[must_use]
+    pub fn recorded_orders(&self, arm: &str, is_on_port: bool) -> RecordedOrders {
+        let key = ArmKey {
+            name: arm,
+            is_on_port,
+        };
+        self.order_history.of_arm(key)
     }
 
     /// Opens a node's state folder, which exists. No other process can until this one ends.
@@ -381,7 +395,6 @@ impl Node {
             state: state.folder,
             job_store: state.job_store,
             audit: state.audit,
-            order_history: state.order_history,
             declared: DeclaredTools::default(),
             remote_tools: None,
             examiner: None,

@@ -13,7 +13,7 @@ pub(super) const KIND: &str = "orders";
 
 /// The last orders of each arm that earlier processes have recorded.
 #[derive(Debug, Default)]
-pub struct OrderHistory {
+pub(super) struct OrderHistory {
     last: HashMap<(String, bool), NumberedOrders>,
     /// `true` if a node was here, and its audit log has no orders.
     is_lost: bool,
@@ -22,7 +22,7 @@ pub struct OrderHistory {
 impl OrderHistory {
     /// Reads the audit log of a state folder, before this process adds to it.
     #[must_use]
-    pub fn read(state: &Path) -> Self {
+    pub(super) fn read(state: &Path) -> Self {
         let mut last = HashMap::new();
         job::visit_audit(state, KIND, |text| {
             if let Some((arm, change)) = read_entry(text) {
@@ -37,7 +37,7 @@ impl OrderHistory {
 
     /// Returns what is recorded of an arm.
     #[must_use]
-    pub fn of_arm(&self, arm: ArmKey<'_>) -> RecordedOrders {
+    pub(super) fn of_arm(&self, arm: ArmKey<'_>) -> RecordedOrders {
         match self.last.get(&(arm.name.to_owned(), arm.is_on_port)) {
             Some(change) => RecordedOrders::Last(change.clone()),
             None if self.is_lost => RecordedOrders::Lost,

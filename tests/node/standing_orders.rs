@@ -292,7 +292,9 @@ fn damage(left: &Path, before: &Path, name: &str, damage: Damage) {
 fn no_damage_to_its_files_makes_a_node_forget_a_word() {
     use Damage::{Cut, Emptied, Old, Removed, Zeroed};
     const ORDERS: &str = "standing-orders-";
-    let cases: [&[(&str, Damage)]; 13] = [
+    const CONFIG: &str = "configuration.json";
+    const KEY: &str = "node.key";
+    let cases: [&[(&str, Damage)]; 16] = [
         &[(ORDERS, Removed)],
         &[(ORDERS, Emptied)],
         &[(ORDERS, Old)],
@@ -303,6 +305,20 @@ fn no_damage_to_its_files_makes_a_node_forget_a_word() {
         &[(ORDERS, Removed), ("audit.log", Cut(2))],
         &[(ORDERS, Removed), ("audit.log", Cut(30))],
         &[(ORDERS, Removed), ("audit.log", Removed), ("jobs", Removed)],
+        &[(ORDERS, Removed), ("audit.log", Removed), (CONFIG, Removed)],
+        &[
+            (ORDERS, Removed),
+            ("audit.log", Removed),
+            (CONFIG, Removed),
+            ("jobs", Removed),
+        ],
+        &[
+            (ORDERS, Removed),
+            ("audit.log", Removed),
+            (CONFIG, Removed),
+            ("jobs", Removed),
+            (KEY, Removed),
+        ],
         &[(ORDERS, Old), ("audit.log", Removed)],
         &[(ORDERS, Old), ("audit.log", Emptied)],
         &[(ORDERS, Old), ("audit.log", Zeroed)],
@@ -366,6 +382,65 @@ fn a_word_stands_for_the_port_whichever_node_has_it() {
             drop(node);
             std::fs::remove_dir_all(other).unwrap();
         }
+    });
+}
+
+/// The folder of records at ports, where a test's home is.
+fn port_records(life: &Life) -> PathBuf {
+    life.bench.path("state-home/steadyhand/ports")
+}
+
+#[test]
+fn a_damaged_record_at_the_port_disables_whichever_node_has_it() {
+    unless_starved(|| {
+        let life = Life::new(Place::Port);
+        for (word, what) in [("estop", Damage::Emptied), ("stop", Damage::Cut(50))] {
+            let state = life.told(Some(word), End::Kill);
+            assert!(state.is_dir());
+            damage(&port_records(&life), &state, "", what);
+            let other = life.bench.path(&format!("other-{word}"));
+            let node = life.serve(&other, true);
+            let (_, sensed) = call(&life.bench, &node.url, &["sense"]);
+            assert_eq!(sensed["enabled"], "nothing", "{word}: {sensed:#}");
+            let by = sensed["orders"][0]["by"].as_str().unwrap();
+            assert!(by.contains("ports/dev-pts-"), "{by}");
+        }
+    });
+}
+
+#[test]
+fn an_order_that_its_port_does_not_have_is_answered_so() {
+    unless_starved(|| {
+        let life = Life::new(Place::Port);
+        let _node = life.serve(&life.bench.path("state"), true);
+        let records = port_records(&life);
+        std::fs::create_dir_all(records.parent().unwrap()).unwrap();
+        std::fs::write(&records, "").unwrap();
+        for word in ["disable", "stop", "estop"] {
+            let said = life.bench.run(&[word]);
+            let stdout = String::from_utf8_lossy(&said.stdout).into_owned();
+            assert!(stdout.contains("another state folder"), "{word}: {stdout}");
+        }
+    });
+}
+
+/// A person who plugs the arm in and tries again has said nothing that forbids motion.
+#[test]
+fn a_start_without_its_arm_does_not_disable_the_next() {
+    unless_starved(|| {
+        let life = Life::new(Place::Port);
+        let (state, link) = (life.bench.state(), life.bench.path("arm"));
+        let link_text = link.display().to_string();
+        let args = on_port(&link_text, &state);
+        let args = [&args[..], &["--allow-root", "--enable", "short"]].concat();
+        let refused = life.bench.serving(&args).output().unwrap();
+        assert!(!refused.status.success(), "{refused:?}");
+        let (_, port) = life.port.as_ref().unwrap();
+        std::os::unix::fs::symlink(port, &link).unwrap();
+        let node = served(life.bench.serving(&args));
+        let (_, sensed) = call(&life.bench, &node.url, &["sense"]);
+        assert_eq!(sensed["enabled"], "short", "{sensed:#}");
+        assert_eq!(orders(&sensed), [""; 0], "{sensed:#}");
     });
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::JOBS;
+use crate::job_store::LOCK;
 use base::plain_file;
 
 /// Number of files that are read: the present one and the last that was rotated.
@@ -27,13 +28,31 @@ pub fn visit_audit(state: &Path, kind: &str, mut visit: impl FnMut(&str)) {
     }
 }
 
-/// Returns whether a node ran here before this process: it served, or had a job. A start that was refused leaves neither, nor do
-/// tokens and certificates, which are made before the first start.
+/// Files and folders, by the beginnings of their names, that only a node makes that has started. Tokens and certificates are made
+/// before the first start.
+const OF_NODE: [&str; 7] = [
+    FILE,
+    node_key::FILE,
+    LOCK,
+    JOBS,
+    "configuration.json",
+    "standing-orders-",
+    "emergency-stop-",
+];
+
+/// Returns whether a node was here before this process. A folder that cannot be listed counts as one in which a node was.
 #[must_use]
 pub fn was_node_here(state: &Path) -> bool {
-    let jobs = std::fs::read_dir(state.join(JOBS)).into_iter().flatten();
-    let is_job = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("job-");
-    state.join("configuration.json").symlink_metadata().is_ok() || jobs.flatten().any(is_job)
+    let is_of_node = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.map_or(true, |entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            OF_NODE.iter().any(|of_node| name.starts_with(of_node))
+        })
+    };
+    match std::fs::read_dir(state) {
+        Ok(mut entries) => entries.any(is_of_node),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 /// Reads what a log can hold of a file, if it is a plain file and no link to one.
