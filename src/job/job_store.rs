@@ -289,13 +289,15 @@ impl JobStore {
         last.filter(PastJob::may_leave_pen_down)
     }
 
-    /// Returns the job that was moving an arm when its process ended, until a later one settles it. A drawing that is left half
+    /// Returns the job that was moving an arm when its process ended, or for which a hand may have been at the arm, until a later one
+    /// settles it. A drawing that is left half
     /// done comes before a later job that leaves nothing.
     #[must_use]
     pub fn interrupted(&self, arm: ArmKey<'_>) -> Option<PastJob> {
         let ended = self.ended();
         let is_open = |past: &&PastJob| {
-            past.counts_for(arm) && past.interrupted && past.moved && past.settled.is_empty()
+            let was_under_way = past.interrupted && (past.moved || past.waited);
+            past.counts_for(arm) && was_under_way && past.settled.is_empty()
         };
         let mut open = ended.iter().rev().map(|(past, _)| past).filter(is_open);
         let newest = open.next()?;

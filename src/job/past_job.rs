@@ -88,6 +88,8 @@ pub struct PastJob {
     pub start_rad: Vec<f64>,
     /// `true` if the present plan was handed to the arm.
     pub moved: bool,
+    /// `true` if it ever waited for a person whose hand may be at the arm.
+    pub waited: bool,
     /// Line that is certainly drawn.
     pub drawn: InkProgress,
     /// Length up to which line may be drawn; nothing beyond it is.
@@ -150,6 +152,7 @@ impl PastJob {
                 if self.state.is_empty() {
                     "held".clone_into(&mut self.state);
                 }
+                self.waited |= self.state == "waiting_for_pen";
                 self.message = record.text("why");
             }
             Some(RecordKind::Passed) => self.set_drawn(record),

@@ -824,6 +824,28 @@ fn a_job_that_goes_on_is_no_longer_reported_as_held() {
     assert_eq!(entry.past().message, "");
 }
 
+/// Its arm may not have moved at all: a hand may be at it.
+#[test]
+fn a_job_whose_node_ended_while_it_waited_for_a_person_is_interrupted() {
+    let state = tempfile::tempdir().unwrap();
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    let entry = jobs.begin(&accepted(&jobs)).unwrap();
+    let reopened = |jobs: JobStore| {
+        drop(jobs);
+        JobStore::open(state.path(), KEEP).unwrap()
+    };
+    entry
+        .waits("waiting_for_pen", "it waits for pen 1")
+        .unwrap();
+    drop(entry);
+    let jobs = reopened(jobs);
+    assert_eq!(jobs.interrupted(ARM).unwrap().id, "job-1");
+    let entry = jobs.begin(&accepted(&jobs)).unwrap();
+    drop(entry);
+    // Nothing had begun.
+    assert_eq!(reopened(jobs).interrupted(ARM).unwrap().id, "job-1");
+}
+
 #[test]
 fn a_drawing_that_a_joint_did_not_follow_is_over_but_not_on_its_sheet() {
     let state = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 use base::units::ClockInstant;
 use scene::Scene;
 
-use super::{PermitError, PermitRegistry, PermitState};
+use super::{OrderVerb, PermitError, PermitRegistry, PermitState};
 
 impl PermitRegistry {
     /// Withdraws every permit given before, and gives no other until the pen is confirmed or the change is given up.
@@ -32,14 +32,10 @@ impl PermitRegistry {
         Ok(())
     }
 
-    /// Ends the change without a pen, and withdraws all permission, because a hand may still be at the arm.
+    /// Ends the change without a pen. A hand may still be at the arm, so motion is disabled, also for later processes, until an
+    /// operator enables it.
     pub fn give_up_pen_change(&self) {
-        self.disable();
-        self.end_pen_change();
-    }
-
-    /// Ends the change without a pen for an arm that is simulated in this process, where no hand can be.
-    pub fn end_pen_change(&self) {
+        self.give_order(OrderVerb::Disable, "the node: a hand may be at the arm");
         self.state().pen_change = None;
     }
 }

@@ -124,14 +124,6 @@ impl AttachedArm {
         }
     }
 
-    /// Ends the wait for a person without a confirmation. A hand may still be at an arm that is not simulated in this process.
-    fn give_up_pen_change(&self) {
-        match &self.workcell {
-            Some(_) => self.permits().end_pen_change(),
-            None => self.permits().give_up_pen_change(),
-        }
-    }
-
     /// Remembers which pen is in the holder, if pens are changed by hand; a simulated arm takes the pen.
     pub(super) fn take_pen(&self, scene: &Scene, pen: Option<usize>) {
         if !scene.holder.is_by_hand() {
@@ -183,7 +175,7 @@ impl Node {
             })?;
         let request = requests.swap_remove(index);
         if request.sender.send(()).is_err() {
-            request.arm.give_up_pen_change();
+            request.arm.permits().give_up_pen_change();
             return Err(refusal!("{job} no longer waits; nothing moved"));
         }
         Ok(match request.awaited.is_pause {
@@ -412,15 +404,9 @@ impl JobContext {
         });
         let recorded = answered.and_then(|()| self.record_confirmation(scene, part, &awaited));
         if let Err(error) = recorded {
-            self.arm.give_up_pen_change();
-            let enabling = match awaited.is_simulated {
-                true => "the drawing was left there",
-                false => {
-                    "motion is disabled, because a hand may be at the arm. Next: an operator enables it"
-                }
-            };
+            self.arm.permits().give_up_pen_change();
             return Err(JobError::PenNotConfirmed(format!(
-                "{error} while it waited for {words}; {enabling}"
+                "{error} while it waited for {words}; motion is disabled, because a hand may be at the arm. Next: an operator enables it"
             )));
         }
         self.arm.take_pen(scene, Some(part.pen));

@@ -471,6 +471,9 @@ impl Node {
                         "motion is disabled until an operator enables it; {}",
                         namesake::PAPER_UNKNOWN
                     ),
+                    _ if !past.is_unfinished() => {
+                        "motion is disabled until an operator enables it".to_owned()
+                    }
                     false => format!(
                         "motion is disabled until an operator enables it, then `{}` continues",
                         self.resume_call(&arm.name)

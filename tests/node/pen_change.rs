@@ -812,37 +812,63 @@ fn a_drawing_pauses_before_a_layer_until_a_person_lets_it_go_on() {
     rig.is_drawn_once();
 }
 
-/// Nobody can have a hand at an arm that is simulated in the node: a stop while it waits is a stop like any other.
+/// A hand may be at the arm: the same for a simulated one, so that people practise what happens.
 #[test]
-fn after_a_stop_at_a_pause_an_embedded_arm_moves_again() {
+fn after_a_wait_for_a_person_that_broke_off_nothing_moves_until_it_is_enabled() {
     let bench = Bench::new();
     let state = bench.state();
     std::fs::write(bench.path("node.toml"), "answer_within_s = 1\n").unwrap();
     let config = bench.path("node.toml");
-    let served = bench.serve(&["--state", &state, "--config", config.to_str().unwrap()]);
-    let call =
-        |tool: &str, arguments: &str| bench.call(&[tool, arguments, "--node", &served.url]).1;
-    call("stroke", r#"{"scene":"pens_by_hand"}"#);
-    let began = Instant::now();
-    while call("sense", "{}")["job"]["state"] != "waiting_for_pen" {
-        assert!(began.elapsed() < PATIENCE, "{:#}", call("sense", "{}"));
-        sleep(Duration::from_millis(100));
-    }
-    // Meanwhile nothing moves.
-    let refused = call("reset", "{}");
-    assert_eq!(refused["success"], false, "{refused:#}");
-    let stopped = call("stop", "{}");
-    assert_eq!(stopped["success"], true, "{stopped:#}");
-    for (tool, arguments) in [("reset", "{}"), ("stroke", r#"{"scene":"default"}"#)] {
+    let serve = || bench.serve(&["--state", &state, "--config", config.to_str().unwrap()]);
+    let call = |served: &Served, tool: &str, arguments: &str| {
+        bench.call(&[tool, arguments, "--node", &served.url]).1
+    };
+    let mut served = serve();
+    for is_stopped in [false, true] {
+        call(
+            &served,
+            "stroke",
+            r#"{"scene":"pens_by_hand","again":true}"#,
+        );
         let began = Instant::now();
-        loop {
-            let reply = call(tool, arguments);
-            if reply["success"] == true {
-                break;
-            }
-            assert_eq!(reply["code"], "busy", "{tool}: {reply:#}");
-            assert!(began.elapsed() < PATIENCE, "{tool}: {reply:#}");
+        while call(&served, "sense", "{}")["job"]["state"] != "waiting_for_pen" {
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{:#}",
+                call(&served, "sense", "{}")
+            );
             sleep(Duration::from_millis(100));
         }
+        // Meanwhile nothing moves.
+        let refused = call(&served, "reset", "{}");
+        assert_eq!(refused["success"], false, "{refused:#}");
+        if is_stopped {
+            let stopped = call(&served, "stop", "{}");
+            assert_eq!(stopped["success"], true, "{stopped:#}");
+            let message = stopped["message"].as_str().unwrap();
+            assert!(message.contains("then the same call"), "{message}");
+            let began = Instant::now();
+            while call(&served, "sense", "{}")["orders"][0]["order"] != "disable" {
+                assert!(
+                    began.elapsed() < PATIENCE,
+                    "{:#}",
+                    call(&served, "sense", "{}")
+                );
+                sleep(Duration::from_millis(100));
+            }
+        }
+        served.child.0.kill().unwrap();
+        served.child.0.wait().unwrap();
+        served = serve();
+        let sensed = call(&served, "sense", "{}");
+        assert_eq!(sensed["enabled"], "nothing", "{is_stopped}: {sensed:#}");
+        let refused = call(&served, "stroke", r#"{"scene":"default"}"#);
+        assert_eq!(refused["success"], false, "{is_stopped}: {refused:#}");
+        for scene in ["default", "pens_by_hand"] {
+            let enabled = bench.run(&["enable", "--scene", scene]);
+            assert!(enabled.status.success(), "{enabled:?}");
+        }
     }
+    let drawn = call(&served, "stroke", r#"{"scene":"default"}"#);
+    assert_ne!(drawn["code"], "needs_enabling", "{drawn:#}");
 }
