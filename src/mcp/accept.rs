@@ -25,8 +25,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::guarded_body::GuardedBody;
-use super::http::{refusal, refuse_gone};
-use super::origin_guard::OriginGuard;
+use super::http::{holds_messages, refusal, refuse_gone};
+use super::origin_guard::{OriginGuard, RefusedOrigin};
 use super::read_ahead::{ReadAheadStream, ReadBlock};
 use super::request_sender::RequestSender;
 use super::tls::{ByteStream, SharedTlsAcceptor};
@@ -298,12 +298,21 @@ impl hyper::service::Service<http::Request<Incoming>> for ConnectionService {
             let refused = refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &reason);
             return Box::pin(std::future::ready(Ok(refused)));
         }
-        if let Some((status, reason)) = self.setup.guard.refuses(&request) {
+        let refused = self.setup.guard.refuses(&request);
+        if let Some((status, reason)) = refused {
             tracing::warn!(why = reason, "a request was refused");
-            return Box::pin(std::future::ready(Ok(refusal(status, reason))));
+            if !holds_messages(request.uri()) {
+                return Box::pin(std::future::ready(Ok(refusal(status, reason))));
+            }
         }
         let upload = RequestUpload::new(&self.slot);
-        let request = request.map(|body| GuardedBody::wrap(Body::new(body), upload));
+        let mut request = request.map(|body| GuardedBody::wrap(Body::new(body), upload));
+        if let Some((status, reason)) = refused {
+            // Only a stop in it is heard.
+            request
+                .extensions_mut()
+                .insert(RefusedOrigin { status, reason });
+        }
         let sender = RequestSender::default();
         let gone = sender.gone().clone();
         let close = self.slot.connection.close.clone();

@@ -36,15 +36,15 @@ use super::call_response::CallResponse;
 use super::cancellation::{self, CANCELLED};
 use super::forward;
 use super::guarded_body::GuardedBody;
+use super::kept_body::KeptBody;
 use super::long_messages::{LongMessages, MemoryShare, MessageJudge, SHORT_BODY_BYTES_MAX};
 use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
-use super::origin_guard::{OriginGuard, SESSION};
+use super::origin_guard::{OriginGuard, RefusedOrigin, SESSION};
 use super::own_hosts::own_hosts;
 use super::request_sender::RequestSender;
 use super::server::{ArrivedCall, McpHandler};
 use super::service_trait::McpService;
 use super::sessions::{McpSessions, SESSIONS_MAX, SessionOwner};
-use super::stdio::keep_ends;
 use super::stranded_clients::UnknownSession;
 use super::stray_stop;
 use super::tls::SharedTlsAcceptor;
@@ -267,6 +267,14 @@ impl BoundListener {
     }
 }
 
+/// The paths to which messages are sent.
+const MESSAGES: [&str; 2] = ["/mcp", "/mcp/"];
+
+/// Returns whether a URI is one to which messages are sent.
+pub(super) fn holds_messages(uri: &http::Uri) -> bool {
+    MESSAGES.contains(&uri.path())
+}
+
 /// Builds the routes. Liveness and readiness are open to every client; everything else requires the authenticator, if
 /// there is one.
 fn build_router<H: ServerHandler + Clone>(
@@ -274,8 +282,8 @@ fn build_router<H: ServerHandler + Clone>(
     auth: Option<AuthQueue>,
 ) -> Router<Arc<HttpRoutes<H>>> {
     let mut router = Router::new()
-        .route("/mcp", any(handle_request::<H>))
-        .route("/mcp/", any(handle_request::<H>))
+        .route(MESSAGES[0], any(handle_request::<H>))
+        .route(MESSAGES[1], any(handle_request::<H>))
         .route("/healthz", get(async || "ok\n"));
     if let Some((operate, auth)) = config.operate.zip(auth.clone()) {
         let long = Arc::new(LongMessages::default());
@@ -529,14 +537,19 @@ async fn handle_request<H: ServerHandler + Clone>(
     if let Some(service) = &routes.service {
         request.extensions_mut().insert(service.stamp_arrival());
     }
+    let refused = request.extensions().get::<RefusedOrigin>();
+    let refused = refused.map(|refused| refusal(refused.status, refused.reason));
     if let Some(auth) = &routes.auth {
         match auth.admit(request.headers()).await {
             Ok(Some(identity)) => {
                 request.extensions_mut().insert(identity);
             }
             Ok(None) => {}
-            Err(reason) => return unauthorized(&reason.to_string()),
+            Err(reason) => return refused.unwrap_or_else(|| unauthorized(&reason.to_string())),
         }
+    }
+    if let Some(refused) = refused {
+        return hear_only_stop(&routes, request, refused).await;
     }
     let foreign = routes.refuse_foreign_session(request.headers());
     if request.method() != Method::POST {
@@ -579,6 +592,22 @@ async fn handle_request<H: ServerHandler + Clone>(
             tell_of_stop(refused, accepted.id.as_ref()).await
         }
         (intake, _) => answer_admitted(&routes, parts, intake, memory).await,
+    }
+}
+
+/// Refuses a request for another host or by another server's page, and carries out a stop in it all the same.
+async fn hear_only_stop<H: ServerHandler + Clone>(
+    routes: &HttpRoutes<H>,
+    request: Request,
+    refused: Response,
+) -> Response {
+    let sender = request.extensions().get::<VerifiedIdentity>().cloned();
+    match routes.hear_body(request).await {
+        Ok((_, true)) => {
+            routes.record_refused_stop(sender.as_ref());
+            tell_of_stop(refused, None).await
+        }
+        _ => refused,
     }
 }
 
@@ -922,32 +951,6 @@ async fn collect(
         all.extend_from_slice(&data);
     }
     Ok((std::mem::take(all).into(), memory))
-}
-
-/// The received part of a body. If the body does not become whole, because its time is over, its connection breaks or its
-/// request is dropped, a stop in it is carried out all the same.
-struct KeptBody {
-    bytes: Vec<u8>,
-    on_cut: StopListener,
-}
-
-/// Carries out the stop that a text names.
-type StopListener = Box<dyn Fn(&[u8]) + Send + Sync>;
-
-impl KeptBody {
-    fn new(on_cut: StopListener) -> Self {
-        let bytes = Vec::new();
-        Self { bytes, on_cut }
-    }
-}
-
-impl Drop for KeptBody {
-    fn drop(&mut self) {
-        if !self.bytes.is_empty() {
-            keep_ends(&mut self.bytes);
-            (self.on_cut)(&self.bytes);
-        }
-    }
 }
 
 /// Discards the rest of a refused body, so that a sender that writes before it reads gets the answer, not a broken

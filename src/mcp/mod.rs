@@ -28,6 +28,7 @@ mod convert;
 mod cut_streams;
 mod forward;
 mod guarded_body;
+mod kept_body;
 mod long_messages;
 mod lossy_json;
 mod origin_guard;

@@ -3,7 +3,7 @@
 //! A web page can make a browser send requests to any address, and can make its own name resolve to this machine. A
 //! request that does not name this node, or comes from a page of a different origin, is refused at every path. Another program may
 //! have the same port under another name of this machine (`[::1]`, `127.0.0.1`), so a page is this node's own only under the very
-//! host and port that its request names.
+//! host and port that its request names. Of a refused request only a stop is heard, because a stop is never refused.
 
 use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use http::uri::Authority;
@@ -15,6 +15,13 @@ pub(super) struct OriginGuard {
     /// URL scheme of this server.
     scheme: &'static str,
     hosts: Vec<HostAndPort>,
+}
+
+/// The refusal of a request for another host or by another server's page, whose stop is heard all the same.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RefusedOrigin {
+    pub(super) status: StatusCode,
+    pub(super) reason: &'static str,
 }
 
 /// A host, and its port if that matters.

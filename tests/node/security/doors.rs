@@ -114,6 +114,31 @@ fn a_page_of_another_name_of_this_machine_is_another_servers() {
     untouched(&served, "");
 }
 
+#[test]
+fn a_page_of_another_server_can_stop_the_arm_and_do_nothing_else() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let latched = || {
+        let (_, reply) = post(&served, "", &tool_call("sense", &json!({})));
+        result(&reply)["latched"].clone()
+    };
+    let page = "Origin: https://evil.example\r\nSec-Fetch-Site: cross-site\r\n";
+    let (status, _) = post(
+        &served,
+        page,
+        &tool_call("stroke", &json!({"scene": "short"})),
+    );
+    assert_eq!((status, latched()), (403, Value::Null));
+    let (status, reply) = post(&served, page, &tool_call("stop", &json!({})));
+    assert_eq!(status, 403, "{reply}");
+    let message = reply["error"]["message"].as_str().unwrap();
+    assert!(message.contains("told to stop"), "{message}");
+    assert_ne!(latched(), Value::Null);
+    let (status, _) = post(&served, page, &tool_call("reset", &json!({})));
+    assert_eq!(status, 403);
+    assert_ne!(latched(), Value::Null);
+}
+
 /// Sends a call with these headers beside the host and the length.
 fn sent_as(served: &Served, headers: &str, body: &str) -> (u16, Value) {
     let (mut stream, host) = connect(served);
