@@ -91,11 +91,13 @@ fn next_call(node: &Node, who: ActorRank) -> String {
         let latches = node.arms.iter().filter_map(|arm| arm.permits().latched());
         latches.into_iter().any(|latch| is(&latch))
     };
+    let is_operators =
+        || is_latched(|latch| matches!(latch, StopLatch::Stopped(ActorRank::Operator)));
     let reset = if is_latched(|latch| matches!(latch, StopLatch::Emergency(_))) {
         "an operator's `steadyhand clear`, then reset"
-    } else if who != ActorRank::Operator
-        && is_latched(|latch| matches!(latch, StopLatch::Stopped(ActorRank::Operator)))
-    {
+    } else if who == ActorRank::Operator {
+        "`steadyhand reset`"
+    } else if is_operators() {
         "an operator's `steadyhand reset`"
     } else {
         "reset"
@@ -109,12 +111,19 @@ fn next_call(node: &Node, who: ActorRank) -> String {
         };
         let has_rest = card.tool == "stroke" && has_drawn && card.done < card.of;
         has_rest.then(|| match card.caller == operator_drawing::CALLER {
+            _ if !may_have_inked(node, &card.id) => "the same call".to_owned(),
             true => format!("`steadyhand draw --resume{}`", node.arm_option(arm)),
             false => node.resume_call(&arm.name),
         })
     });
     let calls: Vec<String> = std::iter::once(reset.to_owned()).chain(rests).collect();
     calls.join(", then ")
+}
+
+/// Returns whether a job may have left ink, without which it cannot be resumed. Its last line may not be in its journal yet.
+fn may_have_inked(node: &Node, job: &str) -> bool {
+    let past = node.job_store.past(job);
+    past.map_or(true, |past| past.may_have_inked() || past.released_mm > 0.0)
 }
 
 /// Describes what motion needs after a stop.
@@ -165,11 +174,9 @@ pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
     )
 }
 
-/// Says why an operator's stop ends with this process; empty for one that does not.
-fn kept_text(reason: Option<&str>) -> String {
-    reason.map_or_else(String::new, |reason| {
-        format!("; it ends with this process, because it could not be saved: {reason}")
-    })
+/// Says what an operator's stop lacks that could not be saved; empty for one that lacks nothing.
+fn kept_text(not_kept: Option<&str>) -> String {
+    not_kept.map_or_else(String::new, |not_kept| format!("; {not_kept}"))
 }
 
 /// Describes what a stop ended that came while the motion was held, and how much of it was drawn.
