@@ -8,8 +8,8 @@ use std::time::Duration;
 /// A servo that reports less, as a fraction of its torque, does not push.
 const LIMP_LOAD: f64 = 0.004;
 
-/// Distance from its goal, in counts, at which every servo pushes: the least gain gives it three times as much.
-const LIMP_COUNTS: f64 = 6.0;
+/// Distance from its goal, in counts beyond its dead band, at which every servo pushes: the least gain gives it twice as much.
+const LIMP_COUNTS: f64 = 3.0;
 
 /// A joint that will be at its goal within this time by its own motion is on its way.
 const COMING_S: f64 = 0.05;
@@ -32,13 +32,16 @@ impl LimpJoint {
     pub(super) fn new(arm: &ArmModel, joint: usize) -> Option<Self> {
         arm.file.servo.as_ref()?;
         let servos = || arm.servos().filter(|(index, _)| *index == joint);
-        let count_rad = servos()
-            .map(|(_, servo)| std::f64::consts::TAU / f64::from(servo.ticks_per_turn.max(1)))
+        let far_rad = servos()
+            .map(|(_, servo)| {
+                let count_rad = std::f64::consts::TAU / f64::from(servo.ticks_per_turn.max(1));
+                (LIMP_COUNTS + f64::from(servo.dead_band_ticks)) * count_rad
+            })
             .fold(0.0, f64::max);
         Some(Self {
             joint,
             servos: servos().map(|(_, servo)| servo.id).collect(),
-            far_rad: LIMP_COUNTS * count_rad,
+            far_rad,
             off_time: Duration::ZERO,
             read_at: None,
         })
@@ -106,9 +109,9 @@ mod tests {
 
     #[test]
     fn a_joint_that_stands_off_its_goal_and_does_not_push_is_limp() {
-        assert_eq!(limp_after(|_| (6.1, 0.0)), Some(10));
-        assert_eq!(limp_after(|_| (-6.1, 0.003)), Some(10));
-        assert_eq!(limp_after(|_| (5.9, 0.0)), None);
+        assert_eq!(limp_after(|_| (4.1, 0.0)), Some(10));
+        assert_eq!(limp_after(|_| (-4.1, 0.003)), Some(10));
+        assert_eq!(limp_after(|_| (3.9, 0.0)), None);
         assert_eq!(limp_after(|_| (30.0, 0.01)), None);
     }
 
