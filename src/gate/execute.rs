@@ -23,6 +23,7 @@ use permit::MotionPermit;
 use plan::{SpanKind, TrajectorySpan};
 use scene::{Scene, ToolKind};
 
+mod landing;
 mod let_go;
 mod safe_end;
 
@@ -67,6 +68,8 @@ pub struct Execution {
     /// Ticks left in which it stands at its beginning, and at its end, while the lead of its goals is corrected.
     sinking_ticks: u32,
     arriving_ticks: u32,
+    /// Ticks left in which a tip that came down is waited for.
+    landing_ticks: u32,
     monitor: FollowingErrorMonitor,
     /// `None` for a motion that feels for the sheet and presses on it, and for an arm without masses or servo figures.
     disturbance: Option<DisturbanceObserver>,
@@ -231,6 +234,7 @@ impl CheckedTrajectory {
         Ok(Execution {
             sinking_ticks: if has_to_settle { SINKING_TICKS } else { 0 },
             arriving_ticks: if sag.is_led() { ARRIVING_TICKS } else { 0 },
+            landing_ticks: 0,
             disturbance: match self.torque_limit() {
                 TorqueLimit::Work if sag.is_led() => DisturbanceObserver::new(&self.scene.arm),
                 TorqueLimit::Work | TorqueLimit::Touch => None,
@@ -298,10 +302,11 @@ impl Execution {
         if self.monitor.is_lost() {
             self.request = MotionGoal::Halt;
         }
-        if !waits && self.settles(measured) {
+        let lands = !waits && self.lands(measured);
+        if !waits && (self.settles(measured) || (lands && self.rate.abs() <= 0.0)) {
             return Ok(self.send(self.goal_rad));
         }
-        Ok(match self.advance(waits) {
+        Ok(match self.advance(waits || lands) {
             GoalUpdate::To(goal_rad) => self.send(goal_rad),
             GoalUpdate::Release { goal_rad, sent_rad } => self.release(goal_rad, sent_rad),
             GoalUpdate::Keep => self.keep(ExecutionStep::Hold),
@@ -334,11 +339,7 @@ impl Execution {
 
     /// Returns whether the arm stands for a tick at its beginning or its end, for the lead of its goals to be corrected there.
     fn settles(&mut self, measured: &ArmMeasurement) -> bool {
-        let is_on_path = matches!(
-            (&self.phase, self.request),
-            (ExecutionPhase::Path, MotionGoal::Go)
-        );
-        if !is_on_path || self.is_stopped {
+        if !self.is_on_path() || self.is_stopped {
             return false;
         }
         if self.position <= 0.0 && self.sinking_ticks > 0 {
@@ -352,6 +353,13 @@ impl Execution {
         }
         self.arriving_ticks -= 1;
         true
+    }
+
+    fn is_on_path(&self) -> bool {
+        matches!(
+            (&self.phase, self.request),
+            (ExecutionPhase::Path, MotionGoal::Go)
+        )
     }
 
     fn send(&mut self, goal_rad: JointVector) -> ExecutionStep {
@@ -604,17 +612,13 @@ impl Execution {
         let arm = &self.checked.scene.arm;
         self.sag.note(arm, &self.goal_rad, measured, of);
         if let Some(push) = push.filter(|_| of == ReadingOf::DrawingTip) {
-            self.sag.press(arm, &push);
+            self.sag.press(arm, &push, self.stands_to_land());
         }
     }
 
     /// Returns what a reading shows.
     fn reading_of(&self, measured: &ArmMeasurement, is_pen: bool) -> ReadingOf {
-        let is_on_path = matches!(
-            (&self.phase, self.request),
-            (ExecutionPhase::Path, MotionGoal::Go)
-        );
-        if !is_on_path {
+        if !self.is_on_path() {
             return ReadingOf::Other;
         }
         match self.span().kind {
@@ -666,11 +670,16 @@ impl Execution {
         let projected = scene.surface.project(&tip_m);
         let normal = scene.surface.at(projected.at_mm).normal;
         let jacobian = scene.arm.chain.jacobian(joints_rad, &tip);
-        let levers = jacobian
+        let columns: Vec<Vector3<f64>> = jacobian
             .iter()
-            .map(|[x, y, z, ..]| Vector3::new(*x, *y, *z).dot(&normal));
+            .map(|[x, y, z, ..]| Vector3::new(*x, *y, *z))
+            .collect();
+        let levers = |of: &dyn Fn(&Vector3<f64>) -> f64| {
+            JointVector::from_slice(&columns.iter().map(of).collect::<Vec<_>>())
+        };
         Some(TipPush {
-            levers_m: JointVector::from_slice(&levers.collect::<Vec<_>>()),
+            levers_m: levers(&|column| column.dot(&normal)),
+            reaches_m: levers(&|column| column.norm()),
             depth_mm: -projected.height_mm,
         })
     }
@@ -724,7 +733,11 @@ impl Execution {
         if self.rate.abs() <= 0.0 && target_rate.abs() <= 0.0 {
             return self.at_rest(waits);
         }
+        let was_coming_down = self.span().kind == SpanKind::Lower;
         self.position = (self.position + self.rate).clamp(0.0, self.last_position());
+        if was_coming_down && self.span().kind == SpanKind::Draw {
+            self.begin_landing();
+        }
         GoalUpdate::To(self.goal_at(self.position))
     }
 
@@ -838,6 +851,7 @@ impl Execution {
     fn finish_lift(&mut self, up: bool) -> GoalUpdate {
         if !up {
             self.phase = ExecutionPhase::Path;
+            self.begin_landing();
             return self.advance_path(false);
         }
         if matches!(self.request, MotionGoal::Hold(_)) {

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::joint_yield::{JointEffort, JointFigures, JointYield};
+use super::joint_yield::{JointEffort, JointFigures, JointYield, direction};
 use super::lead_room::has_room;
 use arm::ArmModel;
 use base::units::{ArmMeasurement, JOINTS_MAX, JointVector};
@@ -23,9 +23,11 @@ const SETTLE: Duration = Duration::from_millis(400);
 const PUSH_N_PER_MM: f64 = 0.4;
 const PUSH_N_MAX: f64 = 0.8;
 
-/// Most that a tip may push beyond that while the joints are brought to their path, and how fast they are, for each second.
+/// Most that a tip may push beyond that while the joints are brought to their path, and how fast they are, for each second:
+/// along a line, and where it stands.
 const MORE_PUSH_N: f64 = 0.3;
 const PRESS_PER_S: f64 = 1.0;
+const PRESS_STANDING_PER_S: f64 = 4.0;
 
 /// Largest deviation that one reading corrects.
 const PRESSED_RAD: f64 = 0.02;
@@ -63,6 +65,8 @@ const MIDDLE: usize = PAST / 2;
 pub(super) struct TipPush {
     /// Torque of each joint for each newton along the surface's normal.
     pub(super) levers_m: JointVector,
+    /// The same for each newton in the direction in which the joint moves the tip.
+    pub(super) reaches_m: JointVector,
     /// Planned depth below the surface; below 0 over it.
     pub(super) depth_mm: f64,
 }
@@ -111,8 +115,9 @@ pub struct SagLead {
     /// The goals that were sent last; `None` where the servos hold where they were found. The ones before.
     sent_rad: Option<JointVector>,
     sent_before_rad: Option<JointVector>,
-    /// The speed of the path at the last goal.
+    /// The speed of the path at the last goal, and the direction in which friction held each joint back last.
     speed_rad_s: JointVector,
+    direction: JointVector,
     /// What the goals lead by at a motion's beginning in addition to the lead that they need, and ticks since then.
     carried_rad: JointVector,
     ticks: u32,
@@ -156,6 +161,7 @@ impl SagLead {
             sent_before_rad: None,
             sent_rad: None,
             speed_rad_s: zeros,
+            direction: zeros,
             carried_rad: zeros,
             ticks: 0,
             pressed_rad: zeros,
@@ -215,6 +221,7 @@ impl SagLead {
                 (led - needed).clamp(-LEAD_RAD_MAX, LEAD_RAD_MAX)
             });
         self.speed_rad_s = JointVector::zeros(arm.dof());
+        self.direction = JointVector::zeros(arm.dof());
         (self.ticks, self.share, self.past) = (0, 1.0, [None; PAST]);
         self.lead_rad = sent_rad.zip(first_rad, |sent, first| sent - first);
         self.rest(arm.dof());
@@ -340,10 +347,17 @@ impl SagLead {
         let acceleration_rad_s2 =
             speed_rad_s.zip(&self.speed_rad_s, |now, before| (now - before) / period_s);
         self.speed_rad_s = speed_rad_s;
+        // A joint that stops is held back as before until it turns again.
+        self.direction = speed_rad_s.zip(&self.direction, |speed, before| {
+            let now = direction(speed);
+            if now.abs() < 0.5 { before } else { now }
+        });
+        let direction = self.direction;
         speed_rad_s.map(|joint, speed_rad_s| {
             let effort = JointEffort {
                 torque_n_m: 0.0,
                 speed_rad_s,
+                direction: direction.get(joint).copied().unwrap_or(0.0),
                 acceleration_rad_s2: acceleration_rad_s2.get(joint).copied().unwrap_or(0.0),
                 carried_kg_m2: self.carried_kg_m2.get(joint).copied().unwrap_or(0.0),
             };
@@ -426,22 +440,26 @@ impl SagLead {
     }
 
     /// Brings the joints of an arm that draws closer to its path. A tip that is held up pushes with no more than
-    /// [`MORE_PUSH_N`] for it.
-    pub(super) fn press(&mut self, arm: &ArmModel, push: &TipPush) {
+    /// [`MORE_PUSH_N`] for it; only one that stands is brought aside against friction, which turns with the motion.
+    pub(super) fn press(&mut self, arm: &ArmModel, push: &TipPush, stands: bool) {
         let [Some(now), _, _, _, Some(middle), ..] = &self.past else {
             return;
+        };
+        let (per_s, levers_m) = match stands {
+            true => (PRESS_STANDING_PER_S, &push.reaches_m),
+            false => (PRESS_PER_S, &push.levers_m),
         };
         let period_s = PERIOD.as_secs_f64();
         let late_rad = now.path_rad.zip(&middle.path_rad, |now, middle| {
             DELAY_S * (now - middle) / (MIDDLE as f64 * period_s)
         });
-        let step = now.path_rad.zip(&late_rad, |now, late| now - late).zip(
-            &now.read_rad,
-            |expected, at| {
-                PRESS_PER_S * period_s * (expected - at).clamp(-PRESSED_RAD, PRESSED_RAD)
-            },
-        );
-        let most = (push.levers_m).zip(&self.most_rad_per_n_m(arm), |lever, most| {
+        let step = now
+            .path_rad
+            .zip(&late_rad, |now, late| now - late)
+            .zip(&now.read_rad, |expected, at| {
+                per_s * period_s * (expected - at).clamp(-PRESSED_RAD, PRESSED_RAD)
+            });
+        let most = levers_m.zip(&self.most_rad_per_n_m(arm), |lever, most| {
             lever.abs() * most * MORE_PUSH_N
         });
         self.pressed_rad = self
@@ -484,6 +502,7 @@ impl SagLead {
             let effort = JointEffort {
                 torque_n_m: *effort.0,
                 speed_rad_s: *effort.1.0,
+                direction: direction(*effort.1.0),
                 acceleration_rad_s2: *effort.1.1.0,
                 carried_kg_m2: *effort.1.1.1,
             };

@@ -7,6 +7,7 @@
 
 mod disturbance;
 mod ends;
+mod landing;
 mod meshed;
 
 use proptest::prelude::*;
