@@ -17,9 +17,9 @@ const READINGS_N2_M2: f64 = 100.0;
 /// Time from a goal to the reading that it is compared with.
 const DELAY_S: f64 = 0.012;
 
-/// Part of what the readings say more that is believed with each: a lead that follows the first few of them swings, and so
-/// does the tip.
-const BELIEVED: f64 = 0.15;
+/// Readings of a joint in motion until what they say is believed whole: a lead that follows the first few swings, and so does
+/// the tip.
+const BELIEVED_AFTER: f64 = 40.0;
 
 /// Longest lag that is made good.
 const LAG_S_MAX: f64 = 0.2;
@@ -70,6 +70,8 @@ pub(super) struct JointYield {
     products: Vector3<f64>,
     /// Angle for each newton metre, angle for each radian a second, and angle against friction.
     known: Vector3<f64>,
+    /// Readings in motion so far.
+    readings: f64,
 }
 
 impl JointYield {
@@ -87,6 +89,7 @@ impl JointYield {
             moments,
             products: moments * known,
             known,
+            readings: 0.0,
         }
     }
 
@@ -160,6 +163,7 @@ impl JointYield {
             return;
         }
         let weight = weight / (1.0 + (speed / SLOW_RAD_S).powi(2));
+        self.readings += effort.direction.abs();
         self.moments += seen * seen.transpose() * weight;
         self.products += seen * (ahead_rad * weight);
         let fades = (READINGS_N2_M2 / self.moments.m11).min(1.0);
@@ -170,7 +174,8 @@ impl JointYield {
             .cholesky()
             .map(|factor| factor.solve(&self.products))
         {
-            self.known += BELIEVED * (known - self.known);
+            let believed = (self.readings / BELIEVED_AFTER).min(1.0);
+            self.known += believed * (known - self.known);
         }
     }
 }
@@ -205,6 +210,6 @@ mod tests {
             1.0 - joint.ahead_of_motion_rad(&effort) / before_rad
         };
         let [first, later] = [1, 60].map(&mut change_after);
-        assert!(first < 0.75 * later && later > 0.2, "{first} {later}");
+        assert!(first < 0.25 * later && later > 0.2, "{first} {later}");
     }
 }

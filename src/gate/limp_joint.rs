@@ -9,7 +9,7 @@ use std::time::Duration;
 const LIMP_LOAD: f64 = 0.004;
 
 /// Distance from its goal, in counts beyond its dead band, at which every servo pushes: the least gain gives it twice as much.
-const LIMP_COUNTS: f64 = 3.0;
+const LIMP_COUNTS: f64 = 4.0;
 
 /// A joint that will be at its goal within this time by its own motion is on its way.
 const COMING_S: f64 = 0.05;
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn a_joint_that_stands_off_its_goal_and_does_not_push_is_limp() {
-        assert_eq!(limp_after(|_| (4.1, 0.0)), Some(10));
-        assert_eq!(limp_after(|_| (-4.1, 0.003)), Some(10));
-        assert_eq!(limp_after(|_| (3.9, 0.0)), None);
+        assert_eq!(limp_after(|_| (5.1, 0.0)), Some(10));
+        assert_eq!(limp_after(|_| (-5.1, 0.003)), Some(10));
+        assert_eq!(limp_after(|_| (4.9, 0.0)), None);
         assert_eq!(limp_after(|_| (30.0, 0.01)), None);
     }
 
