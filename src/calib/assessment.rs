@@ -8,6 +8,7 @@ use super::calibration_record::{
     TagObservation, TouchContact, TouchRole, basis, short_hash, zeros_of,
 };
 use super::edit_scene_file::{RADIUS_KEY, sign_key, zero_key};
+use super::height_map_fit::{heights_now, heights_values};
 use super::sheet_frame::touched_axes;
 use super::stats::TouchFit;
 use super::{
@@ -353,7 +354,7 @@ impl<'a> AssessmentInput<'a> {
 
     /// Judges a fit by the largest residual of a verifying touch and by the spread of touches at one place, given the tip, and names
     /// the places to touch again, on a sheet by `place_mm`. Returns the figures that every fit has.
-    fn judge_fit(
+    pub(super) fn judge_fit(
         &self,
         fit: &impl TouchFit,
         tip_m: &Point3<f64>,
@@ -376,7 +377,7 @@ impl<'a> AssessmentInput<'a> {
     }
 
     /// Returns each touch's place and its residual from a fit.
-    fn residuals(
+    pub(super) fn residuals(
         &self,
         place_and_residual: impl Fn(&TouchContact) -> (Point3<f64>, Vector3<f64>),
     ) -> Vec<TouchResidual> {
@@ -432,6 +433,12 @@ impl<'a> AssessmentInput<'a> {
         let tilt_rad = last
             .and_then(normal_of)
             .map(|normal| normal.angle(&fit.normal));
+        let map = self.height_map(&fit, &frame);
+        if let Some(Ok(map)) = &map
+            && map.is_worth_having()
+        {
+            return Ok(self.mapped_sheet((&fit, &frame), map, tilt_rad));
+        }
         let (mut finding, mut figures) = self.judge_fit(
             &fit,
             &self.pen.tip_m,
@@ -450,6 +457,11 @@ impl<'a> AssessmentInput<'a> {
                 figures.push((format!("bent_radius_{along}_mm"), radius));
                 finding.report_bend(along, radius, chord_mm, &self.limits());
             }
+        }
+        match map {
+            Some(Ok(map)) => figures.extend(map.figures()),
+            Some(Err(reason)) => finding.redo(reason),
+            None => {}
         }
         let new = frame_values(&frame.origin_m, &frame.x, &frame.y);
         let (old, new) = self.touched_values(new);
@@ -558,7 +570,7 @@ impl<'a> AssessmentInput<'a> {
         }
     }
 
-    fn sheet_figures(&self, fit: &PlaneFit, frame: &SheetFrame) -> Vec<(String, f64)> {
+    pub(super) fn sheet_figures(&self, fit: &PlaneFit, frame: &SheetFrame) -> Vec<(String, f64)> {
         let mut figures = named([("tilt_sigma_deg", fit.tilt_sigma_rad().to_degrees())]);
         // An old frame on a new plane has no uncertainty of its own.
         if !self.session.probed {
@@ -644,8 +656,13 @@ impl<'a> AssessmentInput<'a> {
     }
 
     fn old_corners(&self) -> [Point3<f64>; 3] {
-        let [width, height] = self.scene.surface.size_mm();
-        [[0.0, 0.0], [width, 0.0], [0.0, height]].map(|at| self.scene.surface.at(at).point_m)
+        let surface = &self.scene.surface;
+        let [width, height] = surface.size_mm();
+        let corner = |at: [f64; 2]| match surface.heights() {
+            Some(_) => surface.flat() * Point3::new(at[0] / 1e3, at[1] / 1e3, 0.0),
+            None => surface.at(at).point_m,
+        };
+        [[0.0, 0.0], [width, 0.0], [0.0, height]].map(corner)
     }
 
     pub(super) fn old_sheet(&self) -> FileValues {
@@ -654,9 +671,13 @@ impl<'a> AssessmentInput<'a> {
     }
 
     /// Returns the old and the new values of a touched sheet. A correction that ink gave means nothing on another sheet than the one
-    /// before: touches of a new origin and new axes take it back.
-    fn touched_values(&self, mut new: FileValues) -> (FileValues, FileValues) {
+    /// before: touches of a new origin and new axes take it back. Any touches take back an earlier map of heights.
+    pub(super) fn touched_values(&self, mut new: FileValues) -> (FileValues, FileValues) {
         let mut old = self.old_sheet();
+        if self.scene.surface.heights().is_some() {
+            new.extend(heights_values(None));
+            old.extend(heights_now(self.scene));
+        }
         let correction = ink_assessment::correction_now(self.scene);
         if !self.session.probed && correction.values().flatten().any(|mm| *mm != 0.0) {
             let none = |(key, mm): (&String, &Vec<f64>)| (key.clone(), vec![0.0; mm.len()]);
@@ -911,6 +932,7 @@ pub(super) fn present_values(
         CalibrationKind::Sheet => {
             let mut values = input.old_sheet();
             values.extend(ink_assessment::correction_now(scene));
+            values.extend(heights_now(scene));
             values
         }
         _ => FileValues::new(),

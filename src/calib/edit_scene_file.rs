@@ -86,8 +86,8 @@ fn ensure_table<'a>(table: &'a mut dyn TableLike, name: &str) -> Option<&'a mut 
     table.get_mut(name)?.as_table_like_mut()
 }
 
-/// Name of a sheet's correction within `[sheet]`.
-const CORRECTION: &str = "correction";
+/// Tables within `[sheet]`: its correction and its heights.
+const WITHIN_SHEET: [&str; 2] = ["correction", "heights"];
 
 /// Key of a rolled sheet's radius.
 pub(super) const RADIUS_KEY: &str = "cylinder_radius_mm";
@@ -191,13 +191,13 @@ fn whole(ticks: f64) -> i64 {
     ticks.round() as i64
 }
 
-/// Writes numbers under a key, those of a sheet's correction into a table of their own.
+/// Writes numbers under a key, those of a sheet's correction and of its heights into tables of their own.
 fn set(table: &mut dyn TableLike, key: &str, numbers: &[f64]) -> Result<(), CalibrationEditError> {
     let (table, key) = match key.split_once('.') {
-        Some((CORRECTION, key)) => (ensure_table(table, CORRECTION), key),
+        Some((within, key)) if WITHIN_SHEET.contains(&within) => (ensure_table(table, within), key),
         _ => (Some(table), key),
     };
-    let missing = || CalibrationEditError::Missing(format!("[sheet.{CORRECTION}]"));
+    let missing = || CalibrationEditError::Missing(format!("`{key}` of [sheet]"));
     let table = table.ok_or_else(missing)?;
     let value = match numbers {
         [radius] if key == RADIUS_KEY => (*radius).into(),

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::stats::TouchFit;
 use super::stats::ratio;
 use super::{
-    AcceptanceLimits, CylinderFit, PIVOT_TOUCHES_MIN, PLANE_TOUCHES_MIN, PivotFit, PlaneFit,
-    TouchOutlier, ZerosFit,
+    AcceptanceLimits, CylinderFit, HeightMapFit, PIVOT_TOUCHES_MIN, PLANE_TOUCHES_MIN, PivotFit,
+    PlaneFit, TouchOutlier, ZerosFit,
 };
 
 /// Verdict on a fit.
@@ -311,6 +311,27 @@ pub fn judge_plane(
     let corners = corners.iter().map(|(name, at)| (*name, fit.sigma_at_m(at)));
     finding.check_corners(corners, limits, "");
     finding.check_sheet(fit.outlier.as_ref(), limits, verify_m, spread_m, tilt_rad);
+    finding
+}
+
+/// Judges a map of a sheet's heights, as [`judge_plane`] judges a flat sheet.
+#[must_use]
+pub fn judge_mapped(
+    fit: &HeightMapFit,
+    limits: &AcceptanceLimits,
+    verify_m: Option<f64>,
+    spread_m: Option<f64>,
+    tilt_rad: Option<f64>,
+) -> FitFinding {
+    let mut finding = FitFinding::good();
+    let uncertainty_mm = fit.uncertainty_mm();
+    finding.limit(uncertainty_mm <= limits.plane_rms_mm, || {
+        format!(
+            "between the touches the sheet's height is only known to {uncertainty_mm:.2} mm (at most {} mm): touch a finer grid, such as \"grid\": [5, 5]",
+            limits.plane_rms_mm
+        )
+    });
+    finding.check_sheet(None, limits, verify_m, spread_m, tilt_rad);
     finding
 }
 

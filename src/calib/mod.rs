@@ -17,6 +17,7 @@ mod fit;
 mod fit_verdict;
 mod foot_frame;
 mod hand_gaps;
+mod height_map_fit;
 mod ink_assessment;
 mod ink_observation;
 mod ink_pattern;
@@ -60,10 +61,11 @@ pub use calibration_store::{
 pub use cylinder_fit::{CylinderFit, CylinderTouch, ROLLED_TOUCHES_MIN, rolled_robust};
 pub use edit_scene_file::{CalibrationEditError, flipped_joints, identify, write};
 pub use fit_verdict::{
-    FitFinding, FitVerdict, TOUCHES_EACH, judge_pivot, judge_plane, judge_reading, judge_rolled,
-    judge_tracking, judge_zeros,
+    FitFinding, FitVerdict, TOUCHES_EACH, judge_mapped, judge_pivot, judge_plane, judge_reading,
+    judge_rolled, judge_tracking, judge_zeros,
 };
 pub use hand_gaps::{GAP_SIGMA_MM, PatternGap, gap_sketch, gaps};
+pub use height_map_fit::HeightMapFit;
 pub use ink_assessment::{InkFit, pattern_stage};
 pub use ink_observation::{
     InkObservation, InkPlace, PatternPath, PatternReading, PlaceReading, RestReading,

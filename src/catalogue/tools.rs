@@ -63,6 +63,14 @@ fn unlisted_preview() -> ToolParameter {
     optional(PREVIEW, ParameterKind::Bool, "lengths and times, no motion")
 }
 
+/// Returns the parameter for the columns and rows of places at which a sheet is felt.
+fn grid() -> ToolParameter {
+    let kind = ParameterKind::Point {
+        unit: String::new(),
+    };
+    optional("grid", kind, "columns and rows to touch")
+}
+
 /// Returns the parameter for a person's reading of the drawn cross.
 fn measured() -> ToolParameter {
     let kind = ParameterKind::Numbers {
@@ -164,7 +172,7 @@ fn align() -> ToolDefinition {
         default_action:
             "visits points of the default scene and draws a cross where its design is not"
                 .to_owned(),
-        unlisted: vec![unlisted_preview()],
+        unlisted: vec![unlisted_preview(), grid()],
         examples: texts(&[r#"{"scene":"$scene"}"#]),
         when: texts(&["Use after a pen change or a knock."]),
         fields: vec![

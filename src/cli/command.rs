@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use super::duration::duration;
 use super::node_args::{AtArgs, NodeArgs};
 use super::serve_args::ServeArgs;
+use super::trim::TrimArgs;
 use super::{
     audit, bus, calibrate, call, clients, command_groups, doctor, draw, explain, fleet, fonts,
     init, jog, plan, scenes, sim, stop_names, token, tools,
@@ -161,6 +162,10 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
+    /// Raise or lower the pen of the drawing under way: 0.1 is deeper, -0.1 higher
+    ///
+    /// The scene sets how far (`heights.depth_trim_mm`). The trim ends with the drawing.
+    Trim(TrimArgs),
     /// Take torque off every servo: the arm DROPS. Hold it first
     TorqueOff {
         /// Do not ask

@@ -56,6 +56,7 @@ mod terminal_output;
 mod token;
 mod tools;
 mod trace;
+mod trim;
 mod watch;
 mod which_node;
 
@@ -160,6 +161,7 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
             which_node::verb(&node, &at, OperatorVerb::Hold { now }).await
         }
         CliCommand::Continue(at) => which_node::verb(&node, &at, OperatorVerb::Resume).await,
+        CliCommand::Trim(args) => trim::run(&node, args).await,
         CliCommand::TorqueOff { yes, at } => operator_client::torque_off(&node, &at, yes).await,
         CliCommand::Selftest { scene, rounds, at } => {
             which_node::moving_verb(&node, &at, OperatorVerb::Selftest { scene, rounds }).await

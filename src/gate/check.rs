@@ -9,6 +9,7 @@ use nalgebra::{IsometryMatrix3, Point3};
 use super::clearance::{height_mm, tilt_rad, tip_m};
 use super::collision_body::PosedBody;
 use super::collision_world::{CollisionWorld, JointLevers};
+use super::depth_trim::{TrimProof, TrimmedCopies};
 use super::escape::{EscapeTracker, Ratchet};
 use super::joint_rates::excess;
 use super::stop_proof::{StopProof, touches};
@@ -74,13 +75,16 @@ pub fn check(
     now: ClockInstant,
     trajectory: Trajectory,
 ) -> Result<CheckedTrajectory, RefusedTrajectory> {
-    let stops = TrajectoryJudge::new(scene, &trajectory)
-        .run(|judge| judge.check_permit_and_start(&permit, start, now))?;
+    let copies = TrimmedCopies::of(scene, &trajectory);
+    let stops = TrajectoryJudge::new(scene, &trajectory).run(copies.as_ref(), |judge| {
+        judge.check_permit_and_start(&permit, start, now);
+    })?;
     Ok(CheckedTrajectory {
         scene: Arc::clone(scene),
         permit,
         trajectory,
         stops,
+        trim: copies.map(|copies| TrimProof::new(scene, copies)),
     })
 }
 
@@ -90,8 +94,9 @@ pub fn check(
 /// # Errors
 /// As [`check`].
 pub fn preview(scene: &Arc<Scene>, trajectory: &Trajectory) -> Result<(), RefusedTrajectory> {
+    let copies = TrimmedCopies::of(scene, trajectory);
     TrajectoryJudge::new(scene, trajectory)
-        .run(|_| {})
+        .run(copies.as_ref(), |_| {})
         .map(|_| ())
 }
 
@@ -115,7 +120,7 @@ pub(super) fn judge_samples<'a>(
     judge.check_samples(&spans, new_world());
     TestVerdict {
         refusals: judge.refusals,
-        stops: format!("{:?}", StopProof::prove(new_world(), trajectory)),
+        stops: format!("{:?}", StopProof::prove(new_world(), trajectory, None)),
     }
 }
 
@@ -123,6 +128,8 @@ pub(super) struct TrajectoryJudge<'a> {
     pub(super) scene: &'a Scene,
     pub(super) trajectory: &'a Trajectory,
     pub(super) refusals: Vec<GateRefusal>,
+    /// Factor by which rates may exceed their limits, more than by rounding: 1 except for trimmed copies.
+    pub(super) rate_slack: f64,
     /// Index of the worst refusal by rule, stroke and activity.
     worst_index: HashMap<(GateRule, Option<usize>, Option<SpanKind>), usize>,
 }
@@ -169,19 +176,27 @@ impl<'a> TrajectoryJudge<'a> {
             scene,
             trajectory,
             refusals: Vec::new(),
+            rate_slack: 1.0,
             worst_index: HashMap::new(),
         }
     }
 
-    /// Applies every rule and `check_permit`; returns the proven stops if none refuses.
-    fn run(mut self, check_permit: impl FnOnce(&mut Self)) -> Result<StopProof, RefusedTrajectory> {
+    /// Applies every rule and `check_permit`, and the rules for what a trim may do; returns the proven stops if none refuses.
+    fn run(
+        mut self,
+        copies: Option<&TrimmedCopies>,
+        check_permit: impl FnOnce(&mut Self),
+    ) -> Result<StopProof, RefusedTrajectory> {
         let spans = self.check_form();
         if !self.refusals.is_empty() {
             return Err(RefusedTrajectory(self.refusals));
         }
         check_permit(&mut self);
         self.check_samples(&spans, CollisionWorld::new(self.scene));
-        match StopProof::prove(CollisionWorld::new(self.scene), self.trajectory) {
+        if let Some(copies) = copies.filter(|_| self.refusals.is_empty()) {
+            self.check_copies(copies);
+        }
+        match StopProof::prove(CollisionWorld::new(self.scene), self.trajectory, copies) {
             Ok(stops) if self.refusals.is_empty() => Ok(stops),
             Ok(_) => Err(RefusedTrajectory(self.refusals)),
             Err(refusal) => {
@@ -233,6 +248,7 @@ impl<'a> TrajectoryJudge<'a> {
         slack: f64,
         reason: impl FnOnce(&str, &str) -> String,
     ) {
+        let slack = slack * self.slack_of(rule);
         if exceeds(value, limit * slack) {
             self.refuse(rule, sample, excess(value, limit, unit), || {
                 let (value, limit) = value_and_limit(value, limit);
@@ -252,7 +268,7 @@ impl<'a> TrajectoryJudge<'a> {
     }
 
     /// Refuses a malformed trajectory, or one of another arm. Returns the spans, each with its pen.
-    fn check_form(&mut self) -> Vec<(&'a TrajectorySpan, &'a ScenePen)> {
+    pub(super) fn check_form(&mut self) -> Vec<(&'a TrajectorySpan, &'a ScenePen)> {
         let plan = self.trajectory;
         let (count, dof) = (plan.samples.len(), self.scene.arm.dof());
         if !(2..=SAMPLES_MAX).contains(&count) {
@@ -387,7 +403,7 @@ impl<'a> TrajectoryJudge<'a> {
         }
     }
 
-    fn check_samples(
+    pub(super) fn check_samples(
         &mut self,
         spans: &[(&'a TrajectorySpan, &'a ScenePen)],
         mut world: CollisionWorld<'_>,

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::check::{StartMismatch, check_at_start};
 use super::clearance::tip_m;
+use super::depth_trim::TrimRamp;
 use super::disturbance::{self, Disturbance, DisturbanceObserver, ObservedPlace};
 use super::following_error::{self, FollowingErrorMonitor};
 use super::limp_joint::LIMP_TIME;
@@ -55,7 +56,7 @@ const ARRIVED_RAD: f64 = 5.0 * std::f64::consts::TAU / 4096.0;
 /// A checked trajectory that is being executed. Made by [`CheckedTrajectory::begin`].
 #[derive(Debug)]
 pub struct Execution {
-    checked: CheckedTrajectory,
+    pub(super) checked: CheckedTrajectory,
     phase: ExecutionPhase,
     request: MotionGoal,
     /// Samples per tick: 1 as planned, 0 at rest, below 0 going back.
@@ -65,6 +66,7 @@ pub struct Execution {
     /// Where the arm shall be: the goals that are sent lead it against gravity.
     goal_rad: JointVector,
     sag: SagLead,
+    pub(super) trim: TrimRamp,
     /// Ticks left in which it stands at its beginning, and at its end, while the lead of its goals is corrected.
     sinking_ticks: u32,
     arriving_ticks: u32,
@@ -218,7 +220,7 @@ impl CheckedTrajectory {
     /// # Errors
     /// When the arm is not where the proof begins, or the permit has ended.
     pub fn begin_led(
-        self,
+        mut self,
         measured: &ArmMeasurement,
         mut sag: SagLead,
         now: ClockInstant,
@@ -240,6 +242,7 @@ impl CheckedTrajectory {
                 TorqueLimit::Work | TorqueLimit::Touch => None,
             },
             sag,
+            trim: TrimRamp::new(self.trim.take()),
             monitor: FollowingErrorMonitor::new(&self.scene.arm, self.torque_limit()),
             checked: self,
             phase: ExecutionPhase::Path,
@@ -701,7 +704,7 @@ impl Execution {
         clippy::cast_sign_loss,
         reason = "`at` is within the samples"
     )]
-    fn sample(&self) -> usize {
+    pub(super) fn sample(&self) -> usize {
         self.position.floor() as usize
     }
 
@@ -720,9 +723,15 @@ impl Execution {
 
     /// Returns the next goal on the path.
     fn advance_path(&mut self, waits: bool) -> GoalUpdate {
-        let goes_on = matches!(self.request, MotionGoal::Go | MotionGoal::Hold(_));
+        let goes_on = self.goes_on();
         if goes_on && self.position >= self.last_position() {
             self.rate = 0.0;
+            if self
+                .trim
+                .comes_back(self.checked.trajectory.period.as_secs_f64())
+            {
+                return GoalUpdate::To(self.goal_at(self.position));
+            }
             // A probe that finds nothing goes back up, so that no tip is left below.
             if !self.turn_back() {
                 return GoalUpdate::Finished;
@@ -738,7 +747,16 @@ impl Execution {
         if was_coming_down && self.span().kind == SpanKind::Draw {
             self.begin_landing();
         }
+        if goes_on {
+            self.trim
+                .advance(self.checked.trajectory.period.as_secs_f64());
+        }
         GoalUpdate::To(self.goal_at(self.position))
+    }
+
+    /// Returns whether the motion is not ending.
+    pub(super) fn goes_on(&self) -> bool {
+        matches!(self.request, MotionGoal::Go | MotionGoal::Hold(_))
     }
 
     fn target_rate(&self, waits: bool) -> f64 {
@@ -877,10 +895,14 @@ impl Execution {
             reason = "an arm may not stand still as if its path did"
         )]
         let a = samples.get(first).expect("clamped to the samples");
+        let a = self.trim.goal_rad(first, a);
         match samples.get(first + 1) {
-            Some(b) => a.zip(b, |a, b| a + (b - a) * fraction),
+            Some(b) => {
+                let b = self.trim.goal_rad(first + 1, b);
+                a.zip(&b, |a, b| a + (b - a) * fraction)
+            }
             // There is no path after the last sample.
-            None => *a,
+            None => a,
         }
     }
 

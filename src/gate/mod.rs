@@ -80,6 +80,7 @@ mod check;
 mod clearance;
 mod collision_body;
 mod collision_world;
+mod depth_trim;
 mod disturbance;
 mod escape;
 mod execute;
@@ -105,6 +106,7 @@ use plan::{SpanKind, Trajectory, TrajectorySpan};
 use scene::{Revision, Scene};
 
 pub use check::{READING_AGE_MAX, StartMismatch, check, preview};
+pub use depth_trim::{DepthTrim, DepthTrimChange, DepthTrimError};
 pub use disturbance::Disturbance;
 pub use execute::{Execution, ExecutionError, ExecutionProgress, ExecutionStep, HoldAt};
 pub use sag_lead::SagLead;
@@ -117,6 +119,7 @@ pub struct CheckedTrajectory {
     permit: MotionPermit,
     trajectory: Trajectory,
     stops: stop_proof::StopProof,
+    trim: Option<depth_trim::TrimProof>,
 }
 
 impl CheckedTrajectory {

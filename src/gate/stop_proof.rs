@@ -18,10 +18,11 @@ use super::check::{NEEDLE_MM_S, exceeds, idle_needles, is_near_sheet, tip_limit_
 use super::clearance::{height_mm, tip_m};
 use super::collision_body::PosedBody;
 use super::collision_world::CollisionWorld;
+use super::depth_trim::TrimmedCopies;
 use super::escape::PartProximity;
 use super::{GateRefusal, GateRule};
 use base::units::{JOINTS_MAX, JointVector, short, value_and_limit};
-use kin::ToolTip;
+use kin::{LinkFrames, ToolTip};
 use plan::{SpanKind, Trajectory, TrajectorySpan};
 use scene::{CLEARANCE_M, Scene, ScenePen};
 
@@ -91,15 +92,17 @@ pub(super) struct ProvenLift {
 }
 
 impl StopProof {
-    /// Proves a stop from every sample.
+    /// Proves a stop from every sample, and from where trims bring it.
     pub(super) fn prove(
         mut world: CollisionWorld<'_>,
         trajectory: &Trajectory,
+        trims: Option<&TrimmedCopies>,
     ) -> Result<Self, GateRefusal> {
         let brake_ticks = brake_ticks(world.body().scene(), trajectory)?;
         let mut lifts = Vec::new();
+        let proven = ProvenFrom::new(trajectory, trims);
         for span in &trajectory.spans {
-            prove_lifts(&mut world, trajectory, span, &mut lifts)?;
+            prove_lifts(&mut world, &proven, span, &mut lifts)?;
         }
         Ok(Self { brake_ticks, lifts })
     }
@@ -135,19 +138,38 @@ pub(super) fn touches(kind: SpanKind) -> bool {
     )
 }
 
+/// The places that stops are proven from: where the arm is expected, and the others that its goals may be at.
+struct ProvenFrom<'a> {
+    trajectory: &'a Trajectory,
+    /// Joint angles for each sample: goals that lead, and those of trims.
+    others: Vec<&'a [JointVector]>,
+}
+
+impl<'a> ProvenFrom<'a> {
+    fn new(trajectory: &'a Trajectory, trims: Option<&'a TrimmedCopies>) -> Self {
+        let goals = (!trajectory.reached.is_empty()).then_some(&trajectory.samples[..]);
+        let copies = trims.into_iter().flat_map(TrimmedCopies::all);
+        Self {
+            trajectory,
+            others: goals.into_iter().chain(copies).collect(),
+        }
+    }
+}
+
 fn prove_lifts(
     world: &mut CollisionWorld<'_>,
-    trajectory: &Trajectory,
+    proven: &ProvenFrom<'_>,
     span: &TrajectorySpan,
     lifts: &mut Vec<ProvenLift>,
 ) -> Result<(), GateRefusal> {
     let mut next = span.first;
-    let here = |next: usize| trajectory.reached().get(next).filter(|_| next < span.end);
+    let reached = proven.trajectory.reached();
+    let here = |next: usize| reached.get(next).filter(|_| next < span.end);
     while let Some(from) = here(next) {
         let end = (next + LIFT_EVERY).min(span.end);
-        let own_lift = lift_from(world, trajectory, span, from, next..end);
+        let own_lift = lift_from(world, proven, span, from, next..end);
         let found = own_lift.or_else(|refusal| {
-            let earlier = earlier_lift(world, trajectory, span, next);
+            let earlier = earlier_lift(world, proven, span, next);
             earlier.map(Some).ok_or(refusal)
         });
         next = match found {
@@ -179,7 +201,7 @@ fn prove_lifts(
 /// that only passes is up already.
 fn lift_from(
     world: &mut CollisionWorld<'_>,
-    trajectory: &Trajectory,
+    proven: &ProvenFrom<'_>,
     span: &TrajectorySpan,
     from: &JointVector,
     Range { start: first, end }: Range<usize>,
@@ -189,13 +211,13 @@ fn lift_from(
         return Ok(None);
     }
     let by_rad = find_lift(world, span.pen, from)?;
-    check_from_goal(world, trajectory, span.pen, first, &by_rad)?;
+    check_from_others(world, proven, span.pen, first, &by_rad)?;
     let mut seconds_min = seconds_min_of(scene, span.pen, from, &by_rad)?;
-    let samples = trajectory.reached().iter().enumerate();
+    let samples = proven.trajectory.reached().iter().enumerate();
     let mut shared_end = first + 1;
     for (sample, from) in samples.take(end).skip(shared_end) {
-        let is_from_goal = check_from_goal(world, trajectory, span.pen, sample, &by_rad).is_ok();
-        if !is_from_goal || !is_shared(world, span.pen, from, &by_rad) {
+        let is_from_others = check_from_others(world, proven, span.pen, sample, &by_rad).is_ok();
+        if !is_from_others || !is_shared(world, span.pen, from, &by_rad) {
             break;
         }
         seconds_min = seconds_min.max(seconds_min_of(scene, span.pen, from, &by_rad)?);
@@ -213,17 +235,22 @@ fn lift_from(
 /// obstacle could make a stop provable, because it shifts which samples share a lift.
 fn earlier_lift(
     world: &mut CollisionWorld<'_>,
-    trajectory: &Trajectory,
+    proven: &ProvenFrom<'_>,
     span: &TrajectorySpan,
     sample: usize,
 ) -> Option<ProvenLift> {
     let scene = world.body().scene();
-    let from = trajectory.reached().get(sample)?;
-    let before = trajectory.reached().iter().take(sample).skip(span.first);
+    let from = proven.trajectory.reached().get(sample)?;
+    let before = proven
+        .trajectory
+        .reached()
+        .iter()
+        .take(sample)
+        .skip(span.first);
     before.rev().take(LIFT_EVERY - 1).find_map(|earlier| {
         let by_rad = find_lift(world, span.pen, earlier).ok()?;
         let is_lift = is_shared(world, span.pen, from, &by_rad)
-            && check_from_goal(world, trajectory, span.pen, sample, &by_rad).is_ok();
+            && check_from_others(world, proven, span.pen, sample, &by_rad).is_ok();
         Some(ProvenLift {
             first: sample,
             end: sample + 1,
@@ -234,21 +261,17 @@ fn earlier_lift(
     })
 }
 
-/// Checks a lift from a leading goal too: it was found from where the arm is expected, but is
-/// executed from the goal.
-fn check_from_goal(
+/// Checks a lift from a leading goal and from trims too: it was found from where the arm is expected,
+/// but is executed from the goal.
+fn check_from_others(
     world: &mut CollisionWorld<'_>,
-    trajectory: &Trajectory,
+    proven: &ProvenFrom<'_>,
     pen: usize,
     sample: usize,
     by_rad: &JointVector,
 ) -> Result<(), LiftRefusal> {
-    match trajectory.samples.get(sample) {
-        Some(goal) if !trajectory.reached.is_empty() => {
-            LiftCheck::new(world, pen, goal)?.check(by_rad, LIFT_POINTS_BETWEEN)
-        }
-        _ => Ok(()),
-    }
+    let mut others = proven.others.iter().filter_map(|other| other.get(sample));
+    others.try_for_each(|from| LiftCheck::new(world, pen, from)?.check(by_rad, LIFT_POINTS_BETWEEN))
 }
 
 /// Returns whether a lift that was proven from another sample is also valid from this one.
@@ -409,13 +432,13 @@ fn find_lift(
 
 /// Joints that a lift does not move, one bit each.
 #[derive(Clone, Copy)]
-struct FixedJoints(u8);
+pub(super) struct FixedJoints(u8);
 
 // There is a bit for every joint.
 const _: () = assert!(JOINTS_MAX < u8::BITS as usize);
 
 impl FixedJoints {
-    const NONE: Self = Self(0);
+    pub(super) const NONE: Self = Self(0);
 
     /// Returns each single joint, then each pair.
     fn all(joints: usize) -> impl Iterator<Item = Self> {
@@ -466,14 +489,29 @@ fn step_to(
     target: &Point3<f64>,
     fixed: FixedJoints,
 ) -> Result<Option<JointVector>, LiftRefusal> {
-    let (chain, pen) = (&scene.arm.chain, scene.pen(pen).ok_or(LiftRefusal::NoPen)?);
-    let (point_m, axis) = (pen.tip_m, pen.axis);
-    let frames = chain.frames(q);
-    let error = target - frames.tool * point_m;
+    let pen = scene.pen(pen).ok_or(LiftRefusal::NoPen)?;
+    let frames = scene.arm.chain.frames(q);
+    let error = target - frames.tool * pen.tip_m;
     if exceeds(CONVERGED_M, error.norm()) {
         return Ok(None);
     }
-    let jacobian = chain.jacobian_at(&frames, &ToolTip { point_m, axis });
+    Ok(Some(tip_step(scene, pen, q, &frames, &error, fixed)))
+}
+
+/// Returns the smallest step of the joints that moves a tip by `error` to first order.
+pub(super) fn tip_step(
+    scene: &Scene,
+    pen: &ScenePen,
+    q: &JointVector,
+    frames: &LinkFrames,
+    error: &Vector3<f64>,
+    fixed: FixedJoints,
+) -> JointVector {
+    let tip = ToolTip {
+        point_m: pen.tip_m,
+        axis: pen.axis,
+    };
+    let jacobian = scene.arm.chain.jacobian_at(frames, &tip);
     let turns = jacobian.iter().enumerate();
     let tip_motion = turns.map(|(joint, [x, y, z, ..])| {
         let factor = if fixed.contains(joint) { 0.0 } else { 1.0 };
@@ -493,7 +531,7 @@ fn step_to(
     for (to, by) in step.iter_mut().zip(tip_motion) {
         *to = by.dot(&pull);
     }
-    Ok(Some(step))
+    step
 }
 
 fn pen_tip_m(scene: &Scene, pen: usize, q: &JointVector) -> Result<Point3<f64>, LiftRefusal> {

@@ -9,6 +9,7 @@ mod disturbance;
 mod ends;
 mod landing;
 mod meshed;
+mod trimmed;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -37,6 +38,7 @@ pub(super) fn begin_led(scene: &Arc<Scene>, trajectory: &Trajectory, sag: SagLea
     let stops = super::stop_proof::StopProof::prove(
         collision_world::CollisionWorld::new(scene),
         trajectory,
+        None,
     )
     .unwrap();
     let checked = CheckedTrajectory {
@@ -44,6 +46,7 @@ pub(super) fn begin_led(scene: &Arc<Scene>, trajectory: &Trajectory, sag: SagLea
         permit: permit(scene),
         trajectory: trajectory.clone(),
         stops,
+        trim: None,
     };
     let first = *trajectory.samples.first().unwrap();
     let measured = reading(first, ClockInstant::ZERO);

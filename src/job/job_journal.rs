@@ -343,6 +343,16 @@ impl JobJournal {
         self.write(&record.with("uncertainty_mm", uncertainty_mm))
     }
 
+    /// Records how much deeper than planned a person wants the pen from here on.
+    ///
+    /// # Errors
+    /// When this is not on the disk.
+    pub fn depth_trimmed(&self, deeper_mm: f64, drawn: InkProgress) -> Result<(), JournalError> {
+        let part = self.state().part.clone();
+        let record = drawn_record(RecordKind::DepthTrimmed, part.with_earlier(drawn));
+        self.write(&record.with("deeper_mm", format!("{deeper_mm:+.2}")))
+    }
+
     /// Records that a person let it go on after a pause.
     ///
     /// # Errors

@@ -36,10 +36,12 @@ pub(super) enum RecordKind {
     PauseEnded = 12,
     /// A touch measured the length of the pen that a person has put in.
     PenMeasured = 13,
+    /// A person trimmed the depth of the pen while it drew.
+    DepthTrimmed = 14,
 }
 
 impl RecordKind {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Accepted,
         Self::Planned,
         Self::Moving,
@@ -53,6 +55,7 @@ impl RecordKind {
         Self::PenConfirmed,
         Self::PauseEnded,
         Self::PenMeasured,
+        Self::DepthTrimmed,
     ];
 
     fn from_number(number: u8) -> Option<Self> {

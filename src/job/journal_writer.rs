@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 use super::ink_table::{InkProgress, InkTable};
 use super::job_journal::JobJournal;
 use super::journal_file::JournalError;
-use motion::{MotionRelease, MotionState, Snapshot};
+use motion::{DepthTrim, MotionRelease, MotionState, Snapshot};
 use plan::Plan;
 use scene::Scene;
 
@@ -74,6 +74,7 @@ impl JournalWriter {
             release: release.clone(),
             upto_mm: 0.0,
             is_held: false,
+            trimmed_mm: 0.0,
         };
         task.release_next()?;
         let (end, ended) = oneshot::channel();
@@ -146,6 +147,8 @@ struct JournalTask {
     release: MotionRelease,
     upto_mm: f64,
     is_held: bool,
+    /// How much deeper than planned a person wants the pen.
+    trimmed_mm: f64,
 }
 
 impl JournalTask {
@@ -187,8 +190,12 @@ impl JournalTask {
                 _ = &mut *ended => return Ok(()),
                 changed = snapshots.changed() => {
                     if changed.is_err() { return Ok(()); }
-                    let state = snapshots.borrow_and_update().state;
+                    let (state, trim) = {
+                        let snapshot = snapshots.borrow_and_update();
+                        (snapshot.state, snapshot.depth_trim)
+                    };
                     self.note_hold(state == MotionState::Held)?;
+                    self.note_trim(trim)?;
                     self.release_next()?;
                 }
             }
@@ -205,6 +212,17 @@ impl JournalTask {
         } else {
             self.entry.moving()
         }
+    }
+
+    /// Records a new trim. The motion's own end of one is not recorded.
+    fn note_trim(&mut self, trim: Option<DepthTrim>) -> Result<(), JournalError> {
+        let is_at_end = self.drawn().mm >= self.table.total_mm();
+        let new = trim.filter(|trim| (trim.target_mm - self.trimmed_mm).abs() > 0.0 && !is_at_end);
+        if let Some(trim) = new {
+            self.trimmed_mm = trim.target_mm;
+            self.entry.depth_trimmed(trim.target_mm, self.drawn())?;
+        }
+        Ok(())
     }
 
     /// Records what comes next, and then releases it.

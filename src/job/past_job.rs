@@ -116,6 +116,8 @@ pub struct PastJob {
     pub pens_confirmed: Vec<String>,
     /// The pens that a touch measured, in order, and by how much each is longer than its scene says.
     pub pens_measured: Vec<String>,
+    /// How much deeper than planned a person wanted the pen, in order, and after which length of line.
+    pub depth_trims: Vec<String>,
     /// The parts of the author's file whose pauses a person ended, in order.
     pub pauses_ended: Vec<String>,
     /// Joint angles before its first plan.
@@ -162,6 +164,11 @@ impl PastJob {
                 record.text("name")
             )),
             Some(RecordKind::PenMeasured) => self.pens_measured.push(measured_pen_text(record)),
+            Some(RecordKind::DepthTrimmed) => self.depth_trims.push(format!(
+                "{} mm from {:.0} mm of line on",
+                record.text("deeper_mm"),
+                record.number::<f64>("drawn_mm").unwrap_or_default()
+            )),
             Some(RecordKind::PauseEnded) => self.pauses_ended.push(record.text("asked_by")),
             Some(RecordKind::Approved) => self.approved.push(record.text("plan")),
             Some(RecordKind::Ended) => {

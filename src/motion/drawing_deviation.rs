@@ -124,13 +124,16 @@ impl DeviationMonitor {
         let span = trajectory.span_at(sample);
         let span = span.filter(|span| is_inked(span.kind))?;
         let from = sample.saturating_sub(lag);
+        // The depth that a person trims is meant.
+        let trimmed_rad = execution.trimmed_by_rad();
+        let as_planned_rad = (measured.position_rad).zip(&trimmed_rad, |at, trimmed| at - trimmed);
         // Where goals lead, a joint is read between its goal and where it is expected, or at either.
         let commanded = [&trajectory.samples[..], trajectory.reached()];
         let commanded = commanded.iter().filter_map(|all| all.get(from..=sample));
         Some(ComparedReading {
             pen: span.pen,
-            measured_rad: measured.position_rad,
-            commanded_rad: nearest_commanded(&measured.position_rad, commanded.flatten()),
+            measured_rad: as_planned_rad,
+            commanded_rad: nearest_commanded(&as_planned_rad, commanded.flatten()),
         })
     }
 

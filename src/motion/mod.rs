@@ -40,11 +40,12 @@ use arm::ArmModel;
 use base::clock::NodeClock;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use driver::{ServoIdentity, TorqueOffReport};
-use gate::{CheckedTrajectory, ExecutionProgress, HoldAt};
+use gate::{CheckedTrajectory, DepthTrimChange, ExecutionProgress, HoldAt};
 use link::{ByteLink, LinkError};
 use permit::{ActorRank, MotionPermit, PermitRegistry, StopLatch};
 
 pub use driver::{BusCounts, DurationHistogram, ServoCounts};
+pub use gate::DepthTrim;
 use mailbox::CommandMailbox;
 pub use realtime_priority::set_realtime_priority;
 pub use servo_health::{HealthAction, ServoHealth, TOO_HOT_C};
@@ -119,6 +120,8 @@ pub struct Snapshot {
     pub measured: Option<Arc<ArmMeasurement>>,
     /// Progress of the present motion.
     pub progress: Option<ExecutionProgress>,
+    /// How much deeper than planned the pen of the present drawing goes; `None` where its scene allows no trim.
+    pub depth_trim: Option<DepthTrim>,
     /// `true` if the torque of any servo is known to be on.
     pub energised: bool,
     /// `true` if no motion is under way and the arm was not seen to stand: a joint moves, or the last
@@ -284,6 +287,10 @@ enum MotionCommand {
         permit: MotionPermit,
         done: oneshot::Sender<Result<(), MotionError>>,
     },
+    Trim {
+        change: DepthTrimChange,
+        done: oneshot::Sender<Result<DepthTrim, MotionError>>,
+    },
     Release {
         done: oneshot::Sender<Result<TorqueOffReport, MotionError>>,
     },
@@ -435,6 +442,14 @@ impl MotionHandle {
     /// motion under way. Motion needs an operator's reset afterwards.
     pub fn release(&self) -> oneshot::Receiver<Result<TorqueOffReport, MotionError>> {
         self.send_command(|done| MotionCommand::Release { done })
+    }
+
+    /// Changes how much deeper than planned the pen of the drawing under way goes. It stays so until the job ends.
+    pub fn change_depth_trim(
+        &self,
+        change: DepthTrimChange,
+    ) -> oneshot::Receiver<Result<DepthTrim, MotionError>> {
+        self.send_command(|done| MotionCommand::Trim { change, done })
     }
 
     /// Sends a command. If the thread has ended, the command is dropped, and its reply with it.

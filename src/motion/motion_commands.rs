@@ -11,7 +11,7 @@ use super::thread::{ArmThread, draws};
 use super::{MotionCommand, MotionError, MotionOutcome, MotionState};
 use base::units::ArmMeasurement;
 use driver::{DriverError, TorqueOffReport};
-use gate::{CheckedTrajectory, Execution, HoldAt};
+use gate::{CheckedTrajectory, DepthTrim, DepthTrimChange, DepthTrimError, Execution, HoldAt};
 use permit::{ActorRank, MotionPermit, StopLatch};
 use plan::PERIOD;
 
@@ -29,6 +29,7 @@ impl ArmThread {
                     self.held_pose.forget();
                     self.snapshot.state = MotionState::Moving;
                     self.job = Some(ActiveMotion::new(execution, release, done));
+                    self.trim_as_before();
                 }
                 Err(error) => self.reply(done, MotionOutcome::Refused(error)),
             },
@@ -39,6 +40,10 @@ impl ArmThread {
             Some(MotionCommand::Resume { permit, done }) => {
                 let resumed = self.resume(permit).await;
                 self.reply(done, resumed);
+            }
+            Some(MotionCommand::Trim { change, done }) => {
+                let trimmed = self.change_depth_trim(change);
+                self.reply(done, trimmed);
             }
             Some(MotionCommand::Release { done }) => {
                 let released = self.release().await;
@@ -56,6 +61,28 @@ impl ArmThread {
         let job = self.job.as_mut().filter(|job| job.failure.is_none());
         let can_hold = job.is_some_and(|job| job.execution.hold(at));
         can_hold.then_some(()).ok_or(MotionError::NothingToHold)
+    }
+
+    fn change_depth_trim(&mut self, change: DepthTrimChange) -> Result<DepthTrim, MotionError> {
+        let job = self.job.as_mut().filter(|job| job.failure.is_none());
+        let job = job.ok_or(DepthTrimError::NotDrawing)?;
+        let trim = job.execution.change_depth_trim(change)?;
+        let of_job = job.release.job().map(str::to_owned);
+        self.kept_trim = of_job.map(|job| (job, trim.target_mm));
+        Ok(trim)
+    }
+
+    /// Trims a motion as the motion before it of the same job: after a pause or another pen the drawing goes on as it was.
+    fn trim_as_before(&mut self) {
+        let Some(job) = &mut self.job else {
+            return;
+        };
+        let kept = self.kept_trim.take();
+        self.kept_trim = kept.filter(|(of_job, _)| job.release.job() == Some(of_job));
+        if let Some((_, mm)) = self.kept_trim {
+            // A motion that draws nothing has no depth to trim.
+            let _ = job.execution.change_depth_trim(DepthTrimChange::To(mm));
+        }
     }
 
     /// Queues the reply to a command; a caller that is gone does not get one.

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use driver::{DriverError, ServoName};
-use gate::ExecutionError;
+use gate::{DepthTrimError, ExecutionError};
 use link::LinkError;
 use plan::PERIOD;
 
@@ -59,6 +59,9 @@ pub enum MotionError {
     /// The proof cannot be spent, or the motion not resumed.
     #[error(transparent)]
     Execution(#[from] ExecutionError),
+    /// The depth of the pen cannot be trimmed so.
+    #[error(transparent)]
+    DepthTrim(#[from] DepthTrimError),
     /// These servos are too hot to begin a drawing.
     #[error("{0}. `sense` shows it; `reset` still works")]
     TooHotToDraw(String),

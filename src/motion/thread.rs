@@ -100,6 +100,8 @@ pub(super) struct ArmThread {
     pub(super) standstill: StandstillDetector,
     pub(super) reached_rad: f64,
     pub(super) held_pose: HeldPose,
+    /// The last job whose pen's depth was trimmed, and how much deeper than planned.
+    pub(super) kept_trim: Option<(String, f64)>,
     /// What is known of how the joints yield.
     pub(super) sag: SagLead,
     pub(super) failures: u32,
@@ -136,6 +138,7 @@ impl ArmThread {
             reached_rad: REACHED_COUNTS
                 * counts_rad(&shared.arm).iter().copied().fold(0.0, f64::max),
             held_pose: HeldPose::default(),
+            kept_trim: None,
             sag: SagLead::none(&shared.arm),
             shared,
             port,
@@ -438,6 +441,8 @@ impl ArmThread {
 
     fn publish(&mut self) {
         self.snapshot.progress = self.job.as_ref().map(|job| job.execution.progress());
+        let job = self.job.as_ref();
+        self.snapshot.depth_trim = job.and_then(|job| job.execution.depth_trim());
         if let (Some(job), Some(progress)) = (&self.job, self.snapshot.progress) {
             job.release.came_to(progress.sample, job.furthest());
         }
@@ -495,6 +500,7 @@ impl ArmThread {
             lead_rad: job.execution.sag().lead_rad(job.execution.goal_rad()),
             measured: self.snapshot.measured.clone(),
             progress,
+            depth_trim_mm: self.snapshot.depth_trim.map_or(0.0, |trim| trim.now_mm),
             counts: with_counts.then(|| Box::new(self.snapshot.counts.clone())),
         });
     }

@@ -41,6 +41,8 @@ pub struct MotionTick {
     pub measured: Option<Arc<ArmMeasurement>>,
     /// Progress of the motion.
     pub progress: ExecutionProgress,
+    /// How much deeper than planned the goal is, because a person trimmed it.
+    pub depth_trim_mm: f64,
     /// Bus counters, once a second.
     pub counts: Option<Box<BusCounts>>,
 }
@@ -146,6 +148,7 @@ mod tests {
                 doing: SpanKind::Draw,
                 item: None,
             },
+            depth_trim_mm: 0.0,
             counts: None,
         }
     }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::open;
-use super::operator_verb::VerbReply;
+use super::operator_verb::{DepthTrimRequest, VerbReply};
 use super::verb_dispatch::{call as call_tool, call_as};
 use args::ReceivedArguments;
 use base::wording::{count, duration};
 use call::{ArrivalStamp, Refusal, refusal};
 use catalogue::EVERYWHERE;
 use fleet::stop_fan_out::FleetStop;
-use gate::HoldAt;
+use gate::{DepthTrimChange, DepthTrimError, HoldAt};
 use motion::{MotionError, MotionState, StopReport};
 use permit::{ActorRank, OrderVerb, StopLatch};
-use tools::{AttachedArm, Node, StopCause, stop_line};
+use tools::{AttachedArm, Node, StopCause, stop_line, trim_words};
 
 /// Longest wait for an immediate hold.
 const HOLD_WAIT_MAX: Duration = Duration::from_secs(3);
@@ -308,6 +308,49 @@ async fn resume_arm(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
         .ask_resume(&scene, seat.motion.clock().now())?;
     let resumed = seat.motion.resume(permit).await;
     Ok(resumed.map_err(|_| refusal!("its thread has ended"))??)
+}
+
+/// Raises or lowers the pen of the drawing under way.
+pub(crate) async fn trim(node: &Node, request: &DepthTrimRequest) -> VerbReply {
+    let change = match (request.by_mm, request.to_mm) {
+        (Some(mm), None) => DepthTrimChange::By(mm),
+        (None, Some(mm)) => DepthTrimChange::To(mm),
+        _ => return VerbReply::failed("a trim needs either `by_mm` or `to_mm`"),
+    };
+    let arm = request.arm.as_deref();
+    let is_meant = |seat: &&Arc<AttachedArm>| match arm {
+        Some(name) => seat.name == name,
+        None => seat.motion.snapshot().state.is_under_way(),
+    };
+    let meant: Vec<_> = node.arms.iter().filter(is_meant).collect();
+    let names = |seats: &mut dyn Iterator<Item = &Arc<AttachedArm>>| {
+        let names: Vec<&str> = seats.map(|seat| seat.name.as_str()).collect();
+        names.join(", ")
+    };
+    match (meant.as_slice(), arm) {
+        ([seat], _) => {
+            VerbReply::from_lines(vec![with_name(node, seat, trim_arm(seat, change).await)])
+        }
+        ([], Some(name)) => VerbReply::failed(format!(
+            "this node has no arm `{name}`; valid: {}",
+            names(&mut node.arms.iter())
+        )),
+        ([], None) => VerbReply::failed(DepthTrimError::NotDrawing.to_string()),
+        (several, _) => VerbReply::failed(format!(
+            "several arms move. Next: name one: {}",
+            names(&mut several.iter().copied())
+        )),
+    }
+}
+
+async fn trim_arm(seat: &AttachedArm, change: DepthTrimChange) -> ArmLine {
+    let trimmed = seat.motion.change_depth_trim(change).await;
+    let trim = trimmed.map_err(|_| refusal!("its thread has ended"))??;
+    Ok(format!(
+        "its pen goes to {} (±{} mm are possible), until the drawing ends",
+        trim_words(trim.target_mm),
+        trim.most_mm
+    ))
 }
 
 /// Switches torque off on every servo of every arm, and names each that may still hold.

@@ -34,6 +34,21 @@ pub struct AlignRequest {
     pub arm: Option<String>,
 }
 
+/// Request to raise or lower the pen of the drawing under way: exactly one of `by_mm` and `to_mm`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct DepthTrimRequest {
+    /// By so much deeper, or higher if below 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_mm: Option<f64>,
+    /// To so much deeper than planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_mm: Option<f64>,
+    /// The arm, where several move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+}
+
 /// Request of an operator. If it is answered at the end of a motion, its client must stay connected until then, or the arm stops.
 /// An unknown key is refused, because it may narrow what is asked for; what only stops, holds or disables is heard with any.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -84,6 +99,8 @@ pub enum OperatorVerb {
     /// Resume the held motion.
     #[serde(deserialize_with = "without_keys")]
     Resume,
+    /// Raise or lower the pen of the drawing under way, within what its scene allows.
+    Trim(DepthTrimRequest),
     /// Visit the sheet and draw a cross, or measure where the sheet is.
     Align(AlignRequest),
     /// Draw a scene for the first time, with less pen pressure.
@@ -275,6 +292,7 @@ impl OperatorVerb {
                     ..
                 }
                 | Self::Resume
+                | Self::Trim(_)
                 | Self::Jog { .. }
                 | Self::Align(_)
                 | Self::FirstInk { .. }
@@ -430,6 +448,7 @@ mod tests {
             {"verb": "first_ink", "scene": "default", "arm": "left"},
             {"verb": "new_sheet", "arm": "left"},
             {"verb": "selftest", "scene": null, "rounds": 3},
+            {"verb": "trim", "by_mm": 0.1, "arm": "left"},
             {"verb": "jobs", "id": "job-1", "json": true},
             {"verb": "look", "scene": "default", "camera": "over"},
             {"verb": "jog", "scene": "default", "step": {"axis": "x", "by": 1.0}, "arm": "left"},

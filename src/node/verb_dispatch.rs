@@ -73,15 +73,19 @@ fn carry_out_boxed(
     async move { carry_out(&node, verb, (&caller, &arrived)).await }.boxed()
 }
 
+/// Returns why a node that withholds motion refuses a verb. An arm that loses its torque drops, which is a motion too.
+fn withheld(node: &Node, verb: &OperatorVerb) -> Option<&'static str> {
+    let drops = matches!(verb, OperatorVerb::TorqueOff) && node.file.read_only;
+    let withheld = node.motion_withheld();
+    withheld.filter(|_| verb.moves() || drops)
+}
+
 async fn carry_out(
     node: &Arc<Node>,
     verb: OperatorVerb,
     (caller, arrived): (&str, &ArrivalStamp),
 ) -> VerbReply {
-    let moves = verb.moves();
-    // An arm that loses its torque drops, which is a motion too.
-    let drops = matches!(verb, OperatorVerb::TorqueOff) && node.file.read_only;
-    if let Some(reason) = node.motion_withheld().filter(|_| moves || drops) {
+    if let Some(reason) = withheld(node, &verb) {
         return VerbReply::failed(reason);
     }
     match verb {
@@ -108,6 +112,7 @@ async fn carry_out(
         OperatorVerb::Hold { now } => arm_verbs::hold(node, now, caller).await,
         OperatorVerb::Resume => arm_verbs::resume(node, arrived).await,
         OperatorVerb::NewSheet { arm } => VerbReply::of(node.lay_new_sheet(arm.as_deref())),
+        OperatorVerb::Trim(request) => arm_verbs::trim(node, &request).await,
         OperatorVerb::TorqueOff => arm_verbs::torque_off(node, caller).await,
         OperatorVerb::Selftest { scene, rounds } => {
             selftest::run(node, arrived, scene.as_deref(), rounds).await

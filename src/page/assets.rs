@@ -46,6 +46,7 @@ pub(super) const ASSETS: &[PageAsset] = &[
     asset!("door.js", SCRIPT),
     asset!("commands.js", SCRIPT),
     asset!("elements.js", SCRIPT),
+    asset!("depth_trim.js", SCRIPT),
     asset!("feed.js", SCRIPT),
     asset!("shapes.js", SCRIPT),
     asset!("tabs.js", SCRIPT),

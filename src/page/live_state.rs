@@ -2,7 +2,7 @@
 
 use base::clock::calendar_ms;
 use base::units::{ArmMeasurement, JointVector, ServoState};
-use motion::{MotionState, StopReport};
+use motion::{DepthTrim, MotionState, StopReport};
 use nalgebra::Point3;
 use scene::Scene;
 use serde::Serialize;
@@ -57,6 +57,8 @@ pub(super) struct LiveArm {
     body_mm: Vec<[f64; 7]>,
     tip: Option<LiveTip>,
     pub(super) job: Option<LiveJob>,
+    /// The trim of the pen's depth, while something is drawn whose scene allows one.
+    depth_trim: Option<DepthTrim>,
     stops_done: u64,
     stop: Option<StopReport>,
     /// Length drawn so far of the planned strokes; only while a page follows.
@@ -144,6 +146,7 @@ fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
         body_mm: measured.map_or_else(Vec::new, |measured| body_mm(seat, &measured.position_rad)),
         tip: measured.and_then(|measured| LiveTip::of(scene.as_deref()?, &measured.position_rad)),
         job: seat.live_job(),
+        depth_trim: snapshot.depth_trim,
         stops_done: snapshot.stops_done,
         stop: snapshot.stop,
         ink_mm: None,

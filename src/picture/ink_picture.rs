@@ -1,6 +1,7 @@
 //! `drawn.png`: what the pen drew, over the design in grey.
 
 use super::canvas::{PALE, Point, png};
+use super::relief::draw_relief;
 use super::sheet_transform::{HEAD, MARGIN, SheetTransform, ShownPart, draw_head};
 use super::{InkView, PictureError, check_sheet};
 
@@ -31,6 +32,9 @@ pub fn ink_png(view: &InkView) -> Result<Vec<u8>, PictureError> {
         let caption = format!("{}; {times:.1} times as large as it is", view.caption);
         draw_head(canvas, &view.title, &caption, width);
         sheet.draw(canvas);
+        if let Some(relief) = &view.relief {
+            draw_relief(canvas, relief, &sheet);
+        }
         sheet.clip(canvas);
         let design: Vec<Vec<Point>> = view.design_mm.iter().map(|p| sheet.path(p)).collect();
         let widths = view.ink.iter().map(|line| sheet.width(line.width_mm));

@@ -6,6 +6,7 @@ mod grid_picture;
 mod ink_picture;
 mod plan_picture;
 mod reach_picture;
+mod relief;
 mod sheet_transform;
 
 pub use camera_overlay::{CameraOverlayView, PixelLine, photo_png, seen_png};
@@ -68,6 +69,17 @@ pub struct TimeStrip {
     pub limit: Option<f64>,
 }
 
+/// Light on a surface that is not flat, at points of the sheet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SheetRelief {
+    /// Distance from one point to the next; the first is the sheet's lower left corner.
+    pub step_mm: f64,
+    /// Number of columns and rows of points.
+    pub size: [usize; 2],
+    /// Light at each point, from 0 to 1, row by row from the lowest; `None` where there is no surface.
+    pub light: Vec<Option<f64>>,
+}
+
 /// Content of `plan.png`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanView {
@@ -79,6 +91,8 @@ pub struct PlanView {
     pub sheet_mm: [f64; 2],
     /// Lowest and highest corner of the paper, where more than the paper is shown.
     pub paper_mm: Option<[[f64; 2]; 2]>,
+    /// Light on the sheet's surface, where it is not flat.
+    pub relief: Option<SheetRelief>,
     /// The planned strokes, in any order.
     pub strokes: Vec<PlannedStroke>,
     /// Travels of the tip in the air.
@@ -127,6 +141,8 @@ pub struct InkView {
     pub caption: String,
     /// The sheet's width and height.
     pub sheet_mm: [f64; 2],
+    /// Light on the sheet's surface, where it is not flat.
+    pub relief: Option<SheetRelief>,
     /// Lines of the design, shown grey beneath.
     pub design_mm: Vec<Vec<[f64; 2]>>,
     /// Lines drawn by the pen.

@@ -3,6 +3,7 @@
 use super::canvas::{
     AIR, BACKGROUND, Canvas, INK, PALE, PAPER, PixelArea, Point, QUIET, REFUSED, png, width_of,
 };
+use super::relief::draw_relief;
 use super::sheet_transform::{HEAD, MARGIN, SheetTransform, ShownPart, draw_head};
 use super::{PictureError, PlanView, PlannedStroke, TimeStrip, check_sheet};
 
@@ -100,6 +101,9 @@ fn chart_areas(x: f64, y: f64, width: f64, count: usize) -> Vec<PixelArea> {
 
 fn draw_sheet(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
     sheet.draw(canvas);
+    if let Some(relief) = &view.relief {
+        draw_relief(canvas, relief, sheet);
+    }
     draw_paper(canvas, view, sheet);
     sheet.clip(canvas);
     let travels: Vec<Vec<Point>> = view.travels_mm.iter().map(|p| sheet.path(p)).collect();

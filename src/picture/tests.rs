@@ -73,6 +73,7 @@ fn ink_view() -> InkView {
         title: "default · simulated so101".to_owned(),
         caption: "470 mm drawn · deviation 0.21 mm at 95 of 100 points, 0.31 mm at most".to_owned(),
         sheet_mm: [150.0, 100.0],
+        relief: None,
         design_mm: strokes
             .iter()
             .map(|s| {
@@ -227,4 +228,40 @@ fn a_picture_full_of_lines_is_made_smaller() {
         .collect();
     full.ink.truncate(4_000);
     decode_checked(&ink_png(&full).unwrap());
+}
+
+/// Returns a relief with a bump in its middle and no surface in one corner.
+fn bump() -> SheetRelief {
+    let size = [40, 30];
+    let light = |index: usize| {
+        let (x, y) = (
+            (index % size[0]) as f64 - 20.0,
+            (index / size[0]) as f64 - 15.0,
+        );
+        let slope = (y - x) * 0.1 * (-(x * x + y * y) / 60.0).exp();
+        (x < 15.0 || y < 10.0).then_some(0.75 + slope)
+    };
+    SheetRelief {
+        step_mm: 4.0,
+        size,
+        light: (0..size[0] * size[1]).map(light).collect(),
+    }
+}
+
+#[test]
+fn a_surface_that_is_not_flat_is_shaded_below_its_lines() {
+    let mut view = plan_view([150.0, 100.0]);
+    let flat = Pixmap::decode_png(&plan_png(&view).unwrap()).unwrap();
+    view.relief = Some(bump());
+    let bytes = plan_png(&view).unwrap();
+    assert!(bytes.len() <= BYTES_MAX);
+    let shaded = Pixmap::decode_png(&bytes).unwrap();
+    let tone = |picture: &Pixmap, at_mm: [f64; 2]| {
+        let [x, y] = pixel_of(&view, at_mm);
+        picture.pixel(x as u32, y as u32).unwrap().green()
+    };
+    // Light falls from the upper left.
+    let (lit, dark) = ([70.0, 68.0], [90.0, 52.0]);
+    assert_eq!(tone(&flat, lit), tone(&flat, dark));
+    assert!(tone(&shaded, lit) > tone(&shaded, dark) + 40);
 }

@@ -49,6 +49,7 @@ fn pen(axis: [f64; 3]) -> ScenePen {
 fn sheet(origin: [f64; 3], x: [f64; 3], y: [f64; 3]) -> Surface {
     Surface::new(&SheetFile {
         correction: None,
+        heights: None,
         origin_m: numbers(origin),
         x_axis: numbers(x),
         y_axis: numbers(y),
@@ -85,6 +86,7 @@ fn scene(arm: &str, pens: Vec<ScenePen>, surface: Surface, ready: &[f64], rest: 
             lift_mm: 8.0,
             lift_least_mm: 2.0,
             press_mm: 1.0,
+            depth_trim_mm: 0.0,
             hover_mm: 5.0,
         },
         limits: SceneLimits {
@@ -564,6 +566,7 @@ fn a_cylinder_is_drawn_on_with_the_pen_upright_on_it() {
     let mut scene = widowx();
     scene.surface = Surface::new(&SheetFile {
         correction: None,
+        heights: None,
         origin_m: numbers([0.28, 0.04, 0.03]),
         x_axis: numbers([0.0, -1.0, 0.0]),
         y_axis: numbers([1.0, 0.0, 0.0]),
@@ -672,6 +675,7 @@ fn a_sheet_that_lies_well_needs_no_move_and_another_gets_a_better_place() {
 fn strip(origin_m: [f64; 3]) -> Surface {
     Surface::new(&SheetFile {
         correction: None,
+        heights: None,
         origin_m: numbers(origin_m),
         x_axis: numbers([-1.0, 0.0, 0.0]),
         y_axis: numbers([0.0, -1.0, 0.0]),

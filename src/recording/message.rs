@@ -147,6 +147,9 @@ pub(crate) struct JobMessage {
     pub(crate) pen: usize,
     pub(crate) pen_down: bool,
     pub(crate) state: String,
+    /// How much deeper than planned a person trimmed the pen; absent in older recordings.
+    #[serde(default)]
+    pub(crate) depth_trim_mm: f64,
 }
 
 impl From<Point3<f64>> for MessageVector {

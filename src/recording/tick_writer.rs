@@ -165,6 +165,7 @@ impl TickWriter {
             pen,
             pen_down: is_drawing,
             state: word(tick.state),
+            depth_trim_mm: (tick.depth_trim_mm * 1e3).round() / 1e3,
         };
         file.write(Topic::JOB, at_ns, &job)
     }

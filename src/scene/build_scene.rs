@@ -332,6 +332,7 @@ fn heights(h: &HeightsFile) -> Result<SheetHeights, SceneFault> {
         lift_mm,
         lift_least_mm,
         press_mm: within("heights.press_mm", h.press_mm, 0.0, 5.0)?,
+        depth_trim_mm: within("heights.depth_trim_mm", h.depth_trim_mm, 0.0, 1.0)?,
         hover_mm: within("heights.hover_mm", h.hover_mm, 0.5, 200.0)?,
     })
 }
@@ -463,6 +464,12 @@ fn check_tools(file: &SceneFile, problems: &mut Vec<String>) {
                 "`{name}` is a needle: name at least one [[keep_outs]] box that it must never enter"
             ));
         }
+    }
+    let is_trimmed = file.heights.depth_trim_mm.get() > 0.0;
+    if is_trimmed && (needle.is_some() || !file.inks.is_empty()) {
+        problems.push(
+            "heights.depth_trim_mm: a pen's depth can be trimmed while it draws, but not a needle's or a dipped pen's; leave it out".to_owned(),
+        );
     }
     let only_by_hand = |key: &str| {
         format!(

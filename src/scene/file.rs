@@ -8,6 +8,7 @@ use base::units::Finite;
 use vision::Family;
 
 use super::canvas::CallerDesignKind;
+use super::height_map::HeightMapFile;
 use super::sheet_correction::SheetCorrectionFile;
 
 /// A scene file.
@@ -222,6 +223,9 @@ pub struct SheetFile {
     /// Correction of where lines end up, learned from drawn ink; at most 2 mm anywhere.
     #[serde(default)]
     pub correction: Option<SheetCorrectionFile>,
+    /// Heights of a sheet that is not quite flat, as touches found them; not with a cylinder or a mesh.
+    #[serde(default)]
+    pub heights: Option<HeightMapFile>,
 }
 
 /// Mapping of a design onto a surface that is not flat.
@@ -412,6 +416,8 @@ pub struct HeightsFile {
     pub lift_least_mm: Option<Finite>,
     /// Depth below the surface to which a yielding pen is sent, so that it always touches.
     pub press_mm: Finite,
+    /// How far an operator may raise or lower the pen while it draws, up to 1; default 0: not at all. Not for needles or dipped pens.
+    pub depth_trim_mm: Finite,
     /// Height of the tip over a point that is visited but not drawn.
     pub hover_mm: Finite,
 }
@@ -422,6 +428,7 @@ impl Default for HeightsFile {
             lift_mm: finite(8.0),
             lift_least_mm: None,
             press_mm: finite(1.0),
+            depth_trim_mm: finite(0.0),
             hover_mm: finite(5.0),
         }
     }

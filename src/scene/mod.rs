@@ -28,6 +28,7 @@ mod embedded;
 mod fiducials;
 pub mod file;
 mod foot_frame;
+mod height_map;
 mod library;
 mod line_tidying;
 mod mesh_sheet;
@@ -51,6 +52,7 @@ pub use drawing_pause::DrawingPause;
 pub use drawing_trim::{DrawingTrim, DrawingTrimError};
 pub use fiducials::SheetFiducials;
 pub use file::{FillKind, Lay, LineAlign, Order, PenChangeKind, PictureStyle, SceneFile, ToolKind};
+pub use height_map::{HeightMap, HeightMapFile, MAP_MM_MAX, MAP_PLACES};
 pub use library::{DEFAULT_SCENE, SceneError, SceneLibrary};
 pub use line_tidying::TIDYING_MM;
 pub use paper_format::PaperFormat;
@@ -233,6 +235,8 @@ pub struct SheetHeights {
     pub lift_least_mm: f64,
     /// Depth below the surface to which a pen is sent.
     pub press_mm: f64,
+    /// How far an operator may raise or lower the pen while it draws; 0 for not at all.
+    pub depth_trim_mm: f64,
     /// Height over a point that is visited but not drawn.
     pub hover_mm: f64,
 }

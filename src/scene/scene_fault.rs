@@ -2,6 +2,7 @@
 
 use nalgebra::Point3;
 
+use super::height_map::MAP_PLACES;
 use super::line_tidying::TIDYING_MM;
 use super::sheet_correction::CORRECTION_MM_MAX;
 use super::surface::SIDE_MM_MAX;
@@ -249,6 +250,46 @@ pub enum SceneFault {
         "sheet: cylinder_radius_mm and lay are for a cylinder, and [surface] puts the sheet on a mesh. Next: remove one of them"
     )]
     TwoShapes,
+    /// A map of heights of a sheet that has another shape already.
+    #[error(
+        "sheet.heights is the map of a sheet on a plane, and this one lies on a cylinder or a mesh. Next: remove one of them"
+    )]
+    MappedShape,
+    /// Lists of a map that do not belong together.
+    #[error(
+        "sheet.heights has {} values of x_mm, {} of y_mm and {} of height_mm; each place needs one of each", .0[0], .0[1], .0[2]
+    )]
+    HeightMapLists([usize; 3]),
+    /// Too few or too many places of a map.
+    #[error(
+        "sheet.heights has {0} places; {least} to {most} are possible. Next: `steadyhand call align '{{\"touch\": true, \"grid\": [3, 3]}}'`", least = MAP_PLACES.start(), most = MAP_PLACES.end()
+    )]
+    HeightMapPlaces(usize),
+    /// Places of a map that are too near to each other.
+    #[error(
+        "sheet.heights: two places at ({:.1}, {:.1}) mm are {gap_mm:.1} mm apart; {least_mm} mm is the least", at_mm[0], at_mm[1]
+    )]
+    HeightMapApart {
+        /// One of them.
+        at_mm: [f64; 2],
+        /// Their distance.
+        gap_mm: f64,
+        /// The least distance.
+        least_mm: f64,
+    },
+    /// Places of a map that are all on a line.
+    #[error("sheet.heights: all places are on a line. Next: touch a grid of the sheet")]
+    HeightMapLine,
+    /// A map that is too steep.
+    #[error(
+        "sheet.heights rises {slope:.2} mm in a millimetre; {most} is the limit. Next: touch the sheet again, or scan it as a mesh"
+    )]
+    HeightMapSlope {
+        /// The steepest slope.
+        slope: f64,
+        /// The limit.
+        most: f64,
+    },
     /// The sheet reaches too far around its cylinder.
     #[error(
         "sheet: cylinder_radius_mm is {radius_mm}; a sheet {width_mm} mm wide may cover at most half of the cylinder, so it must be at least {least_mm:.1}"

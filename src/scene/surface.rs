@@ -9,6 +9,7 @@ use std::sync::Arc;
 use nalgebra::{Isometry3, Point3, Rotation3, Translation3, Unit, UnitQuaternion, Vector3};
 
 use super::file::{Lay, SheetFile};
+use super::height_map::{HeightMap, MappedSheet};
 use super::mesh_sheet::MeshSheet;
 use super::scene_fault::SceneFault;
 use base::plane::{along, distance, pieces};
@@ -45,6 +46,11 @@ pub trait SheetShape: fmt::Debug + Send + Sync {
     /// Returns whether exactly one point of it lies at a point of the sheet.
     fn is_on(&self, _at_mm: [f64; 2]) -> bool {
         true
+    }
+
+    /// Returns the plane of a sheet whose heights over it were touched, and those heights; `None` for any other.
+    fn heights(&self) -> Option<(&Isometry3<f64>, &HeightMap)> {
+        None
     }
 }
 
@@ -110,9 +116,12 @@ impl Surface {
     /// The value that is wrong, and what it must be.
     pub fn new(file: &SheetFile) -> Result<Self, SceneFault> {
         let (plane, size_mm) = FlatSheet::of_file(file)?;
-        let shape: Arc<dyn SheetShape> = match file.cylinder_radius_mm {
-            None => Arc::new(plane),
-            Some(radius) => Arc::new(CylindricalSheet::new(
+        let heights = HeightMap::in_sheet(file)?;
+        let shape: Arc<dyn SheetShape> = match (file.cylinder_radius_mm, heights) {
+            (None, None) => Arc::new(plane),
+            (None, Some(map)) => Arc::new(MappedSheet::new(plane.pose(), map)),
+            (Some(_), Some(_)) => return Err(SceneFault::MappedShape),
+            (Some(radius), None) => Arc::new(CylindricalSheet::new(
                 plane,
                 radius.get(),
                 size_mm,
@@ -131,8 +140,10 @@ impl Surface {
         if file.cylinder_radius_mm.is_some() || file.lay != Lay::default() {
             return Err(SceneFault::TwoShapes);
         }
-        let frame = pose(&plane.origin_m, &plane.x, &plane.normal);
-        let shape = MeshSheet::new(patch, frame);
+        if HeightMap::in_sheet(file)?.is_some() {
+            return Err(SceneFault::MappedShape);
+        }
+        let shape = MeshSheet::new(patch, plane.pose());
         Ok(Self::from_shape(Arc::new(shape), size_mm))
     }
 
@@ -154,10 +165,16 @@ impl Surface {
         self.shape.radius_mm()
     }
 
-    /// Returns whether touches can say where it lies: on a plane or a cylinder they can.
+    /// Returns whether touches can say where it lies: on a plane, with or without a map of its heights, or a cylinder they can.
     #[must_use]
     pub fn is_found_by_touches(&self) -> bool {
-        self.is_flat() || self.radius_mm().is_some()
+        self.is_flat() || self.heights().is_some() || self.radius_mm().is_some()
+    }
+
+    /// Returns the heights over its plane that were touched, if it has a map of them.
+    #[must_use]
+    pub fn heights(&self) -> Option<&HeightMap> {
+        self.shape.heights().map(|(_, map)| map)
     }
 
     /// Returns whether a point lies on the sheet, its edges included.
@@ -179,6 +196,12 @@ impl Surface {
         self.shape.is_flat()
     }
 
+    /// Returns whether exactly one point of it lies at a point of the sheet.
+    #[must_use]
+    pub fn is_on(&self, at_mm: [f64; 2]) -> bool {
+        self.shape.is_on(at_mm)
+    }
+
     /// Returns the pose of a flat sheet in the arm's base frame: its lower left corner with x to
     /// the right, y up and z towards the reader; `None` if it is not flat.
     #[must_use]
@@ -186,8 +209,8 @@ impl Surface {
         self.is_flat().then(|| self.flat())
     }
 
-    /// Returns the pose of the flat sheet that touches this one along its centre line: `origin_m`,
-    /// `x_axis` and `y_axis` of a scene file.
+    /// Returns the pose of the flat sheet that touches this one along its centre line, or of the plane under a map of heights:
+    /// `origin_m`, `x_axis` and `y_axis` of a scene file.
     #[must_use]
     pub fn flat(&self) -> Isometry3<f64> {
         self.flat_along(0.0, 0.0)
@@ -196,6 +219,9 @@ impl Surface {
     /// Returns that pose after the sheet is moved along itself, to the right and up.
     #[must_use]
     pub fn flat_along(&self, right_mm: f64, up_mm: f64) -> Isometry3<f64> {
+        if let Some((plane, _)) = self.shape.heights() {
+            return plane * Translation3::new(right_mm / 1e3, up_mm / 1e3, 0.0);
+        }
         let half_mm = self.size_mm[0] / 2.0;
         let centre = self.at([half_mm + right_mm, up_mm]);
         let corner = centre.point_m - centre.x.scale(half_mm / 1e3);
@@ -290,6 +316,10 @@ struct FlatSheet {
 }
 
 impl FlatSheet {
+    fn pose(&self) -> Isometry3<f64> {
+        pose(&self.origin_m, &self.x, &self.normal)
+    }
+
     /// Creates the plane of a sheet's file, and the sheet's size.
     fn of_file(file: &SheetFile) -> Result<(Self, [f64; 2]), SceneFault> {
         let x = axis("x_axis", file.x_axis.map(Finite::get))?;
@@ -483,6 +513,7 @@ mod tests {
         let number = |v| Finite::new(v).unwrap();
         Surface::new(&SheetFile {
             correction: None,
+            heights: None,
             origin_m: [0.15, 0.05, 0.02].map(number),
             x_axis: [0.0, -1.0, 0.0].map(number),
             y_axis: [1.0, 0.0, 0.0].map(number),

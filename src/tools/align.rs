@@ -7,6 +7,7 @@ mod ink;
 mod reading;
 mod rests;
 mod touch;
+mod touch_grid;
 
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     if (is_touch && is_ink) || ((is_touch || is_ink) && offset_mm.is_some()) {
         return Err(conflicting_modes());
     }
+    let grid = touch_grid::asked_for(ctx, &scene)?;
     if ctx.is("dry_run") {
         return match offset_mm {
             Some(_) => Err(refused(
@@ -71,7 +73,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         if is_ink {
             ink::align(ctx, scene).await
         } else if is_touch {
-            touch::align(ctx, scene).await
+            touch::align(ctx, scene, grid).await
         } else {
             align(ctx, scene).await
         }

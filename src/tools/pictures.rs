@@ -9,6 +9,7 @@ use super::preview::{DrawingPreview, sum_up};
 use super::reply::Reply;
 use super::sheet_ink::InkLine;
 use super::sheet_photo::FlatPicture;
+use super::sheet_relief::relief;
 use base::disk;
 use base::wording::{count, with_next};
 use picture::{GridView, InkView, PlanView, PlannedStroke, ReachView, SheetLine, TimeStrip};
@@ -34,6 +35,7 @@ pub fn preview(scene: &Scene, preview: &DrawingPreview) -> Option<Vec<u8>> {
             title: scene.title(),
             caption: "nothing of it can be planned".to_owned(),
             sheet_mm: scene.surface.size_mm(),
+            relief: relief(&scene.surface),
             ..PlanView::default()
         },
         |plan| view(scene, plan),
@@ -108,6 +110,7 @@ fn view(scene: &Scene, plan: &Plan) -> PlanView {
         caption: sum_up(&plan.report),
         sheet_mm: scene.surface.size_mm(),
         paper_mm: None,
+        relief: relief(&scene.surface),
         strokes: strokes(scene, plan),
         travels_mm: traces.travels_mm,
         side_mm: traces.side_mm,
@@ -131,6 +134,7 @@ pub fn ink(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Option<Vec<u8>> {
         title: scene.title(),
         caption: "ink over the design in grey".to_owned(),
         sheet_mm: scene.surface.size_mm(),
+        relief: relief(&scene.surface),
         design_mm: design.collect(),
         ink: lines.collect(),
     };

@@ -591,6 +591,7 @@ pub fn record(past: &PastJob) -> Value {
         "approved": past.approved,
         "pens_confirmed": past.pens_confirmed,
         "pens_measured": past.pens_measured,
+        "depth_trims": past.depth_trims,
         "pauses_ended": past.pauses_ended,
         "settled_by": past.settled,
     })

@@ -73,6 +73,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         reply.set("job", JobCard { reason, ..card });
     }
     reply.set_some("unfinished", ctx.node.unfinished(arm));
+    reply.set_some("depth_trim", snapshot.depth_trim);
     reply.set_some("journal_damaged", ctx.node.job_store.damaged());
     reply.set_some("bus", ctx.is("debug").then(|| bus(&snapshot)));
     reply.set_some("cameras", &report.cards);
@@ -107,6 +108,7 @@ fn sense_text(reply: &Reply, cameras: &[String]) -> String {
     lines.extend(orders.map(|order| format!("an operator's order stands: {order}")));
     lines.extend(text("enabled").map(|enabled| format!("enabled: {enabled}")));
     lines.extend(value("job").and_then(job_text));
+    lines.extend(value("depth_trim").and_then(depth_trim_text));
     let warnings = value("warnings").and_then(Value::as_array);
     let warnings = warnings.into_iter().flatten().filter_map(Value::as_str);
     lines.extend(warnings.map(|warning| format!("warning: {warning}")));
@@ -127,6 +129,26 @@ fn job_text(job: &Value) -> Option<String> {
     };
     let reason = text("reason").map_or_else(String::new, |reason| format!("; {reason}"));
     Some(format!("job: {id}, {tool}, {state}{counted}{reason}"))
+}
+
+/// Describes how a person trimmed the depth of the pen; `None` while it is as planned.
+fn depth_trim_text(trim: &Value) -> Option<String> {
+    let mm = |field: &str| trim.get(field)?.as_f64();
+    let (target, now, most) = (mm("target_mm")?, mm("now_mm")?, mm("most_mm")?);
+    let is_trimmed = target.abs() > 0.0 || now.abs() > 0.0;
+    is_trimmed.then(|| {
+        format!("pen depth: an operator trims it to {}; it is {now:+.2} mm now, and ±{most} mm are possible", trim_words(target))
+    })
+}
+
+/// Describes how much deeper than planned a pen goes.
+#[must_use]
+pub fn trim_words(deeper_mm: f64) -> String {
+    match deeper_mm {
+        as_planned if as_planned.abs() < 5e-4 => "as planned".to_owned(),
+        deeper if deeper > 0.0 => format!("{deeper:.2} mm deeper than planned"),
+        higher => format!("{:.2} mm higher than planned", -higher),
+    }
 }
 
 /// Describes the age of readings that do not say where the arm is now.

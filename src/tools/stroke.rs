@@ -489,7 +489,9 @@ fn drawn_reply(
     }
     let basis = calibration_check::uncalibrated_basis(&ctx.node, &ctx.arm, scene);
     reply.set_some("calibration", basis);
-    reply.set_some("pens_measured", ctx.entry.past().pens_measured);
+    let past = ctx.entry.past();
+    reply.set_some("pens_measured", past.pens_measured);
+    reply.set_some("depth_trims", past.depth_trims);
     reply.show(planned.into_iter().chain(inked));
     let look = match scene.canvas {
         Some(_) => r#"sense with "grid": true shows the sheet in mm"#,

@@ -12,7 +12,7 @@ use scene::Scene;
 const COMMAND: &str = "`steadyhand ";
 
 /// Commands that act on one arm and take `--arm`.
-const OF_ONE_ARM: [&str; 9] = [
+const OF_ONE_ARM: [&str; 10] = [
     "calibrate play",
     "calibrate restore",
     "calibrate touch",
@@ -22,6 +22,7 @@ const OF_ONE_ARM: [&str; 9] = [
     "jog",
     "reset",
     "teach",
+    "trim",
 ];
 
 /// The command that names an arm by its model where its name on the node is not known.

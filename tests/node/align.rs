@@ -242,6 +242,102 @@ fn a_sheet_is_felt_proposed_and_accepted() {
     assert!(output.contains("probes, 18 touches"), "{output}");
 }
 
+/// Lines across the middle of a sheet, from edge to edge.
+const CROSS: &str = "[[[0.0, 40.0], [80.0, 40.0]], [[40.0, 0.0], [40.0, 80.0]]]";
+
+/// The heights of a sheet that is 2 mm higher at its corners than in its middle, at three by three places.
+fn bowl() -> String {
+    let at = |index: u32| [index % 3, index / 3].map(|step| 8.0 + 42.0 * f64::from(step));
+    let list = |value: &dyn Fn([f64; 2]) -> f64| {
+        let values: Vec<f64> = (0..9).map(|index| value(at(index))).collect();
+        format!("{values:?}")
+    };
+    let height = |[x, y]: [f64; 2]| {
+        let square = ((x - 50.0) / 42.0).powi(2) + ((y - 50.0) / 42.0).powi(2);
+        square - 1.5
+    };
+    format!(
+        "\n[sheet.heights]\nx_mm = {}\ny_mm = {}\nheight_mm = {}\n",
+        list(&|[x, _]| x),
+        list(&|[_, y]| y),
+        list(&height)
+    )
+}
+
+#[test]
+fn a_warped_sheet_is_drawn_on_with_the_map_of_its_heights() {
+    let practice = Practice::new(0.005);
+    practice.0.scene("short", &scene("short", CROSS));
+    let truth = scene("short", CROSS) + &bowl();
+    std::fs::write(practice.0.path("truth/short.toml"), truth).unwrap();
+    let draw = || {
+        let (_, text) = practice.run(&[
+            "call",
+            "--json",
+            "stroke",
+            r#"{"scene": "short", "again": true}"#,
+        ]);
+        let json = text
+            .get(..text.rfind('}').map_or(0, |end| end + 1))
+            .unwrap();
+        let result: Value = serde_json::from_str(json).unwrap();
+        result["missing_mm"]
+            .as_f64()
+            .unwrap_or_else(|| panic!("{result:#}"))
+    };
+    assert!(draw() > 20.0, "the middle is out of the pen's reach");
+    let felt = practice.align(r#"{"scene": "short", "touch": true, "grid": [3, 3]}"#);
+    assert_eq!(felt["success"], true, "{felt:#}");
+    assert_ne!(felt["verdict"], "redo", "{felt:#}");
+    assert_eq!(felt["points"].as_array().unwrap().len(), 10);
+    let message = felt["message"].as_str().unwrap();
+    assert!(
+        message.contains("its map of heights comes with"),
+        "{message}"
+    );
+    let (code, output) = practice.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{output}");
+    assert!(
+        practice.file().contains("[sheet.heights]"),
+        "{}",
+        practice.file()
+    );
+    let missing_mm = draw();
+    assert!(missing_mm < 1.0, "{missing_mm}");
+    // A sheet that is flat again loses its map, by touches of the same places.
+    std::fs::write(practice.0.path("truth/short.toml"), scene("short", CROSS)).unwrap();
+    let felt = practice.align(r#"{"scene": "short", "touch": true}"#);
+    let message = felt["message"].as_str().unwrap();
+    assert!(
+        message.contains("no map of its heights is needed"),
+        "{felt:#}"
+    );
+    let (code, output) = practice.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{output}");
+    assert!(
+        practice.file().contains("height_mm = []"),
+        "{}",
+        practice.file()
+    );
+}
+
+#[test]
+fn a_grid_that_is_none_is_refused_and_nothing_moves() {
+    let practice = Practice::new(0.005);
+    for (arguments, part) in [
+        (r#""touch": true, "grid": [2, 3]"#, "3 to 8"),
+        (r#""touch": true, "grid": [3.5, 3]"#, "3 to 8"),
+        (r#""grid": [3, 3]"#, "is for `touch`"),
+    ] {
+        let refused = practice.align(&format!(r#"{{"scene": "short", {arguments}}}"#));
+        assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
+        assert!(
+            refused["message"].as_str().unwrap().contains(part),
+            "{refused:#}"
+        );
+    }
+}
+
 #[test]
 fn a_sheet_that_is_not_felt_is_said_to_be_missing() {
     let practice = Practice::new(-0.0025);

@@ -74,6 +74,7 @@ mod systemd;
 mod tls;
 mod torture;
 mod transcript;
+mod trimmed;
 mod two_arms;
 mod waiting;
 mod which_node;

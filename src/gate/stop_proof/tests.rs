@@ -8,7 +8,7 @@ use super::*;
 use scene::{KeepOut, SceneLibrary, ToolKind};
 
 fn proof(scene: &Scene, trajectory: &Trajectory) -> Result<StopProof, GateRefusal> {
-    StopProof::prove(CollisionWorld::new(scene), trajectory)
+    StopProof::prove(CollisionWorld::new(scene), trajectory, None)
 }
 
 /// The default scene with higher travel moves.
@@ -462,7 +462,14 @@ fn a_sample_without_a_lift_takes_that_of_an_earlier_one() {
     let (scene, trajectory) = drawing();
     let at = sample_in_stroke();
     let span = trajectory.span_at(at).unwrap();
-    let found = |at: usize| earlier_lift(&mut CollisionWorld::new(scene), trajectory, span, at);
+    let found = |at: usize| {
+        earlier_lift(
+            &mut CollisionWorld::new(scene),
+            &ProvenFrom::new(trajectory, None),
+            span,
+            at,
+        )
+    };
     let lift = found(at).unwrap();
     assert_eq!((lift.first, lift.end), (at, at + 1));
     let own = super::find_lift(&mut CollisionWorld::new(scene), 0, sample(at - 1)).unwrap();
@@ -475,12 +482,36 @@ fn a_sample_without_a_lift_takes_that_of_an_earlier_one() {
     for before in 1..LIFT_EVERY {
         *wild.samples.get_mut(at - before).unwrap() = moved(sample(at), 1, 0.4);
     }
-    assert!(earlier_lift(&mut CollisionWorld::new(scene), &wild, span, at).is_none());
+    assert!(
+        earlier_lift(
+            &mut CollisionWorld::new(scene),
+            &ProvenFrom::new(&wild, None),
+            span,
+            at
+        )
+        .is_none()
+    );
     *wild.samples.get_mut(at + 1 - LIFT_EVERY).unwrap() = *sample(at);
-    assert!(earlier_lift(&mut CollisionWorld::new(scene), &wild, span, at).is_some());
+    assert!(
+        earlier_lift(
+            &mut CollisionWorld::new(scene),
+            &ProvenFrom::new(&wild, None),
+            span,
+            at
+        )
+        .is_some()
+    );
     *wild.samples.get_mut(at + 1 - LIFT_EVERY).unwrap() = moved(sample(at), 1, 0.4);
     *wild.samples.get_mut(at - LIFT_EVERY).unwrap() = *sample(at);
-    assert!(earlier_lift(&mut CollisionWorld::new(scene), &wild, span, at).is_none());
+    assert!(
+        earlier_lift(
+            &mut CollisionWorld::new(scene),
+            &ProvenFrom::new(&wild, None),
+            span,
+            at
+        )
+        .is_none()
+    );
 }
 
 /// Of two pens, the idle one is a needle 5 mm and more over the sheet.

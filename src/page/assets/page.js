@@ -3,6 +3,7 @@
 import { answersLive } from "./answers.js";
 import { ArmPanels, beginArmPanels } from "./arm_panel.js";
 import { beginCalibrations, calibrationsLive } from "./calibrations_panel.js";
+import { beginDepthTrim, depthTrimLive } from "./depth_trim.js";
 import { watchSession } from "./door.js";
 import { beginDoctor } from "./doctor_panel.js";
 import { beginDraw, drawLive } from "./draw_panel.js";
@@ -31,6 +32,7 @@ function show(kind, value) {
   newest = value;
   answersLive(value);
   headLive(value);
+  depthTrimLive(chosenArmOf(value));
   paper().live(chosenArmOf(value));
   arms.live(value.arms, chosenArmOf(value).name);
   offerArms(value.arms);
@@ -44,6 +46,7 @@ function show(kind, value) {
 
 beginTabs();
 beginHead();
+beginDepthTrim();
 beginPaper();
 beginSetup();
 beginArmPanels(() => { if (newest) show("state", newest); });

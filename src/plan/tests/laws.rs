@@ -170,6 +170,7 @@ fn a_path_that_bows_between_two_samples_is_slowed() {
 fn rolled(radius_mm: f64, lay: Lay) -> Surface {
     Surface::new(&SheetFile {
         correction: None,
+        heights: None,
         origin_m: numbers([0.27, 0.05, 0.03]),
         x_axis: numbers([0.0, -1.0, 0.0]),
         y_axis: numbers([1.0, 0.0, 0.0]),
@@ -406,6 +407,7 @@ fn the_posture_serves_the_whole_stroke() {
         }],
         Surface::new(&SheetFile {
             correction: None,
+            heights: None,
             size_mm: numbers([300.0, 400.0]),
             origin_m: numbers([0.1, -0.2, 0.005]),
             x_axis: numbers([1.0, 0.0, 0.0]),
@@ -454,6 +456,7 @@ fn bottle_scene() -> Scene {
     let mut scene = widowx();
     scene.surface = Surface::new(&SheetFile {
         correction: None,
+        heights: None,
         origin_m: numbers([0.28, 0.04, 0.03]),
         x_axis: numbers([0.0, -1.0, 0.0]),
         y_axis: numbers([1.0, 0.0, 0.0]),

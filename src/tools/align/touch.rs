@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError, tip_m, tip_mm};
 use super::super::stroke::rounded;
+use super::touch_grid::{self, TouchGrid};
 use super::{change_json, reading, report, rests, sheet_places, with_practice_hint};
 use crate::reply::Reply;
 use base::units::JointVector;
@@ -29,17 +30,21 @@ const CONFIRMED_MM: f64 = 1.0;
 
 /// A point to be touched.
 struct ProbeTarget {
-    name: &'static str,
+    name: String,
     role: TouchRole,
     at_mm: [f64; 2],
 }
 
 /// Touches each point, proposes the sheet that follows from the touches, and says what that is worth. Nothing is saved.
-pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
+pub(super) async fn align(
+    ctx: JobContext,
+    scene: Arc<Scene>,
+    grid: Option<TouchGrid>,
+) -> Result<Reply, JobError> {
     check_can_probe(&scene)?;
     let _claim = reading::claim(&ctx, &scene, "feels for the sheet")?;
     ctx.arm.keep_or_place_sheet(&scene, ctx.job.number());
-    let places = places(&scene);
+    let places = places(&scene, grid);
     ctx.job.update(|card| {
         (card.done, card.of) = (0, places.len());
         card.has_later_motions = true;
@@ -51,7 +56,7 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
     ))? {
         // There and back, so that each place is visited at both heights and from both sides.
         let visits = places.iter().chain(places.iter().rev());
-        let visits = visits.map(|place| (place.name, place.at_mm));
+        let visits = visits.map(|place| (place.name.as_str(), place.at_mm));
         let rests = rests::measure_rests(&ctx, &scene, visits).await?;
         let sag = SagFit::new(&scene.arm, &rests);
         if sag.differs() {
@@ -91,11 +96,12 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         ..AlignmentResult::without_points(&scene, assessed.finding.clone(), next)
     };
     let message = format!(
-        "{} touched, {TOUCHES} times each{}: the sheet lies {} and {:.2}° from where the scene puts it. Proposed, and saved only when an operator accepts it",
+        "{} touched, {TOUCHES} times each{}: the sheet lies {} and {:.2}° from where the scene puts it{}. Proposed, and saved only when an operator accepts it",
         count(places.len(), "point"),
         give_text(gives),
         millimetres(assessed.change.mm, 2),
-        assessed.change.deg
+        assessed.change.deg,
+        flatness_text(&assessed)
     );
     let reply = Reply::done(message).with("change", change_json(assessed.change));
     let reply = with_practice_hint(&ctx, &scene, &session, reply);
@@ -144,7 +150,7 @@ fn check_can_probe(scene: &Scene) -> Result<(), Refusal> {
             "a needle cannot feel the sheet. Next: mount a blunt tip of the same length, in a scene of its own"
         ));
     }
-    if !scene.surface.is_flat() {
+    if !scene.surface.is_flat() && scene.surface.heights().is_none() {
         return Err(refusal!(
             "`touch` needs a flat sheet. Next: `steadyhand teach sheet` takes touches by hand"
         ));
@@ -152,13 +158,21 @@ fn check_can_probe(scene: &Scene) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the corners and the centre, and one more point that is kept out of the fit.
-fn places(scene: &Scene) -> Vec<ProbeTarget> {
+/// Returns the places of a grid, those of the scene's map of heights, or the corners and the centre; and one more that is kept
+/// out of the fit.
+fn places(scene: &Scene, grid: Option<TouchGrid>) -> Vec<ProbeTarget> {
     let [width, height] = scene.surface.size_mm();
     let place = |role, (name, at_mm)| ProbeTarget { name, role, at_mm };
-    let unseen = ("verification", [width * 0.7, height * 0.3]);
-    let fitted = sheet_places(scene).into_iter();
+    let unseen = ("verification".to_owned(), [width * 0.7, height * 0.3]);
+    let fitted: Vec<(String, [f64; 2])> = match (grid, scene.surface.heights()) {
+        (Some(grid), _) => grid.places(scene).collect(),
+        (None, Some(map)) => touch_grid::places_of(map).collect(),
+        (None, None) => sheet_places(scene)
+            .map(|(name, at_mm)| (name.to_owned(), at_mm))
+            .into(),
+    };
     fitted
+        .into_iter()
         .map(|named| place(TouchRole::Sheet, named))
         .chain([place(TouchRole::Verify, unseen)])
         .collect()
@@ -202,6 +216,29 @@ fn height_mm(scene: &Scene, joints_rad: &JointVector) -> f64 {
     tip.map_or(0.0, |tip| scene.surface.project(&tip).height_mm)
 }
 
+/// Says how far the sheet is from flat, if enough places were touched to tell.
+fn flatness_text(assessed: &TouchAssessment) -> String {
+    let figure = |name: &str| {
+        let mut figures = assessed.figures.iter();
+        Some(figures.find(|(figure, _)| figure == name)?.1)
+    };
+    let from_flat = figure("from_flat_mm").zip(figure("between_touches_mm"));
+    let Some((from_flat_mm, between_mm)) = from_flat else {
+        return String::new();
+    };
+    let is_mapped = assessed
+        .new
+        .get("heights.height_mm")
+        .is_some_and(|mm| !mm.is_empty());
+    let worth = match is_mapped {
+        true => format!(
+            "its map of heights comes with the proposal, known to {between_mm:.2} mm between the touches"
+        ),
+        false => "no map of its heights is needed".to_owned(),
+    };
+    format!(". It is within {from_flat_mm:.2} mm of flat: {worth}")
+}
+
 /// Says how far the pen gives way, by the median of its touches; empty where the loads do not tell it.
 fn give_text(mut gives: Vec<f64>) -> String {
     gives.sort_by(f64::total_cmp);
@@ -217,7 +254,7 @@ fn unconfirmed_reason(
     first_mm: f64,
     height_mm: f64,
 ) -> (&'static str, String) {
-    let name = place.name;
+    let name = &place.name;
     let reason = format!(
         "at `{name}` two approaches felt something {first_mm:.1} and {height_mm:.1} mm over where the scene puts the sheet ({CONFIRMED_MM} mm apart is allowed): it was no sheet, or the sheet moves"
     );
@@ -272,7 +309,7 @@ fn points(
         });
         let target: [f64; 3] = (scene.surface.at(place.at_mm).point_m.coords * 1e3).into();
         (count > 0.0).then(|| AlignedPoint {
-            name: place.name.to_owned(),
+            name: place.name.clone(),
             target_mm: target.map(rounded),
             measured_mm: <[f64; 3]>::from(mean.coords).map(rounded),
             tracking_error_mm: rounded((x - place.at_mm[0]).hypot(y - place.at_mm[1])),
@@ -290,7 +327,7 @@ fn missed_reason(
     place: &ProbeTarget,
     missed: &ProbeOutcome,
 ) -> (&'static str, String) {
-    let name = place.name;
+    let name = &place.name;
     let ProbeOutcome::EarlyContact(joints_rad) = missed else {
         let reason = format!(
             "nothing was felt at `{name}` down to {PROBE_DEPTH_MM} mm below where the scene puts the sheet. The sheet lies lower or is missing. The tip is up again"
