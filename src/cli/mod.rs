@@ -157,9 +157,7 @@ async fn command(cli: Cli, sockets: systemd::ActivatedSockets) -> anyhow::Result
         CliCommand::Stop(at) => which_node::stop(&node, &at, OperatorVerb::Stop).await,
         CliCommand::Estop(at) => which_node::stop(&node, &at, OperatorVerb::Estop).await,
         CliCommand::Clear(at) => operator_client::clear(&node, &at).await,
-        CliCommand::Hold { now, at } => {
-            which_node::verb(&node, &at, OperatorVerb::Hold { now }).await
-        }
+        CliCommand::Hold { now, at } => operator_client::hold(&node, &at, now).await,
         CliCommand::Continue(at) => which_node::verb(&node, &at, OperatorVerb::Resume).await,
         CliCommand::Trim(args) => trim::run(&node, args).await,
         CliCommand::TorqueOff { yes, at } => operator_client::torque_off(&node, &at, yes).await,

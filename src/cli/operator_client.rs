@@ -243,6 +243,11 @@ pub(super) async fn clear(options: &NodeOptions, at: &AtArgs) -> anyhow::Result<
     })
 }
 
+/// Holds the motion under way, at once or at the end of its stroke.
+pub(super) async fn hold(node: &NodeOptions, at: &AtArgs, now: bool) -> anyhow::Result<ExitStatus> {
+    which_node::verb(node, at, OperatorVerb::Hold { now }).await
+}
+
 /// Takes torque off, after asking, because the arm drops.
 pub(super) async fn torque_off(
     options: &NodeOptions,

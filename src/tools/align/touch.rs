@@ -95,15 +95,8 @@ pub(super) async fn align(
         points: points(&scene, &session, &places, Some(&assessed)),
         ..AlignmentResult::without_points(&scene, assessed.finding.clone(), next)
     };
-    let message = format!(
-        "{} touched, {TOUCHES} times each{}: the sheet lies {} and {:.2}° from where the scene puts it{}. Proposed, and saved only when an operator accepts it",
-        count(places.len(), "point"),
-        give_text(gives),
-        millimetres(assessed.change.mm, 2),
-        assessed.change.deg,
-        flatness_text(&assessed)
-    );
-    let reply = Reply::done(message).with("change", change_json(assessed.change));
+    let reply = Reply::done(felt_text(places.len(), gives, &assessed))
+        .with("change", change_json(assessed.change));
     let reply = with_practice_hint(&ctx, &scene, &session, reply);
     Ok(report(&ctx, &scene, &result, reply, &result.describe()))
 }
@@ -214,6 +207,18 @@ async fn probe(
 fn height_mm(scene: &Scene, joints_rad: &JointVector) -> f64 {
     let tip = tip_m(scene, 0, joints_rad);
     tip.map_or(0.0, |tip| scene.surface.project(&tip).height_mm)
+}
+
+/// Says what was felt: where the sheet lies, and how flat it is.
+fn felt_text(places: usize, gives: Vec<f64>, assessed: &TouchAssessment) -> String {
+    format!(
+        "{} touched, {TOUCHES} times each{}: the sheet lies {} and {:.2}° from where the scene puts it{}. Proposed, and saved only when an operator accepts it",
+        count(places, "point"),
+        give_text(gives),
+        millimetres(assessed.change.mm, 2),
+        assessed.change.deg,
+        flatness_text(assessed)
+    )
 }
 
 /// Says how far the sheet is from flat, if enough places were touched to tell.
