@@ -13,9 +13,9 @@ use scene::{HeightMap, MAP_PLACES, Scene};
 /// Keys of a sheet's heights.
 pub(super) const HEIGHTS_KEYS: [&str; 3] = ["heights.x_mm", "heights.y_mm", "heights.height_mm"];
 
-/// Smallest height over a plane for which a map is worth having, and by how many standard deviations it must exceed what
-/// touches scatter.
-const WORTH_MM: f64 = 0.2;
+/// Smallest height over a plane for which a map is worth having: servos that yield feel a flat sheet up to 0.43 mm from flat. And
+/// by how many standard deviations it must exceed what touches scatter.
+const WORTH_MM: f64 = 0.5;
 const SIGNIFICANT: f64 = 3.0;
 
 /// A map of a sheet's heights over its plane.

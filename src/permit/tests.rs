@@ -517,7 +517,7 @@ async fn a_record_at_the_port_that_leads_to_no_orders_disables() {
             put(bench, format!("{}\n", bench.path("a").display()));
         }),
         ("a folder that is missing", |bench| {
-            put(bench, "/no/such\narm\n")
+            put(bench, "/no/such\narm\n");
         }),
         ("a folder without orders", |bench| {
             put(bench, format!("{}\narm\n", bench.bench.path().display()));

@@ -3,6 +3,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
     reason = "a failing test may panic"
 )]
 

@@ -72,6 +72,7 @@ impl PaperFormat {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::PaperFormat;
 

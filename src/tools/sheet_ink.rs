@@ -184,6 +184,7 @@ pub(super) fn say_covered(reply: Reply, covered_mm: f64, goes: &str) -> Reply {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
 

@@ -59,7 +59,7 @@ impl Drawing {
     /// Waits until the pen is on the paper; false if the call ends before.
     fn comes_near(&mut self) -> bool {
         let began = Instant::now();
-        while self.trace().mark() == 0 || self.trace().stand(0).height_mm > 0.5 {
+        while self.trace().mark() == 0 || self.trace().stand(0).height_mm > 2.0 {
             assert!(began.elapsed() < PATIENCE, "it never drew");
             if self.caller.0.try_wait().unwrap().is_some() {
                 return false;

@@ -615,7 +615,7 @@ fn a_projected_design_says_how_much_it_is_stretched() {
                 "cylinder_radius_mm = 45.0",
                 &format!("cylinder_radius_mm = 45.0\nlay = \"{lay}\""),
             )
-            .replace("draw_mm_s = 25.0", "draw_mm_s = 25.0\nstretch = 0.5");
+            .replace("draw_mm_s = 15.0", "draw_mm_s = 15.0\nstretch = 0.5");
         bench.scene(lay, &scene);
         let output = bench.run(&["plan", lay, "--json"]);
         assert_eq!(output.status.code(), Some(0), "{}", printed_by(&output));

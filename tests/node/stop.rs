@@ -661,7 +661,7 @@ const OPENING: [&str; 3] = [
 /// Waits until the arm receives goals that put the pen on the paper. Fails if the call is answered before.
 fn wait_until_near(bench: &Bench, is_answered: impl Fn() -> bool) {
     let began = Instant::now();
-    while trace(bench).mark() == 0 || trace(bench).stand(0).height_mm > 0.5 {
+    while trace(bench).mark() == 0 || trace(bench).stand(0).height_mm > 2.0 {
         assert!(began.elapsed() < PATIENCE, "it never drew");
         assert!(!is_answered(), "it ended before it drew");
         sleep(Duration::from_millis(50));

@@ -110,6 +110,7 @@ fn plain(value: &Value) -> Value {
         Value::Array(items) => items.iter().map(plain).collect(),
         Value::Object(fields) => fields
             .iter()
+            .filter(|(key, _)| *key != "joint_deviation_joint")
             .map(|(key, value)| {
                 let value = if key == "plan_hash" {
                     json!("…")
@@ -123,9 +124,21 @@ fn plain(value: &Value) -> Value {
     }
 }
 
+/// Joints of the arm, of which one is named where it was further off than the others.
+const JOINTS: [&str; 5] = [
+    "shoulder_pan",
+    "shoulder_lift",
+    "elbow_flex",
+    "wrist_flex",
+    "wrist_roll",
+];
+
 fn numberless(text: &str) -> String {
     let mut out = String::new();
-    for c in text.chars() {
+    let unnamed = JOINTS.iter().fold(text.to_owned(), |text, joint| {
+        text.replace(&format!("({joint}; "), "(")
+    });
+    for c in unnamed.chars() {
         let digit = c.is_ascii_digit() || (c == '.' && out.ends_with('#'));
         match (digit, out.ends_with('#')) {
             (true, true) => {}

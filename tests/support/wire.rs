@@ -30,6 +30,9 @@ const STANDS: usize = 4;
 /// Time within which even a busy machine has written the trace.
 const LATE: Duration = Duration::from_secs(30);
 
+/// Half of a lift: friction and what the encoders made good are in the goals too, up to 3 mm.
+const LIFTED_MM: f64 = 4.0;
+
 /// Longest braking distance on a sheet, including the delay of a busy machine.
 const BRAKE_MM: f64 = 15.0;
 
@@ -88,12 +91,12 @@ impl Trace {
 
     /// Checks that the arm was braked, lifted and left standing.
     pub(crate) fn was_stopped(&self, mark: usize) {
-        self.stands_where(mark, |height_mm| height_mm > 6.0);
+        self.stands_where(mark, |height_mm| height_mm > LIFTED_MM);
     }
 
     /// Checks that the arm was left standing where it was, with the pen on the paper.
     pub(crate) fn was_frozen(&self, mark: usize) {
-        self.stands_where(mark, |height_mm| height_mm < 6.0);
+        self.stands_where(mark, |height_mm| height_mm < LIFTED_MM);
     }
 
     fn stands_where(&self, mark: usize, is_there: impl Fn(f64) -> bool) {
@@ -118,7 +121,7 @@ impl Trace {
     }
 }
 
-/// Returns where on the sheet, and how high over it, the goals put the pen.
+/// Returns where on the sheet, and how high over it, the goals put the pen of an arm that sags as its servos' figures say.
 fn tip_over_sheet(scene: &Scene, goals: &[(u8, i32)]) -> ([f64; 2], f64) {
     let angles: Vec<f64> = scene
         .arm
@@ -128,7 +131,12 @@ fn tip_over_sheet(scene: &Scene, goals: &[(u8, i32)]) -> ([f64; 2], f64) {
             servo.angle_rad(found.unwrap().1)
         })
         .collect();
-    let tip = scene.arm.chain.forward(&JointVector::from_slice(&angles)) * scene.pens[0].tip_m;
+    let (arm, goals_rad) = (&scene.arm, JointVector::from_slice(&angles));
+    let yields = arm.servo_yield_rad_per_n_m(|_| Some(32), None);
+    let load_n_m = arm.load.torque_n_m(&arm.chain, &goals_rad);
+    let sags_rad = load_n_m.zip(&yields, |load, yields| load * yields);
+    let stands_rad = goals_rad.zip(&sags_rad, |goal, sags| goal + sags);
+    let tip = arm.chain.forward(&stands_rad) * scene.pens[0].tip_m;
     let projected = scene.surface.project(&tip);
     (projected.at_mm, projected.height_mm)
 }

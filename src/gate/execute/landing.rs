@@ -36,7 +36,7 @@ impl Execution {
         true
     }
 
-    /// Returns whether the tip is over the sheet or beside its goal.
+    /// Returns whether the tip is over the sheet, or over a goal that a trim keeps above it, or beside its goal.
     fn is_off(&self, arm_rad: &JointVector) -> bool {
         let (scene, pen) = (self.scene(), self.span().pen);
         let places = [arm_rad, &self.goal_rad].map(|joints_rad| {
@@ -46,7 +46,7 @@ impl Execution {
         let [Some(tip), Some(goal)] = places else {
             return false;
         };
-        tip.height_mm > 0.0 || distance(tip.at_mm, goal.at_mm) > ASIDE_MM
+        tip.height_mm > goal.height_mm.max(0.0) || distance(tip.at_mm, goal.at_mm) > ASIDE_MM
     }
 
     /// Returns whether the goal stands until its tip has landed.

@@ -28,11 +28,10 @@ pub fn visit_audit(state: &Path, kind: &str, mut visit: impl FnMut(&str)) {
     }
 }
 
-/// Files and folders, by the beginnings of their names, that only a node makes that has started. Tokens and certificates are made
-/// before the first start.
-const OF_NODE: [&str; 7] = [
+/// Files and folders, by the beginnings of their names, that only a node makes that has started. Tokens, certificates and the
+/// key that signs them are made before the first start.
+const OF_NODE: [&str; 6] = [
     FILE,
-    node_key::FILE,
     LOCK,
     JOBS,
     "configuration.json",
