@@ -306,7 +306,7 @@ def longest_marks(arm):
 def first_line(binary, work, arm_options, seed=1):
     """Goes the whole way; returns the arm's bench (ended) and the ink of the first line."""
     with WrongArm(binary, work, arm_options, seed) as arm:
-        environment = {**os.environ, "XDG_RUNTIME_DIR": str(arm.work)}
+        environment = {**os.environ, "XDG_RUNTIME_DIR": str(arm.work), "XDG_STATE_HOME": str(arm.work / "state-home")}
         command = [binary, "--config", str(arm.work / "node.toml"), "first-line", "--scene", "default"]
         person = Person(command, environment, arm.work)
         try:

@@ -109,8 +109,10 @@ class Bench:
         self.socket, self.node_log = str(self.work / "sock"), self.work / "node.log"
         command = [self.binary, "--config", str(config), "serve", "--http", self.http, "--enable", *self.scenes]
         command += ["--record", "--allow-root", "--socket", self.socket]
+        # What was said to the arm of another run at a port of this name does not stand here.
+        home = {**os.environ, "XDG_STATE_HOME": str(self.work / "state-home")}
         with open(self.node_log, "w") as log:
-            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log))
+            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=home))
         wait_for(lambda: "MCP at" in self.node_log.read_text(), 60, "no node")
 
     def control(self, cmd, **request):
