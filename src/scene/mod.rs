@@ -163,7 +163,7 @@ pub enum SizeSource {
 }
 
 /// A stroke on the sheet.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SheetStroke {
     /// At least two points within the edges of the sheet; neighbours are never equal.
     pub points_mm: Vec<[f64; 2]>,

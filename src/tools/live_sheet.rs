@@ -475,9 +475,7 @@ mod tests {
     fn stroke(points_mm: &[[f64; 2]]) -> SheetStroke {
         SheetStroke {
             points_mm: points_mm.to_vec(),
-            pen: 0,
-            source: String::new(),
-            pause: None,
+            ..SheetStroke::default()
         }
     }
 

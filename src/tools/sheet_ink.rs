@@ -188,21 +188,18 @@ pub(super) fn say_covered(reply: Reply, covered_mm: f64, goes: &str) -> Reply {
 mod tests {
     use super::*;
 
-    fn stroke(points_mm: &[[f64; 2]]) -> SheetStroke {
-        SheetStroke {
-            points_mm: points_mm.to_vec(),
-            pen: 0,
-            source: String::new(),
-            pause: None,
-        }
-    }
-
     #[test]
     fn a_line_covers_ink_as_far_as_the_pens_touch() {
         let library = scene::SceneLibrary::new(None);
         let scene = library.scene("default", None).unwrap();
         let ink = [(0, vec![[0.0, 0.0], [40.0, 0.0]])];
-        let covered = |points: &[[f64; 2]]| covered_mm(&scene, &[stroke(points)], &ink);
+        let covered = |points: &[[f64; 2]]| {
+            let stroke = SheetStroke {
+                points_mm: points.to_vec(),
+                ..SheetStroke::default()
+            };
+            covered_mm(&scene, &[stroke], &ink)
+        };
         assert!((covered(&[[0.0, 0.0], [40.0, 0.0]]) - 40.0).abs() < 0.5);
         assert!((covered(&[[30.0, 0.1], [60.0, 0.1]]) - 10.0).abs() < 1.0);
         assert!(covered(&[[20.0, -10.0], [20.0, 10.0]]) < 2.0);

@@ -106,7 +106,7 @@ fn next_call(node: &Node, who: ActorRank) -> String {
         let card = job.card();
         let has_drawn = match card.state {
             "moving" | "held" | "waiting_for_pen" => true,
-            "stopped" | "faulted" => job.has_moved(),
+            "stopped" | "faulted" => job.has_moved() || has_waited(node, &card.id),
             _ => false,
         };
         let has_rest = card.tool == "stroke" && has_drawn && card.done < card.of;
@@ -118,6 +118,11 @@ fn next_call(node: &Node, who: ActorRank) -> String {
     });
     let calls: Vec<String> = std::iter::once(reset.to_owned()).chain(rests).collect();
     calls.join(", then ")
+}
+
+/// Returns whether a job waited for a person, and so had begun though its arm had not moved yet.
+fn has_waited(node: &Node, job: &str) -> bool {
+    node.job_store.past(job).is_ok_and(|past| past.waited)
 }
 
 /// Returns whether a job may have left ink, without which it cannot be resumed. Its last line may not be in its journal yet.

@@ -845,6 +845,8 @@ fn after_a_wait_for_a_person_that_broke_off_nothing_moves_until_it_is_enabled() 
         if is_stopped {
             let stopped = call(&served, "stop", "{}");
             assert_eq!(stopped["success"], true, "{stopped:#}");
+            let message = stopped["message"].as_str().unwrap();
+            assert!(message.contains("then the same call"), "{message}");
             let began = Instant::now();
             while call(&served, "sense", "{}")["orders"][0]["order"] != "disable" {
                 assert!(

@@ -88,10 +88,15 @@ fn written(answer: &ToolAnswer) -> String {
             None => numberless(line),
         });
     let text = lines.collect::<Vec<_>>().join("\n");
-    format!(
+    let whole = format!(
         "error {}\npictures {pictures:?}\n{text}\n{data}",
         answer.is_error
-    )
+    );
+    // A joint is named where it was further off than its encoder rounds.
+    match answer.structured.get("joint_deviation_joint") {
+        Some(joint) => whole.replace(&format!("({}; ", joint.as_str().unwrap()), "("),
+        None => whole,
+    }
 }
 
 fn file_name(path: &str) -> String {
@@ -124,21 +129,9 @@ fn plain(value: &Value) -> Value {
     }
 }
 
-/// Joints of the arm, of which one is named where it was further off than the others.
-const JOINTS: [&str; 5] = [
-    "shoulder_pan",
-    "shoulder_lift",
-    "elbow_flex",
-    "wrist_flex",
-    "wrist_roll",
-];
-
 fn numberless(text: &str) -> String {
     let mut out = String::new();
-    let unnamed = JOINTS.iter().fold(text.to_owned(), |text, joint| {
-        text.replace(&format!("({joint}; "), "(")
-    });
-    for c in unnamed.chars() {
+    for c in text.chars() {
         let digit = c.is_ascii_digit() || (c == '.' && out.ends_with('#'));
         match (digit, out.ends_with('#')) {
             (true, true) => {}

@@ -462,14 +462,11 @@ fn a_sample_without_a_lift_takes_that_of_an_earlier_one() {
     let (scene, trajectory) = drawing();
     let at = sample_in_stroke();
     let span = trajectory.span_at(at).unwrap();
-    let found = |at: usize| {
-        earlier_lift(
-            &mut CollisionWorld::new(scene),
-            &ProvenFrom::new(trajectory, None),
-            span,
-            at,
-        )
+    let found_in = |trajectory: &Trajectory, at: usize| {
+        let from = ProvenFrom::new(trajectory, None);
+        earlier_lift(&mut CollisionWorld::new(scene), &from, span, at)
     };
+    let found = |at: usize| found_in(trajectory, at);
     let lift = found(at).unwrap();
     assert_eq!((lift.first, lift.end), (at, at + 1));
     let own = super::find_lift(&mut CollisionWorld::new(scene), 0, sample(at - 1)).unwrap();
@@ -482,36 +479,12 @@ fn a_sample_without_a_lift_takes_that_of_an_earlier_one() {
     for before in 1..LIFT_EVERY {
         *wild.samples.get_mut(at - before).unwrap() = moved(sample(at), 1, 0.4);
     }
-    assert!(
-        earlier_lift(
-            &mut CollisionWorld::new(scene),
-            &ProvenFrom::new(&wild, None),
-            span,
-            at
-        )
-        .is_none()
-    );
+    assert!(found_in(&wild, at).is_none());
     *wild.samples.get_mut(at + 1 - LIFT_EVERY).unwrap() = *sample(at);
-    assert!(
-        earlier_lift(
-            &mut CollisionWorld::new(scene),
-            &ProvenFrom::new(&wild, None),
-            span,
-            at
-        )
-        .is_some()
-    );
+    assert!(found_in(&wild, at).is_some());
     *wild.samples.get_mut(at + 1 - LIFT_EVERY).unwrap() = moved(sample(at), 1, 0.4);
     *wild.samples.get_mut(at - LIFT_EVERY).unwrap() = *sample(at);
-    assert!(
-        earlier_lift(
-            &mut CollisionWorld::new(scene),
-            &ProvenFrom::new(&wild, None),
-            span,
-            at
-        )
-        .is_none()
-    );
+    assert!(found_in(&wild, at).is_none());
 }
 
 /// Of two pens, the idle one is a needle 5 mm and more over the sheet.
