@@ -8,6 +8,10 @@ import sys
 import time
 
 
+# Counts within which a servo stands at its goal: measured ones sag under the arm.
+SAG = 32
+
+
 @contextlib.contextmanager
 def simulated_port():
     """The path of a pseudo-terminal with the arm that was named on the command line."""

@@ -4,7 +4,7 @@ import time
 
 from scservo_sdk import COMM_SUCCESS, GroupSyncRead, PortHandler, sms_sts
 
-from bench import Verdicts, simulated_port
+from bench import SAG, Verdicts, simulated_port
 
 IDS = range(1, 7)
 PRESENT = 56
@@ -13,10 +13,18 @@ PRESENT = 56
 def settle(servos, servo, goal):
     for _ in range(200):
         position, _, result, _ = servos.ReadPosSpeed(servo)
-        if result == COMM_SUCCESS and abs(position - goal) <= 2:
+        if result == COMM_SUCCESS and abs(position - goal) <= SAG:
             return position
         time.sleep(0.01)
     return position
+
+
+def comes_to_rest(servos, servo):
+    for _ in range(300):
+        if (servos.ReadSpeed(servo)[0], servos.ReadMoving(servo)[0]) == (0, 0):
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def main():
@@ -32,23 +40,21 @@ def main():
         verdicts.same("nobody has id 9", servos.ping(9)[1] == COMM_SUCCESS, False)
 
         verdicts.same("WritePosEx", servos.WritePosEx(1, 2300, 1500, 50), (COMM_SUCCESS, 0))
-        verdicts.near("goes there", settle(servos, 1, 2300), 2300, 2)
-        time.sleep(0.2)
-        verdicts.same("stands", servos.ReadSpeed(1)[0], 0)
-        verdicts.same("not moving", servos.ReadMoving(1)[0], 0)
+        verdicts.near("goes there", settle(servos, 1, 2300), 2300, SAG)
+        verdicts.same("comes to rest", comes_to_rest(servos, 1), True)
 
         for servo in IDS:
             servos.SyncWritePosEx(servo, 2000, 2000, 100)
         verdicts.same("SyncWritePosEx", servos.groupSyncWrite.txPacket(), COMM_SUCCESS)
         servos.groupSyncWrite.clearParam()
         for servo in IDS:
-            verdicts.near(f"servo {servo} goes there", settle(servos, servo, 2000), 2000, 2)
+            verdicts.near(f"servo {servo} goes there", settle(servos, servo, 2000), 2000, SAG)
 
         verdicts.same("RegWritePosEx", servos.RegWritePosEx(2, 2100, 1500, 50), (COMM_SUCCESS, 0))
         time.sleep(0.1)
-        verdicts.near("waits for the action", servos.ReadPos(2)[0], 2000, 2)
+        verdicts.near("waits for the action", servos.ReadPos(2)[0], 2000, SAG)
         servos.RegAction()
-        verdicts.near("goes on the action", settle(servos, 2, 2100), 2100, 2)
+        verdicts.near("goes on the action", settle(servos, 2, 2100), 2100, SAG)
 
         before = servos.read1ByteTxRx(3, 21)[0]
         servos.write1ByteTxRx(3, 21, 99)
@@ -70,7 +76,7 @@ def main():
         verdicts.rate("GroupSyncRead of 8 bytes from 6", 300, read_all)
         for servo in IDS:
             wanted = 2100 if servo == 2 else 2000
-            verdicts.near(f"reads {servo}", group.getData(servo, PRESENT, 2), wanted, 2)
+            verdicts.near(f"reads {servo}", group.getData(servo, PRESENT, 2), wanted, SAG)
         port.closePort()
     verdicts.end()
 

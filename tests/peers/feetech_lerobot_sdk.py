@@ -13,7 +13,7 @@ from scservo_sdk import (
     SCS_LOBYTE,
 )
 
-from bench import Verdicts, simulated_port
+from bench import SAG, Verdicts, simulated_port
 
 IDS = range(1, 7)
 MODEL, RETURN_DELAY, MODE, TORQUE, GOAL, LOCK, PRESENT = 3, 7, 33, 40, 42, 55, 56
@@ -57,7 +57,7 @@ def main():
         reader.txRxPacket()
         for servo in IDS:
             found = reader.getData(servo, PRESENT, 2)
-            verdicts.near(f"servo {servo} goes there", found, goals[servo], 2)
+            verdicts.near(f"servo {servo} goes there", found, goals[servo], SAG)
         port.closePort()
     verdicts.end()
 

@@ -18,7 +18,7 @@ for name in ("torch", "accelerate", "datasets", "datasets.utils", "datasets.util
 from lerobot.motors import Motor, MotorNormMode  # noqa: E402
 from lerobot.motors.feetech import FeetechMotorsBus, OperatingMode  # noqa: E402
 
-from bench import Verdicts, simulated_port  # noqa: E402
+from bench import SAG, Verdicts, simulated_port  # noqa: E402
 
 NAMES = ["pan", "lift", "elbow", "wrist", "roll", "gripper"]
 
@@ -43,12 +43,12 @@ def main():
         verdicts.same("configures", delays, dict.fromkeys(NAMES, 0))
         bus.enable_torque()
         verdicts.same("torque", bus.sync_read("Torque_Enable", normalize=False), dict.fromkeys(NAMES, 1))
-        goals = {name: 2048 + 20 * number for number, name in enumerate(NAMES, 1)}
+        goals = {name: 2048 + 80 * number for number, name in enumerate(NAMES, 1)}
         bus.sync_write("Goal_Position", goals, normalize=False)
         time.sleep(1.5)
         positions = bus.sync_read("Present_Position", normalize=False)
         for name in NAMES:
-            verdicts.near(f"{name} goes there", positions[name], goals[name], 2)
+            verdicts.near(f"{name} goes there", positions[name], goals[name], SAG)
 
         def cycle():
             bus.sync_write("Goal_Position", goals, normalize=False)

@@ -4,7 +4,7 @@ import time
 
 from rustypot import Sts3215PyController
 
-from bench import Verdicts, simulated_port
+from bench import SAG, Verdicts, simulated_port
 
 IDS = list(range(1, 7))
 POSITION = 56
@@ -21,11 +21,11 @@ def main():
         verdicts.same("nobody has id 9", answers(servos, 9), False)
         servos.sync_write_torque_enable(IDS, [True] * len(IDS))
         verdicts.same("torque", servos.sync_read_raw_torque_enable(IDS), [1] * len(IDS))
-        goals = [0.05 * servo for servo in IDS]
+        goals = [0.1 * servo for servo in IDS]
         servos.sync_write_goal_position(IDS, goals)
         time.sleep(1.5)
         for servo, goal, found in zip(IDS, goals, servos.sync_read_present_position(IDS)):
-            verdicts.near(f"servo {servo} goes there", found, goal, 2 * TICK)
+            verdicts.near(f"servo {servo} goes there", found, goal, SAG * TICK)
 
         def cycle():
             servos.sync_write_goal_position(IDS, goals)
