@@ -36,6 +36,7 @@ export function stateSteps({ browser, url, open, openAt, logIn, drawWords, acces
     assert.ok(await head.locator("#shape svg").isVisible(), `${kind} has no shape`);
     const [stop, next] = await Promise.all([page.locator("#stop").boundingBox(), page.locator("#next button").boundingBox()]);
     assert.ok(stop.width * stop.height > next.width * next.height, `${kind}: STOP is not the largest`);
+    await oneAnswer(page);
     for (const id of ["stop", "estop", "sentence"]) {
       const { y, height } = await page.locator(`#${id}`).boundingBox();
       assert.ok(y >= 0 && y + height <= page.viewportSize().height, `${kind}: ${id} is not in the window`);
@@ -64,6 +65,15 @@ export function stateSteps({ browser, url, open, openAt, logIn, drawWords, acces
     await locator.waitFor();
     const box = await locator.boundingBox();
     assert.ok(box.y >= 0 && box.y + box.height <= page.viewportSize().height, `${what} is at ${box.y} px`);
+  }
+
+  // The answers of STOP and of the next step share a place; the newest has it.
+  async function oneAnswer(page) {
+    const seen = await page.evaluate(() => ["next-answer", "stop-answer"].filter((id) => {
+      const node = document.getElementById(id);
+      return node.textContent !== "" && node.checkVisibility();
+    }));
+    assert.ok(seen.length <= 1, `answers over one another: ${seen}`);
   }
 
   async function lookAtMetal(address, socket, sim, node) {
@@ -106,6 +116,8 @@ export function stateSteps({ browser, url, open, openAt, logIn, drawWords, acces
       await inWindow(page, page.locator("#stop-answer.good"), "the stop's answer");
       await everywhere(page, "stopped");
       await press(page);
+      await page.waitForFunction(() => document.getElementById("next-answer").checkVisibility() && document.getElementById("next-answer").textContent !== "");
+      await oneAnswer(page);
       await everywhere(page, "at_rest");
       // What was drawn stays on the paper.
       await page.getByText(/: \d+ mm of ink$/).waitFor();

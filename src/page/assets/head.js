@@ -26,6 +26,7 @@ export function chosenArmOf(value) {
 
 async function press(verb, button) {
   if (button.getAttribute("aria-disabled") === "true") return;
+  endStopAnswer();
   set(button, "aria-disabled", true);
   const isDone = await tryVerb(verb, byId("next-answer"));
   set(button, "aria-disabled", false);
@@ -80,12 +81,17 @@ function showArms() {
   byId("arm-choice").replaceChildren(...state.arms.map(chip));
 }
 
+// Ends the answer to a stop, unless the stop is still on its way: the newest answer has the place.
+function endStopAnswer() {
+  const answer = byId("stop-answer");
+  if (answer.className !== "") [answer.className, answer.textContent] = ["", ""];
+}
+
 // An answer to a stop goes once the arm is no longer stopped.
 function clearStopAnswer(arms) {
-  const answer = byId("stop-answer");
   const isStopped = arms.some((arm) => STOPPED_KINDS.includes(arm.condition.kind));
-  if (answer.className === "" || isStopped) stopSeenAt = performance.now();
-  else if (performance.now() - stopSeenAt > STOP_ANSWER_MS) [answer.className, answer.textContent] = ["", ""];
+  if (byId("stop-answer").className === "" || isStopped) stopSeenAt = performance.now();
+  else if (performance.now() - stopSeenAt > STOP_ANSWER_MS) endStopAnswer();
 }
 
 export function headLive(value) {
