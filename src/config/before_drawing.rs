@@ -14,9 +14,9 @@ pub enum BeforeDrawing {
     /// Nothing.
     #[default]
     Nothing,
-    /// A preview: only its plan is drawn.
+    /// Only the plan of a preview is drawn.
     Preview,
-    /// A person, who allows each plan with `steadyhand approve JOB`.
+    /// A person allows each plan: `steadyhand approve JOB`.
     Person,
 }
 

@@ -27,18 +27,17 @@ const PIXELS_MAX: u64 = 12_582_912;
 pub struct CameraEntry {
     /// Name of the camera in results.
     pub name: String,
-    /// A device such as `/dev/video0`, an address that answers with a JPEG or with MJPEG
-    /// (`http://10.0.0.9/snapshot.jpg`), or `"simulator"`.
+    /// A device such as `/dev/video0`, an address of a JPEG or MJPEG, or `"simulator"`.
     pub source: String,
     /// The arm whose sheet it sees; absent: the node's only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
-    /// Width and height of its pictures; its lens is known for this size only.
+    /// Width and height of its pictures.
     pub size_px: [u32; 2],
-    /// Focal lengths across and down. Without them its pictures are shown but not measured.
+    /// Focal lengths across and down; without them its pictures are not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focal_px: Option<[f64; 2]>,
-    /// Point at which the optical axis meets the picture, in pixels; absent: its middle.
+    /// Where the optical axis meets the picture; absent: its middle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub centre_px: Option<[f64; 2]>,
     /// Distortion of the lens: `k1 k2 p1 p2 k3`.

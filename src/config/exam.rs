@@ -19,7 +19,7 @@ pub enum OptionalToolset {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExamEntry {
-    /// An OpenAI-compatible endpoint that `validate_case` may ask, such as `http://127.0.0.1:8080/v1`; absent: none.
+    /// An OpenAI-compatible endpoint that `validate_case` may ask; absent: none.
     pub model_url: Option<String>,
     /// The name of its model; absent: `default`.
     pub model: Option<String>,
@@ -41,11 +41,11 @@ pub struct ExamEntry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HelperEntry {
-    /// The longest that it may take, all its tries together: 1 to 300 s.
+    /// The longest for all its tries together: 1 to 300 s.
     pub time_limit_s: Option<u32>,
     /// Number of retries, with growing waits: 0 to 10.
     pub retries: Option<u32>,
-    /// Time for which the same call gets the same answer, up to 86,400 s; 0 turns that off.
+    /// Time for which the same call gets the same answer, up to 86,400 s.
     pub cache_s: Option<u32>,
 }
 

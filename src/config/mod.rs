@@ -47,60 +47,57 @@ pub struct NodeFile {
     pub arms: Vec<ArmEntry>,
     /// Cameras that look at their sheets.
     pub cameras: Vec<CameraEntry>,
-    /// Handling of a call that was not fully understood. Absent: `lenient` with embedded simulated arms only,
-    /// `guarded` otherwise.
+    /// Handling of a call that was not fully understood; absent: `lenient` if every port is `simulator`, else `guarded`.
     pub forgiveness: Option<ForgivenessSetting>,
     /// Names of the built-in tools that are listed. Every name can be called.
     pub names: NamesEntry,
-    /// Descriptions of built-in tools instead of the shipped ones, by the tool's name.
+    /// Descriptions of built-in tools, by their names.
     pub descriptions: BTreeMap<String, DescriptionEntry>,
-    /// A folder of scenes that come before the ones in the binary. A relative path in this file starts at the file's own folder.
+    /// A folder of scenes that come before the shipped ones.
     pub scenes: Option<PathBuf>,
-    /// Folder for reports and pictures; absent: a folder in the system's temporary one.
+    /// Folder for pictures; absent: a temporary one.
     pub output: Option<PathBuf>,
     /// Folder for stops, jobs and keys; absent: the user's state folder.
     pub state: Option<PathBuf>,
-    /// Number of ended jobs that are kept, with their pictures.
+    /// Number of ended jobs that are kept.
     pub keep_jobs: usize,
     /// Maximum size of the kept jobs, in megabytes.
     pub keep_jobs_mb: u64,
     /// Maximum age of a kept job, in days.
     pub keep_jobs_days: u64,
-    /// Recording of each job, beside its journal: `true` for its motion, `{ cameras = ["NAME"], fps = 1 }` for pictures as well.
+    /// Recording of each job: `true` for its motion, `{ cameras = ["NAME"], fps = 1 }` for pictures as well.
     pub record: RecordEntry,
-    /// Receivers of notices: of what is done, what needs a person, and faults.
+    /// Receivers of notices.
     pub notices: NoticesEntry,
-    /// Condition of a planner's drawing, for every scene or by scene. As shipped `nothing`, but `person` for a
-    /// caller's own design on an arm on a port.
+    /// Condition of a planner's drawing, for every scene or by scene. As shipped `nothing`, but `person` for a caller's design on a real arm.
     pub before_drawing: BeforeDrawingEntry,
-    /// Keys that a client adds to every call, and that mean nothing here.
+    /// Keys that a client adds to every call, to be ignored.
     pub ignore_keys: Vec<String>,
-    /// True if results carry pictures. False names their files only, for clients that count pictures as text.
+    /// True if results carry pictures; false names their files only.
     pub images: bool,
-    /// A motion that lasts longer than this is answered with its job while it goes on.
+    /// A longer motion is answered with its job while it continues.
     pub answer_within_s: u32,
-    /// Time at rest, in seconds, after which a caller other than the last may move an arm.
+    /// Time at rest after which another caller may move an arm.
     pub lease_idle_s: u32,
-    /// True if callers over HTTP need a token on this machine too; from elsewhere they always do.
+    /// True if callers over HTTP need a token on this machine too.
     pub require_tokens: bool,
-    /// The level that a planner must have reached in an exam before tools move an arm for its token. Absent: none. Never
-    /// required of an operator.
+    /// The level that a planner must have reached in an exam before tools move an arm for it; absent: none.
     pub qualified: Option<RequiredQualification>,
-    /// Certificate chain for HTTP, the node's own certificate first, as PEM; absent: no encryption.
+    /// Certificate chain for HTTPS as PEM, the node's own first; absent: no encryption.
     pub tls_cert: Option<PathBuf>,
-    /// The certificate's key, as PEM, which others may not read.
+    /// The certificate's key as PEM, which others may not read.
     pub tls_key: Option<PathBuf>,
-    /// True if all motion is refused, for every caller. A stop is always carried out.
+    /// True if all motion is refused. A stop is always carried out.
     pub read_only: bool,
-    /// The only tools that are offered besides `stop`, by name; absent: all.
+    /// The only tools that are offered besides `stop`; absent: all.
     pub only_tools: Option<Vec<String>>,
     /// The other nodes.
     pub peers: Vec<PeerEntry>,
-    /// Time limits and retries for asking other nodes.
+    /// Time limits and retries of calls to other nodes.
     pub fleet: FleetEntry,
-    /// Declared tools, in addition to the six built-in ones.
+    /// Declared tools, beside the six built-in ones.
     pub tools: Vec<ToolEntry>,
-    /// Optional sets of tools that are listed as well: `exam`, `recording`; none by default.
+    /// Optional sets of tools that are listed as well.
     pub toolsets: Vec<OptionalToolset>,
     /// Limits for the helpers of the exam.
     pub exam: ExamEntry,
@@ -149,22 +146,19 @@ pub struct ArmEntry {
     /// `"simulator"` or a serial port's path. A port that is missing is an error, never a
     /// simulator.
     pub port: String,
-    /// For practice: a folder of scenes and arms as they really are. The simulated arm, its tools
-    /// and its sheets use those, regardless of the node's own scenes.
+    /// For practice: a folder of scenes and arms as they really are. The simulated arm uses those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<PathBuf>,
-    /// `"elsewhere"`: zeros, tools and sheets of an arm on a port were measured by other means, and you answer for it.
-    /// Absent: a drawing is refused until they were calibrated here.
+    /// `"elsewhere"`: zeros, tools and sheets of an arm on a port were measured by other means, and you answer for it. Absent: they must be calibrated here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibrated: Option<CalibrationSource>,
-    /// Position of its base, in metres along x, y and z of one frame that all arms of this node share. Arms that can reach
-    /// each other, or that are not known to be apart, are enabled one at a time.
+    /// Position of its base in a frame that all arms of this node share. Arms that can reach each other are enabled one at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_m: Option<[f64; 3]>,
-    /// True if no other arm of this node can reach this one, nor this one any other: your word for it.
+    /// True if this arm and the others cannot reach each other: your word for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
-    /// Condition of a planner's drawing with this arm. The stricter of this and the node's holds.
+    /// As the node's key, for this arm; the stricter holds.
     #[serde(default, skip_serializing_if = "BeforeDrawing::is_nothing")]
     pub before_drawing: BeforeDrawing,
 }
@@ -193,7 +187,7 @@ pub enum NamesEntry {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DescriptionEntry {
-    /// The text after the lines on how the tool is called: what it does, then when to use it.
+    /// What it does, then when to use it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Descriptions of arguments, by name.
@@ -205,9 +199,9 @@ pub struct DescriptionEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ForgivenessSetting {
-    /// The rest is ignored, with a warning; for the simulator.
+    /// The rest is ignored, with a warning.
     Lenient,
-    /// It is shown first, and nothing moves; for hardware.
+    /// It is shown first, and nothing moves.
     Guarded,
 }
 

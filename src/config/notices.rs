@@ -11,10 +11,10 @@ use super::peers::is_port_possible;
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NoticesEntry {
-    /// Address to which each notice is posted as JSON, `http://` or `https://`; never shown, as it may be a secret.
+    /// Address to which each notice is posted as JSON; never shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook: Option<SecretText>,
-    /// Program that is run for each notice, and its arguments, without a shell; the notice is its standard input, as JSON.
+    /// Program that is run for each notice, and its arguments, without a shell; its input is the notice as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
     /// Kinds of notices that are sent; absent: all.

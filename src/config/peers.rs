@@ -23,11 +23,11 @@ const EVERYWHERE: &str = "all";
 pub struct PeerEntry {
     /// Name of the node for callers of this one.
     pub name: String,
-    /// MCP address: `10.0.0.7:8700`, or a full URL `http://10.0.0.7:8700/mcp`; with `https://` its certificate is checked.
+    /// MCP address: `10.0.0.7:8700`, or a URL such as `https://arm.example.org:8700/mcp`.
     pub address: String,
     /// The token that it made for this node.
     pub token: Option<SecretText>,
-    /// A file that holds the token instead, and nothing else; it is read again for every call.
+    /// A file that holds only the token, read again for every call.
     pub token_file: Option<PathBuf>,
     /// Words of your own, shown in `list_nodes`.
     #[serde(default)]
@@ -90,31 +90,31 @@ pub(super) fn is_port_possible(address: &str) -> bool {
     port.is_empty() || port.parse::<u16>().is_ok()
 }
 
-/// Time limits and retries for asking other nodes.
+/// Time limits and retries of calls to other nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FleetEntry {
     /// The longest that `list_nodes` waits for other nodes.
     pub list_within_ms: u64,
-    /// Time for which a node's answer is shown again without asking, with its age, in ms.
+    /// Time for which an answer is shown again without asking.
     pub list_cache_ms: u64,
-    /// Time for which the last answer of an unreachable node is shown, with its age, in seconds.
+    /// Time for which the last answer of an unreachable node is shown.
     pub list_keep_s: u64,
-    /// The longest that another node may take for a call that looks.
+    /// The longest for a call that looks.
     pub read_within_s: u64,
     /// The longest for a call that moves: more than that node's `answer_within_s`.
     pub move_within_s: u64,
     /// The longest for a stop.
     pub stop_within_s: u64,
-    /// Silence of a working node after which it is given up, in seconds.
+    /// Silence after which a working node is given up.
     pub quiet_s: u64,
-    /// Number of retries for a reading call that did not get through. A call that moves is never retried.
+    /// Number of retries of a call that looks.
     pub read_retries: u32,
     /// Pause before the first retry, in ms; it doubles.
     pub retry_after_ms: u64,
-    /// True if a node that listens beyond this machine announces its name, address and key by mDNS.
+    /// True if a node that listens beyond this machine announces itself by mDNS.
     pub announce: bool,
-    /// The fleet's Zenoh router, where this node announces itself; absent: nowhere. Needs the cargo feature `zenoh`.
+    /// A Zenoh router, where this node announces itself. Needs the cargo feature `zenoh`.
     pub zenoh: Option<ZenohEntry>,
 }
 
@@ -124,7 +124,7 @@ pub struct FleetEntry {
 pub struct ZenohEntry {
     /// Endpoint of the router: `tls/HOST:PORT`, or `tcp/HOST:PORT` on this machine.
     pub router: String,
-    /// Silence after which a node counts as gone, in ms.
+    /// Silence after which a node counts as gone.
     #[serde(default = "zenoh_lease_ms")]
     pub lease_ms: u64,
     /// The authority that signed the router's certificate, as PEM.

@@ -30,8 +30,7 @@ pub struct RecordDetailsEntry {
     pub cameras: Vec<String>,
     /// Pictures a second of each, up to 30; absent: 1.
     pub fps: Option<f64>,
-    /// Port of this machine at which Foxglove sees what is recorded as it happens; absent: none. 0 takes any that is free.
-    /// For programs that are built with the feature `live`.
+    /// Port at which Foxglove sees a job as it happens; absent: none, 0: any. Needs the cargo feature `live`.
     pub live_port: Option<u16>,
 }
 

@@ -36,7 +36,7 @@ pub struct ToolEntry {
     pub name: String,
     /// Its name for people.
     pub title: Option<String>,
-    /// Description for models: a phrase that begins with a verb; up to four more lines say when to use it.
+    /// For models: a phrase that begins with a verb; up to four more lines say when to use it.
     pub description: String,
     /// A built-in tool to call.
     pub calls: Option<String>,
@@ -49,9 +49,9 @@ pub struct ToolEntry {
     pub server: Option<ServerEntry>,
     /// The tool of `server` to call.
     pub tool: Option<String>,
-    /// Effect of the `server`'s tool. Absent: `moves`, which is judged most strictly.
+    /// Effect of the `server`'s tool; absent: `moves`.
     pub effect: Option<EffectEntry>,
-    /// Arguments; `[]` for no arguments. If left out, everything that a caller sends is passed on.
+    /// Arguments; `[]` for none. If left out, all that a caller sends is passed on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Vec<ArgumentEntry>>,
 }
@@ -73,7 +73,7 @@ pub struct ArgumentEntry {
     /// The texts that are valid; for `string` alone.
     #[serde(rename = "enum")]
     pub values: Option<Vec<String>>,
-    /// The unit of a number, such as `mm`; others of the same dimension are converted.
+    /// The unit of a number, such as `mm`.
     pub unit: Option<String>,
     /// Value used when it is not sent.
     pub default: Option<Value>,
@@ -110,7 +110,7 @@ pub struct StepEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerEntry {
-    /// Address for streamable HTTP, such as `http://127.0.0.1:9000/mcp`; with `https://` its certificate is checked.
+    /// Address for streamable HTTP, such as `http://127.0.0.1:9000/mcp`.
     pub url: Option<String>,
     /// The program.
     pub command: Option<String>,
@@ -126,9 +126,9 @@ pub struct ServerEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectEntry {
-    /// Looks and reports. A default may replace what a caller lost.
+    /// Looks and reports.
     Reads,
-    /// Acts. A guarded node guesses nothing.
+    /// Acts.
     Moves,
 }
 

@@ -151,7 +151,7 @@ impl RemoteCallError {
     }
 }
 
-/// Time limits and retries for asking other nodes.
+/// Time limits and retries of calls to other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FleetPolicy {
     /// The longest that a list waits.

@@ -15,7 +15,7 @@ use super::sheet_correction::SheetCorrectionFile;
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SceneFile {
-    /// The scene's name: lower case letters, digits, `_` and `-`. The same as the file's.
+    /// Its name, the same as the file's: lower case letters, digits, `_` and `-`.
     pub name: String,
     /// One line for people and models.
     pub about: String,
@@ -28,10 +28,10 @@ pub struct SceneFile {
     pub design: DesignFile,
     /// The sheet to draw on.
     pub sheet: SheetFile,
-    /// The mesh that the sheet lies on; by default it lies on a plane or a cylinder.
+    /// The mesh that the sheet lies on, instead of a plane or a cylinder.
     #[serde(default)]
     pub surface: Option<SurfaceFile>,
-    /// Tags on the sheet, by which a camera finds its position; only for a flat sheet.
+    /// Tags by which a camera finds a flat sheet.
     #[serde(default)]
     pub fiducials: Option<FiducialsFile>,
     /// The drawing pens, one or more.
@@ -39,13 +39,13 @@ pub struct SceneFile {
     /// Exchange of the pens.
     #[serde(default)]
     pub pen_change: PenChangeKind,
-    /// True if a pen is to be measured by a touch before it draws.
+    /// True if a touch measures each new pen.
     #[serde(default)]
     pub measure_change: bool,
     /// Ink caps for dipping pens.
     #[serde(default)]
     pub inks: Vec<InkFile>,
-    /// A fixed point whose position is known precisely, for checking the arm.
+    /// A fixed point whose place is known precisely, for zeros.
     #[serde(default)]
     pub calibrator_m: Option<[Finite; 3]>,
     /// Waiting poses of the arm.
@@ -81,53 +81,53 @@ impl SceneFile {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DesignFile {
-    /// An SVG, G-code, HP-GL, DXF, JSON, PNG or JPEG file, in the folder of the scene file or its `designs` folder.
+    /// A file to draw, beside the scene file or in its `designs` folder.
     pub file: Option<String>,
     /// Text, drawn in single-line letters.
     pub text: Option<String>,
     /// Makes the scene a canvas: each call brings the design, as one of these kinds.
     pub from_caller: Vec<CallerDesignKind>,
-    /// For a canvas: largest number of strokes of a design; default 500.
+    /// Of a canvas: most strokes of a design; default 500.
     pub strokes_max: Option<u32>,
-    /// For a canvas: largest total length of the strokes of a design; default 5000.
+    /// Of a canvas: greatest length of a design's lines; default 5000.
     pub length_mm_max: Option<Finite>,
-    /// For a canvas: longest arm time of a plan; default 600.
+    /// Of a canvas: longest arm time; default 600.
     pub time_s_max: Option<Finite>,
     /// Height of a capital letter of `text`; default 10.
     pub letter_height_mm: Option<Finite>,
-    /// Single-line font of `text`, or of all texts of an SVG, by its name in `steadyhand fonts`; default plain.
+    /// Font of `text`, or of all texts of an SVG, from `steadyhand fonts`; default plain.
     pub font: Option<String>,
     /// Place of the lines of `text`; default left.
     pub align: Option<LineAlign>,
     /// Distance of the lines of `text` in that of common text, 0.5 to 5; default 1.
     pub line_spacing: Option<Finite>,
-    /// Lines of `text` that are longer are broken between words, before it gets its size; by default those that are longer than the sheet.
+    /// Longest line of `text` before it gets its size; by default the sheet's width.
     pub wrap_mm: Option<Finite>,
     /// Paths, each a list of points on the page, y up.
     pub polylines: Option<Vec<Vec<[Finite; 2]>>>,
     /// Length of the longer side of the page on the sheet; by default the size stated in the design file.
     pub size_mm: Option<Finite>,
-    /// Position of the lower left corner on the sheet of the page as it lies there, turned; by default the page is centred.
+    /// Lower left corner of the page as it lies on the sheet, turned; by default it is centred.
     pub at_mm: Option<[Finite; 2]>,
     /// Turns the page about its centre, counter-clockwise; default 0.
     pub rotate_deg: Option<Finite>,
     /// Order in which strokes are drawn.
     pub order: Order,
-    /// Largest distance on the sheet between a line with fewer points and the design's line, up to 2; default 0, which keeps every point.
+    /// Leaves points out of lines that stay this close to the design, up to 2; default 0.
     pub simplify_mm: Option<Finite>,
-    /// Strokes of a pen whose ends are closer than this on the sheet are joined if `order` is `fastest`, up to 2; default 0.1, and 0 joins none.
+    /// With `order` `fastest`, joins ends of strokes that are closer than this, up to 2; default 0.1, and 0 joins none.
     pub join_mm: Option<Finite>,
     /// Fill of an SVG's coloured areas.
     pub fill: FillKind,
-    /// Distance between two lines of a fill, on the sheet; by default the width of the finest pen.
+    /// Distance between a fill's lines; by default the width of the finest pen.
     pub fill_spacing_mm: Option<Finite>,
-    /// Angle of the lines of a fill on the page, counter-clockwise; default 45, and 0 is along x.
+    /// Angle of a fill's lines from x, counter-clockwise; default 45.
     pub fill_angle_deg: Option<Finite>,
     /// Leaves pixel images out of an SVG; without it they are refused.
     pub skip_images: bool,
     /// Lines that a PNG or JPEG in `file` is drawn with; default hatch.
     pub style: Option<PictureStyle>,
-    /// Share of the ink that the style of a picture can put down, 5 to 100; default 100, and less is lighter and sooner drawn.
+    /// Share of the ink that a picture's style can put down, 5 to 100; default 100.
     pub ink_percent: Option<Finite>,
 }
 
@@ -399,7 +399,7 @@ pub struct InkFile {
 pub struct PosesFile {
     /// Rest pose, in which the arm is left.
     pub rest_rad: Vec<Finite>,
-    /// Waiting pose between jobs, above the sheet. If the way through it is refused, `reset` goes straight to the rest pose.
+    /// Waiting pose between jobs, above the sheet.
     pub ready_rad: Vec<Finite>,
     /// Pose in which a person can reach the pen to change it; by default the rest pose.
     #[serde(default)]
@@ -416,7 +416,7 @@ pub struct HeightsFile {
     pub lift_least_mm: Option<Finite>,
     /// Depth below the surface to which a yielding pen is sent, so that it always touches.
     pub press_mm: Finite,
-    /// How far an operator may raise or lower the pen while it draws, up to 1; default 0: not at all. Not for needles or dipped pens.
+    /// How far an operator may raise or lower the pen while it draws, up to 1; default 0. Not for needles or dipped pens.
     pub depth_trim_mm: Finite,
     /// Height of the tip over a point that is visited but not drawn.
     pub hover_mm: Finite,
@@ -444,7 +444,7 @@ pub struct LimitsFile {
     pub travel_mm_s: Finite,
     /// Largest acceleration of the tip while it draws, along and across the line.
     pub draw_mm_s2: Finite,
-    /// Largest relative change in length of any part of a line between page and surface: 0.05 is 5 %.
+    /// Largest relative stretch of any part of a line on the surface: 0.05 is 5 %.
     pub stretch: Finite,
     /// Space for the tip and all moving parts of the arm.
     pub workspace: Option<CornersFile>,
