@@ -10,15 +10,15 @@ use steadyhand::sim::SimulatedFault;
 
 const HEAD: &str = "# Faults: what breaks, and what happens
 
-Each fault was caused on a simulated arm in the middle of a stroke, at the far end of the wire: with Feetech STS servos, Dynamixel X servos and a controller of your own. Look for the words of your message. A row of several families has the joint and the numbers of the first.
+Each fault was caused on a simulated arm in the middle of a stroke: with Feetech STS servos, Dynamixel X servos and a controller of your own. Look for the words of your message.
 
 | outcome | means |
 |---|---|
-| *drawn* | the stroke was finished, and no goal stepped further than a joint's speed allows; a warning says what needs attention |
-| *fault* | the result names the cause within the given time, and the arm holds. Nothing moves before `reset`, which works once the cause is removed |
+| *drawn* | the stroke was finished; a warning says what needs attention |
+| *fault* | the result names the cause within the given time, and the arm holds. Remove the cause, then `reset` |
 | *refused* | nothing moves and the arm is not energised |
 
-To practise a fault, start `steadyhand sim --pty` and give its path to a node as the arm's port. While the arm draws, type the line below the fault's name into the terminal of `sim`, or start it with `--fault 'WORDS'`. `plug`, `loss 0`, `speaks 2`, `block 1` and `position 2` end their faults; see `sim --help`.
+To practise a fault, give the path of `steadyhand sim --pty` to a node as the arm's port. While the arm draws, type the line below the fault's name into the terminal of `sim`. `plug`, `loss 0`, `speaks 2`, `block 1` and `position 2` end their faults; see `sim --help`.
 
 ";
 
@@ -43,7 +43,7 @@ const PRACTICE: &[(u32, &str)] = &[
 const FELT: &str = "
 ## What an arm feels by itself
 
-An arm notices a push if its file has `[[masses]]` and `[servo]` and its servos' gain P was read. It compares the load that its servos report with the load of its weight, its motion and the damping of its gears. Damping and unknown loads of a joint are learned in the air. A difference ends the motion if it lasts 30 ms and exceeds 0.45 N m (or 3.25 N at the tip where that is more) plus 0.5 N m for each rad/s. The arm brakes, moves its goals to where it is, and lifts. A motion that feels for the sheet is not watched.
+An arm notices a push if its file has `[[masses]]` and `[servo]` and its servos' gain P was read. It compares the load that its servos report with the load of its weight, its motion and the damping of its gears. Damping and unknown loads of a joint are learned in the air. A difference ends the motion if it lasts 30 ms and exceeds 0.45 N m (or 3.25 N at the tip where that is more) plus 0.5 N m for each rad/s. The arm brakes, moves its goals to where it is, and lifts.
 
 A servo has no torque if its load stays below 0.4 % while it is 4 counts beyond its dead band (`dead_band_ticks`) from its goal and does not approach it, for 100 ms together. Readings near the goal count neither way. Other arms have simpler rules: 60 % load and 3° behind, the leash, and a reading that stands still.
 ";
