@@ -13,7 +13,7 @@ use config::toml as strict;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ArmCommand {
-    /// Make an arm's file from a URDF, and list what must be completed before a real arm moves
+    /// Make an arm's file from a URDF, and list what it lacks
     Import(ImportArgs),
 }
 

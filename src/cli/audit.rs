@@ -13,7 +13,7 @@ use base::plain_file;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AuditCommand {
-    /// Check an audit log, and name the first record that its node did not write
+    /// Check an audit log, and name its first invalid record
     Verify {
         /// The log: `audit.log` in the node's state folder
         file: PathBuf,

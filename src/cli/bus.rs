@@ -24,17 +24,17 @@ use servo::{SLACK, ServiceError, ServoLine};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BusCommand {
-    /// List every servo on a port, at all speeds of both families; nothing is written
+    /// List every servo on a port, at all speeds; nothing is written
     Scan(ScanArgs),
-    /// Show positions, speeds, loads, heat, supply, errors and rates; nothing is written
+    /// Show positions, loads, heat, supply and errors; nothing is written
     Monitor(MonitorArgs),
     /// Set a servo's id, return delay, limits or gain P, which outlive its power; its torque goes off
     Configure(ConfigureArgs),
-    /// Restart a Dynamixel servo, which clears an overload or another latched error;
-    /// its torque goes off
+    /// Restart a Dynamixel servo, which clears a latched error; its torque goes off
     Reboot(RebootArgs),
-    /// Record the bytes between another program and a port; that program opens the printed path. A node records its own ports
-    /// with --trace
+    /// Record the bytes between another program and a port; that program opens the printed path
+    ///
+    /// A node records its own ports with --trace.
     Trace(super::trace::TraceArgs),
     /// Play a recorded trace to a simulated arm, never to a real one
     Replay(super::playback::ReplayArgs),

@@ -34,7 +34,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CliCommand {
-    /// Call a tool and show the result, on a node of its own or on a running one
+    /// Call a tool and show the result
     #[command(after_help = tools::help())]
     Call(call::CallArgs),
     /// Draw a file (SVG, G-code, HP-GL, DXF, JSON, PNG, JPEG) or a text; a real arm asks first
@@ -63,7 +63,7 @@ pub(super) enum CliCommand {
     /// List, check and preview scenes
     #[command(subcommand)]
     Scene(scenes::SceneCommand),
-    /// List the single-line fonts for texts; --out writes a sheet with a sample of each
+    /// List the single-line fonts; --out writes a sheet with a sample of each
     Fonts(fonts::FontsArgs),
     /// Plan a drawing without a node, like `draw --dry-run`
     #[command(hide = true)]
@@ -75,15 +75,17 @@ pub(super) enum CliCommand {
     ///
     /// The steps are port, node, joints, tip, sheet and line. You can leave it and go on later.
     FirstLine(calibrate::first_line::FirstLineArgs),
-    /// Move the arm in small steps from the keyboard; each is planned and checked like any motion
+    /// Move the arm in small checked steps from the keyboard
     Jog(jog::JogArgs),
     /// Teach a scene its poses, sheet, ink caps or calibrator from the arm's position; shows the
     /// values and asks before it writes
     #[command(subcommand)]
     Teach(calibrate::teach::TeachCommand),
-    /// Show what a tool would understand, and what each profile would do, without calling it
+    /// Show what a tool would understand of a call, and do nothing
+    ///
+    /// It also says what each profile would do.
     Explain(explain::ExplainArgs),
-    /// Examine a language model before it may move the arm, and show the results
+    /// Examine a language model before it may move the arm
     #[cfg(feature = "exam")]
     Exam(Box<exam::ExamArgs>),
     /// Not part of this program: it was built without the exam
@@ -103,14 +105,14 @@ pub(super) enum CliCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         _arguments: Vec<String>,
     },
-    /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
+    /// Put a simulated arm on a pseudo-terminal
     Sim(sim::SimArgs),
     /// Look at, set up and replay the servos of a port, without a node
     #[command(subcommand)]
     Bus(bus::BusCommand),
-    /// Find out why an arm does not answer, and what to do about it
+    /// Find out why an arm does not answer
     Doctor(doctor::DoctorArgs),
-    /// Print the address of the operator's page, with a code that opens it once
+    /// Print the address of the operator's page and a code
     Page {
         /// The node's control socket
         #[arg(long, value_name = "PATH")]
@@ -143,7 +145,7 @@ pub(super) enum CliCommand {
     Estop(AtArgs),
     /// End an emergency stop; `reset` comes next
     Clear(AtArgs),
-    /// Hold the motion under way at the end of its stroke, pen up; `continue` ends the hold
+    /// Hold the motion at the end of its stroke, pen up; `continue` ends the hold
     Hold {
         /// Hold at once, with a lift, instead of at the end of the stroke
         #[arg(long)]
@@ -151,10 +153,14 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Continue the held motion, if it is enabled and the arm is where it was
+    /// Continue the held motion
+    ///
+    /// It must be enabled, and the arm where it was.
     #[command(alias = "resume")]
     Continue(AtArgs),
-    /// Say that a new sheet lies before the arm; a canvas keeps its drawings until then
+    /// Say that a clean sheet lies before the arm
+    ///
+    /// A canvas keeps its drawings until then.
     NewSheet {
         /// The arm, if the node has several
         #[arg(long, value_name = "NAME")]
@@ -162,7 +168,7 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Raise or lower the pen of the drawing under way: 0.1 is deeper, -0.1 higher
+    /// Raise or lower the pen while it draws: 0.1 is deeper, -0.1 higher
     ///
     /// The scene sets how far (`heights.depth_trim_mm`). The trim ends with the drawing.
     Trim(TrimArgs),
@@ -174,7 +180,7 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Measure how the attached arm stops, by small motions; motion must be enabled
+    /// Measure how the arm stops, by small motions; motion must be enabled
     Selftest {
         /// The scene to move in [default: the one last moved in]
         #[arg(long)]
@@ -213,7 +219,7 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Look at a plan that waits for a person, and let the arm carry it out
+    /// Look at a plan that waits for a person, and allow it
     Approve {
         /// The job; without one, the waiting plans are listed
         job: Option<String>,
@@ -236,16 +242,16 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Repeat a job's plan or its recording on a simulated arm, and compare
+    /// Repeat a job on a simulated arm, and compare
     Replay(JobReplayArgs),
     /// Hand drawings out to the arms of several nodes
     #[command(subcommand)]
     Fleet(fleet::FleetCommand),
     /// Write a node file: asks what is plugged in
     Init(init::InitArgs),
-    /// Check a node's file, scenes, port and folders before it is started
+    /// Check a node's file, scenes, port and folders
     Check,
-    /// Connect an MCP client: print its configuration, or write it into its file
+    /// Connect an MCP client: print its entry, or write it into its file
     Clients(clients::ClientsArgs),
     /// Make, list and revoke the tokens of callers on other machines
     #[command(subcommand)]

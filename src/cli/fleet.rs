@@ -7,9 +7,11 @@ use node::operator_verb::OperatorVerb;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FleetCommand {
-    /// Hand drawings out to nodes that can draw them, each once; the same command again continues
+    /// Hand drawings out to nodes, each once; the same command continues
     Draw(Box<fleet_draw::FleetDrawArgs>),
-    /// Stop the arms of every reachable node: the one on this machine, and all that it knows
+    /// Stop the arms of every reachable node
+    ///
+    /// The one on this machine, and all that it knows.
     Stop {
         /// Stop where they are, without a lift; only `clear` at each node ends it
         #[arg(long)]
@@ -19,7 +21,7 @@ pub(super) enum FleetCommand {
     },
     /// List the nodes of the local network
     Nodes(nodes::NodesArgs),
-    /// Show what the nodes draw, and what they have drawn for queues
+    /// Show what the nodes draw and have drawn
     Jobs {
         /// As JSON
         #[arg(long)]

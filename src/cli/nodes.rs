@@ -32,7 +32,7 @@ pub(super) struct NodesArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum NodesCommand {
-    /// Add a node to the [[peers]] of the node file, if it proves that it has this key
+    /// Add a node to the node file, if it proves that it has this key
     Accept {
         /// Its name
         name: String,

@@ -22,9 +22,9 @@ pub(super) const CANVAS: &str = "a canvas: its drawing comes with a call";
 pub(super) enum SceneCommand {
     /// List scenes and overlays with their descriptions
     List,
-    /// Write a scene of your own, from the options or by asking; checks it and paints its first drawing
+    /// Write a scene of your own, check it and paint its first drawing
     New(NewSceneArgs),
-    /// Report everything that is wrong with a scene, or that it can be drawn
+    /// Report everything that is wrong with a scene
     Check {
         /// A scene's file, or its name
         scene: String,
@@ -43,9 +43,9 @@ pub(super) enum SceneCommand {
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
     },
-    /// Show where the sheet may lie for a scene's arm and pen, and where it would lie better
+    /// Show where a scene's sheet may lie, and where it would lie better
     Reach(reach::ReachArgs),
-    /// Rewrite a scene or arm file without `frame` to the frame of the arm's foot; comments stay
+    /// Rewrite a file without `frame` to the frame of the arm's foot; comments stay
     Convert {
         /// The file
         file: PathBuf,

@@ -13,15 +13,15 @@ use calib::{CalibrationKind, HandTouch, TouchRole};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CalibrateCommand {
-    /// Find zeros, limits and directions: you move each joint through its range by hand
+    /// Find zeros, limits and directions by moving each joint by hand
     Joints(JointsArgs),
-    /// Add the arm's present joints as a touch, and show the result of all touches so far
+    /// Add the arm's present joints as a touch, and show the result so far
     Touch(TouchArgs),
-    /// Determine a camera's pose from a picture of a sheet's tags; the sheet must lie where it was taught
+    /// Find where a camera stands, by the tags of a sheet that lies where it was taught
     Camera(CameraArgs),
-    /// Draw a pattern that shows play, sag and the sheet's error; a camera reads it, or you measure its gaps
+    /// Find play, sag and the sheet's error by a drawn pattern; a camera reads it, or you measure its gaps
     Play(PlayArgs),
-    /// Show the proposal: old, new, difference, residuals, verdict and next step
+    /// Show the proposal: old, new, difference, verdict and next step
     Show {
         /// Write report.html, with a picture of the residuals, and report.json into this folder
         #[arg(long, value_name = "DIR")]
@@ -51,7 +51,7 @@ pub(crate) enum CalibrateCommand {
     },
     /// List what was accepted
     History(AtArgs),
-    /// Show what one calibration changed, or what differs between two
+    /// Show what a calibration changed, or what differs between two
     Diff {
         /// A number from `history`
         number: u64,
@@ -60,7 +60,7 @@ pub(crate) enum CalibrateCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Write the values of a calibration again; with --before, undo it
+    /// Write a calibration's values again; with --before, undo it
     Restore {
         /// A number from `history`
         number: u64,
@@ -90,7 +90,7 @@ pub(crate) enum CalibrateCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Print an arm's zeros and limits as a calibration for LeRobot
+    /// Print an arm's zeros and limits for LeRobot
     Export {
         /// In LeRobot's form
         #[arg(long, required = true)]

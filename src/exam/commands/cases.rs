@@ -27,14 +27,16 @@ pub(super) enum CasesCommand {
         #[arg(long, requires = "own")]
         json: bool,
     },
-    /// Change a case of your own: each key of the JSON object replaces the case's value, `null` removes it
+    /// Change a case of your own by a JSON object; `null` removes a key
     Edit {
         /// Its name
         name: String,
         /// Changed keys, such as {"query": "Draw it"}
         change: String,
     },
-    /// Add a case of your own: a JSON object such as {"query": "Draw!", "expected_tool": "stroke"}
+    /// Add a case of your own, a JSON object
+    ///
+    /// Such as {"query": "Draw!", "expected_tool": "stroke"}.
     Add {
         /// The case
         case: String,
@@ -56,7 +58,7 @@ pub(super) enum CasesCommand {
         #[arg(long)]
         own: bool,
     },
-    /// Generate cases from a seeded grammar of this node's tools and scenes, check each, and add them
+    /// Generate cases from this node's tools and scenes, and add them
     Generate {
         /// Number of cases
         #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]

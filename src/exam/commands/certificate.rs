@@ -25,7 +25,7 @@ pub(super) const STORE: &str = "exam.db";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CertificateCommand {
-    /// Show certificates, their tokens and if they are valid: all, or one with everything that it is bound to
+    /// Show certificates, their tokens and if they are valid
     Show {
         /// Its name
         id: Option<String>,

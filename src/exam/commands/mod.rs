@@ -80,7 +80,7 @@ enum ExamCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Every run with its figures, or all runs together by tool, class, model or day
+    /// Show every run with its figures, or all by tool, class, model or day
     Summary(report_cmd::SummaryArgs),
     /// List and delete runs
     #[command(subcommand)]
@@ -91,7 +91,7 @@ enum ExamCommand {
     /// Certificates that planners have earned, and the tokens that have them
     #[command(subcommand)]
     Certificate(certificate::CertificateCommand),
-    /// Find tools that a model may confuse, and what would distinguish them
+    /// Find tools that a model may confuse
     Similar(similar::SimilarArgs),
 }
 

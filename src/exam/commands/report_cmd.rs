@@ -182,7 +182,9 @@ pub(super) enum RunsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Delete runs with everything that belongs to them; a run whose certificate is not revoked stays
+    /// Delete runs; one with a valid certificate stays
+    ///
+    /// Everything that belongs to a run goes with it.
     Delete {
         /// Their numbers
         #[arg(required = true, value_name = "RUN")]

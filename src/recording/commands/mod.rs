@@ -27,7 +27,7 @@ pub struct RecordingArgs {
 
 #[derive(Debug, Subcommand)]
 enum RecordingCommand {
-    /// Show what a recording holds, and paint plan, ink and error over time
+    /// Show a recording, and paint plan, ink and error over time
     Show {
         /// A job of the node that runs here, or whose state --state or --config names, or a file
         of: String,
