@@ -27,7 +27,7 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 13,
         families: &[Family::Sts],
-        reason: "cannot happen: these servos have no bus watchdog. A goal is never further ahead than the leash, which bounds the motion after a node dies (`tests/library/invariants/following.rs`)",
+        reason: "cannot happen: these servos have no bus watchdog; a goal is never far ahead (`tests/library/invariants/following.rs`)",
     },
     Elsewhere {
         number: 13,
@@ -37,12 +37,12 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 18,
         families: SERVOS,
-        reason: "only G-code controllers splice lines, and this node drives none. A frame that a full port cut off (F22) is finished first (`src/link/serial.rs`). If the port is opened again instead, a servo takes the first requests, which only read, for the end of the frame. Its checksum refuses that: one of 8 bits lets 1 in 256 pass, one of 16 bits 1 in 65,536",
+        reason: "only G-code controllers splice lines, and this node drives none. A frame that a full port cut off (F22) is finished first (`src/link/serial.rs`).",
     },
     Elsewhere {
         number: 18,
         families: &[Family::Firmware],
-        reason: "cannot happen: no more pieces of motion are sent than the controller has room for, and each is acknowledged (`firmware-protocol/tests/session.rs`)",
+        reason: "cannot happen: each piece of motion is acknowledged, and no more are sent than have room (`firmware-protocol/tests/session.rs`)",
     },
     Elsewhere {
         number: 19,
@@ -52,7 +52,7 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 19,
         families: &[Family::Firmware],
-        reason: "a controller states its limits when it is greeted. One that is slower than the arm is refused: see \"too strict\" in F24",
+        reason: "a controller that is slower than the arm is refused: see \"too strict\" in F24",
     },
     Elsewhere {
         number: 23,
