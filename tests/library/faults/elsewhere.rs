@@ -37,7 +37,7 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 18,
         families: SERVOS,
-        reason: "only G-code controllers splice lines, and this node drives none. A frame that a full port cut off (F22) is finished first (`src/link/serial.rs`).",
+        reason: "only G-code controllers splice lines, and this node drives none. A frame that a full port cut off (F22) is finished first (`src/link/serial.rs`)",
     },
     Elsewhere {
         number: 18,
