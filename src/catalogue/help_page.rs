@@ -68,7 +68,7 @@ fn parameter_lines(tool: &ToolDefinition, known: &KnownNames) -> String {
             requirement(parameter, known),
             schema::text(parameter, known),
             match tool.canvas_parameters.contains(parameter) {
-                true => "; only on a node with a canvas",
+                true => "; needs a canvas",
                 false => "",
             }
         );
