@@ -69,7 +69,7 @@ pub struct NodeFile {
     pub record: RecordEntry,
     /// Receivers of notices.
     pub notices: NoticesEntry,
-    /// Condition of a planner's drawing, for every scene or by scene. As shipped `nothing`, but `person` for a caller's design on a real arm.
+    /// Condition of a planner's drawing, for every scene or by scene. As shipped `nothing`, and `person` for a caller's design on a real arm.
     pub before_drawing: BeforeDrawingEntry,
     /// Keys that a client adds to every call, to be ignored.
     pub ignore_keys: Vec<String>,
@@ -149,10 +149,10 @@ pub struct ArmEntry {
     /// For practice: a folder of scenes and arms as they really are. The simulated arm uses those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<PathBuf>,
-    /// `"elsewhere"`: zeros, tools and sheets of an arm on a port were measured by other means, and you answer for it. Absent: they must be calibrated here.
+    /// How an arm on a port was measured; absent: by calibrations of this node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibrated: Option<CalibrationSource>,
-    /// Position of its base in a frame that all arms of this node share. Arms that can reach each other are enabled one at a time.
+    /// Position of its base in a frame that all arms of this node share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_m: Option<[f64; 3]>,
     /// True if this arm and the others cannot reach each other: your word for it.
@@ -167,7 +167,7 @@ pub struct ArmEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CalibrationSource {
-    /// By other means than this node's calibrations.
+    /// By other means, and you answer for it.
     Elsewhere,
 }
 

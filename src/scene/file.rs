@@ -105,7 +105,7 @@ pub struct DesignFile {
     pub wrap_mm: Option<Finite>,
     /// Paths, each a list of points on the page, y up.
     pub polylines: Option<Vec<Vec<[Finite; 2]>>>,
-    /// Length of the longer side of the page on the sheet; by default the size stated in the design file.
+    /// Longer side of the page on the sheet; by default the file's own size.
     pub size_mm: Option<Finite>,
     /// Lower left corner of the page as it lies on the sheet, turned; by default it is centred.
     pub at_mm: Option<[Finite; 2]>,
@@ -135,13 +135,13 @@ pub struct DesignFile {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LineAlign {
-    /// They begin at one place.
+    /// On the left.
     #[default]
     Left,
-    /// Their middles are at one place.
+    /// In the middle.
     #[serde(alias = "centre")]
     Center,
-    /// They end at one place.
+    /// On the right.
     Right,
 }
 
@@ -153,14 +153,14 @@ pub enum PictureStyle {
     Centreline,
     /// The edges of dark areas.
     Outline,
-    /// Parallel lines, the denser the darker.
+    /// Parallel lines, denser where it is darker.
     #[default]
     Hatch,
-    /// Rows that swing the wider, the darker the picture is.
+    /// Rows that swing wider where it is darker.
     Squiggle,
-    /// Dots, the denser the darker.
+    /// Dots, denser where it is darker.
     Stipple,
-    /// One line from the middle outwards that swings.
+    /// One swinging line from the middle.
     Spiral,
 }
 
@@ -168,12 +168,12 @@ pub enum PictureStyle {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FillKind {
-    /// No fill: only the outline is drawn.
+    /// No fill.
     #[default]
     Outline,
     /// Parallel lines.
     Hatch,
-    /// Parallel lines, and others across them.
+    /// Crossing lines.
     Cross,
     /// Lines that follow the outline inwards.
     Contour,
@@ -194,7 +194,7 @@ pub enum PenChangeKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// The order that takes the least time; strokes may be reversed.
+    /// The fastest; strokes may be reversed.
     #[default]
     Fastest,
     /// The author's order and direction.
@@ -220,10 +220,10 @@ pub struct SheetFile {
     /// Mapping of the design onto the cylinder.
     #[serde(default)]
     pub lay: Lay,
-    /// Correction of where lines end up, learned from drawn ink; at most 2 mm anywhere.
+    /// Correction learned from drawn ink; at most 2 mm anywhere.
     #[serde(default)]
     pub correction: Option<SheetCorrectionFile>,
-    /// Heights of a sheet that is not quite flat, as touches found them; not with a cylinder or a mesh.
+    /// Heights of a sheet that is not quite flat, as touches found them.
     #[serde(default)]
     pub heights: Option<HeightMapFile>,
 }
@@ -235,7 +235,7 @@ pub enum Lay {
     /// Wrapped like a label: lengths do not change.
     #[default]
     Wrapped,
-    /// Projected along the normal of the sheet's centre: the design is stretched towards the sides.
+    /// Laid on like light from above: stretched towards the sides.
     Projected,
 }
 
