@@ -28,7 +28,7 @@ pub(super) enum BusCommand {
     Scan(ScanArgs),
     /// Show positions, loads, heat, supply and errors; nothing is written
     Monitor(MonitorArgs),
-    /// Set a servo's id, return delay, limits or gain P, which outlive its power; its torque goes off
+    /// Set a servo's id, delay, limits or gain P, which outlive its power; its torque goes off
     Configure(ConfigureArgs),
     /// Restart a Dynamixel servo, which clears a latched error; its torque goes off
     Reboot(RebootArgs),

@@ -51,7 +51,7 @@ pub(super) enum CliCommand {
     },
     /// Serve MCP on standard input and output, or over HTTP with --http
     Serve(ServeArgs),
-    /// Show the tools as a model sees them, or edit those that the node file declares
+    /// Show the tools as a model sees them, or edit declared ones
     #[command(after_help = tools::help())]
     Tools {
         /// text, markdown, json, openai, hermes or page

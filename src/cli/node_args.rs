@@ -18,7 +18,7 @@ pub(super) struct NodeArgs {
     /// The node file; without one, a node with an embedded simulated SO-101
     #[arg(long, global = true, help_heading = NODE, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// A folder of scenes that come before the ones in the binary
+    /// A folder of scenes that come before the shipped ones
     #[arg(long, global = true, help_heading = NODE, value_name = "DIR")]
     pub(super) scenes: Option<PathBuf>,
     /// Folder for pictures and reports [default: a folder in the system's temporary one]
@@ -28,17 +28,16 @@ pub(super) struct NodeArgs {
     /// there is neither a node file nor a real port]
     #[arg(long, global = true, help_heading = NODE, value_name = "DIR")]
     pub(super) state: Option<PathBuf>,
-    /// The serial port of the node's first arm, instead of what the node file says
+    /// The serial port of the first arm, instead of the node file's
     #[arg(long, global = true, help_heading = NODE, value_name = "PATH")]
     pub(super) port: Option<String>,
-    /// `elsewhere`: you take responsibility that this arm, its tools and its sheets were measured
-    /// by other means; same as `calibrated` in the node file, for its first arm
+    /// `elsewhere`: the first arm, its tools and its sheets were measured by other means, and you answer for it
     #[arg(long, global = true, help_heading = NODE, hide_short_help = true, value_name = "WHERE", value_parser = ["elsewhere"])]
     pub(super) calibrated: Option<String>,
     /// Write every byte to and from the ports of the node's arms to this file
     #[arg(long, global = true, help_heading = NODE, hide_short_help = true, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
-    /// Record each job, like `record = true` in the node file: job.mcap next to its journal
+    /// Record each job, like `record = true` in the node file
     #[arg(long, global = true, help_heading = NODE, hide_short_help = true)]
     pub(super) record: bool,
     /// Form of the log [default: fields under systemd's journal, text elsewhere]

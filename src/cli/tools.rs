@@ -19,7 +19,7 @@ use config::{
 pub(super) enum ToolsCommand {
     /// Declare a tool in the node file
     Add(ToolArgs),
-    /// Change a declared tool: the given options replace its values, the rest stays
+    /// Change a declared tool; the rest of it stays
     Set(ToolArgs),
     /// Remove a declared tool from the node file
     Remove {

@@ -70,7 +70,7 @@ enum ExamCommand {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Compare two runs: the changes, and whether they exceed chance
+    /// Compare two runs
     Compare {
         /// The earlier run
         first: i64,

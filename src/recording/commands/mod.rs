@@ -53,7 +53,7 @@ enum RecordingCommand {
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         fps: u32,
     },
-    /// Write a report: how joints followed, how near the ink is, temperatures, the bus
+    /// Write a report of a recording
     Report {
         /// A job, or a file
         of: String,
