@@ -57,6 +57,7 @@ pub(super) const ASSETS: &[PageAsset] = &[
     asset!("sheet.js", SCRIPT),
     asset!("paper.js", SCRIPT),
     asset!("scrub.js", SCRIPT),
+    asset!("millimetres.js", SCRIPT),
     asset!("camera_layer.js", SCRIPT),
     asset!("placing.js", SCRIPT),
     asset!("drawing_source.js", SCRIPT),

@@ -100,6 +100,39 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
       await page.context().close();
     },
 
+    async "paper, letters, areas and a grid are chosen by hand"() {
+      const page = await opened("choices");
+      await offerWords(page, "Hi", 30);
+      const facts = () => page.locator("#offer .facts").textContent();
+      const plain = await facts();
+      const planned = async (change) => {
+        await change();
+        await draw(page).waitFor({ state: "hidden" });
+        await draw(page).waitFor({ timeout: 60_000 });
+      };
+      await page.getByText("Paper, letters and areas", { exact: true }).click();
+      assert.equal(await page.locator("#draw-fill").isVisible(), false, "words have no areas");
+      await planned(() => page.locator("#draw-font").selectOption("serif"));
+      assert.notEqual(await facts(), plain, "the letters are those of before");
+      await planned(() => page.locator("#draw-paper").selectOption("a6-landscape"));
+      await page.getByRole("group", { name: /^The sheet of 148 by 105 mm/ }).waitFor();
+      await page.getByRole("button", { name: "Grid" }).click();
+      assert.equal(await page.locator(".grid path").count(), 14 + 10, "a line each 10 mm");
+      await accessible(page, "choices");
+      await page.screenshot({ path: join(folder, "choices.png") });
+      const square = '<svg xmlns="http://www.w3.org/2000/svg" width="20mm" height="20mm" viewBox="0 0 20 20"><path d="M0 10H20" stroke="black"/><path d="M5 5H15V15H5Z"/></svg>';
+      await planned(() => page.getByLabel("or type a text").fill(square));
+      const bare = await facts();
+      await planned(() => page.locator("#draw-hide").check());
+      const hidden = await facts();
+      assert.notEqual(hidden, bare, "the line behind the square is drawn");
+      await planned(() => page.locator("#draw-fill").selectOption("hatch"));
+      assert.notEqual(await facts(), hidden, "the square is not filled");
+      await page.getByRole("button", { name: "Grid" }).click();
+      assert.equal(await page.locator(".grid").count(), 0);
+      await page.context().close();
+    },
+
     async "a picture that is dropped is drawn in the lines and the time that are chosen"() {
       const page = await opened("picture");
       const picture = [...await readFile("tests/pictures/shades.png")];

@@ -56,6 +56,17 @@ function pictureWishes() {
   return { design: { style: byId("draw-style").value }, order: minutes === null ? {} : { minutes } };
 }
 
+// Returns whether an SVG is chosen: only that has areas.
+const isSvg = () => files.some((file) => /\.svg$/i.test(file.name)) || "files" in fromPaste(byId("draw-text").value.trim());
+
+// Returns the paper, and what the form shows of letters and areas.
+function moreWishes() {
+  const wishes = { paper: byId("draw-paper").value };
+  if (isSvg() || files.length === 0) wishes.font = byId("draw-font").value;
+  if (isSvg()) Object.assign(wishes, { fill: byId("draw-fill").value, hide: byId("draw-hide").checked });
+  return Object.fromEntries(Object.entries(wishes).filter(([, value]) => value));
+}
+
 // Returns what is asked for; null where nothing is chosen.
 async function order() {
   if (earlier) return { ...earlier.order, ...trim() };
@@ -65,7 +76,7 @@ async function order() {
   if ((x === null) !== (y === null)) throw new Error("say both edges, or none for the middle of the sheet");
   const placement = { size_mm: fits ? null : number("draw-size"), at_mm: x === null ? null : [x, y], rotate_deg: number("draw-turn"), fits };
   const wishes = isPicture() ? pictureWishes() : {};
-  return { scene: byId("draw-scene").value, arm: chosenArm("draw-arm"), design: { source: chosen, placement, ...wishes.design }, ...wishes.order, ...trim() };
+  return { scene: byId("draw-scene").value, arm: chosenArm("draw-arm"), design: { source: chosen, placement, ...moreWishes(), ...wishes.design }, ...wishes.order, ...trim() };
 }
 
 function withdraw() {
@@ -82,6 +93,9 @@ function showPlace() {
   byId("draw-place").hidden = !isChosen || earlier !== null;
   byId("draw-picture").hidden = !isPicture();
   byId("draw-finer").hidden = !isChosen && earlier === null;
+  byId("draw-more").hidden = byId("draw-place").hidden;
+  for (const node of document.querySelectorAll(".of-areas")) node.hidden = !isSvg();
+  for (const node of document.querySelectorAll(".of-letters")) node.hidden = files.length > 0 && !isSvg();
   say(byId("draw-drop"), files.length > 0 ? files.map((file) => file.name).join(", ") : DROP_WORDS);
 }
 
@@ -202,7 +216,8 @@ async function begin(isFrame) {
 function forget() {
   chooseEarlier(null);
   [files, fits] = [[], false];
-  for (const id of ["draw-file", "draw-text", "draw-minutes", ...NUMBERS]) byId(id).value = "";
+  for (const id of ["draw-file", "draw-text", "draw-minutes", "draw-font", "draw-fill", ...NUMBERS]) byId(id).value = "";
+  byId("draw-hide").checked = false;
   for (const id of NUMBERS) byId(id).placeholder = "";
   withdraw();
 }

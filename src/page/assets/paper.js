@@ -5,6 +5,7 @@ import { isOperator, verbButton } from "./commands.js";
 import { door } from "./door.js";
 import { byId, element, set, shape } from "./elements.js";
 import { path } from "./lines.js";
+import { millimetres } from "./millimetres.js";
 import { PlacedDrawing } from "./placing.js";
 import { Scrubber } from "./scrub.js";
 import { SheetPicture } from "./sheet.js";
@@ -23,7 +24,8 @@ class Paper {
     this.camera = new CameraLayer();
     const answer = element("span", { class: "answer", role: "status" });
     this.clean = verbButton("New sheet", () => ({ verb: "new_sheet", arm: this.arm }), answer);
-    this.node = element("figure", {}, element("div", { class: "clean" }, answer, this.clean), this.svg, this.picture.caption, this.scrubber.node, this.camera.node);
+    this.grid = element("button", { type: "button", "aria-pressed": "false", onclick: () => this.#toggleGrid() }, "Grid");
+    this.node = element("figure", {}, element("div", { class: "clean" }, answer, this.grid, this.clean), this.svg, this.picture.caption, this.scrubber.node, this.camera.node);
     this.sheets = new Map();
     this.offered = null;
     this.placed = null;
@@ -66,6 +68,11 @@ class Paper {
     if (hadFocus && this.placed) this.svg.focus();
   }
 
+  #toggleGrid() {
+    set(this.grid, "aria-pressed", this.grid.getAttribute("aria-pressed") !== "true");
+    this.#redraw();
+  }
+
   #redraw() {
     const sheet = this.sheets.get(this.arm) || [...this.sheets.values()][0];
     if (!sheet && !this.offered) return;
@@ -81,7 +88,7 @@ class Paper {
     this.scrubbed = shape("g", { class: "scrubbed" });
     this.picture.draw(size, isSame ? sheet : null, {
       isOffered: Boolean(this.offered),
-      under: isSame ? [this.camera.image] : [],
+      under: [...(isSame ? [this.camera.image] : []), ...(this.grid.getAttribute("aria-pressed") === "true" ? [millimetres(size)] : [])],
       over: this.placed ? [this.placed.node] : [],
       // The whole offered page with its handles, however far outside it lies.
       ...(this.placed ? { box: this.placed.extent() } : {}),
