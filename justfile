@@ -103,7 +103,7 @@ wheel:
     mkdir -p target/package
     python3 -m venv target/zig
     target/zig/bin/pip install --quiet ziglang cargo-zigbuild
-    PATH=$PWD/target/zig/bin:$PATH cargo zigbuild --locked --profile dist --target $(uname -m)-unknown-linux-gnu.2.17
+    PATH=$PWD/target/zig/bin:$PATH cargo zigbuild --locked --profile dist --features fonts --target $(uname -m)-unknown-linux-gnu.2.17
     python3 tests/package/wheel.py target/$(uname -m)-unknown-linux-gnu/dist/steadyhand target/package
 
 # The bundle for desktop clients and the registry's server.json, judged and run; they are in target/package.
@@ -125,7 +125,7 @@ cross-check:
 
 # The binary as it is installed.
 dist:
-    cargo build --locked --profile dist
+    cargo build --locked --profile dist --features fonts
 
 # SmolLM2-135M, a real and very small model, examined end to end: 5 minutes; installs it and llama.cpp below target/.
 smollm2:

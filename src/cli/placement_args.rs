@@ -103,6 +103,9 @@ pub(super) struct PlacementArgs {
     /// Join ends of strokes that are closer than this; 0 joins none [default: 0.1mm, or the scene's]
     #[arg(long, value_name = "LENGTH", value_parser = tidying_mm, allow_hyphen_values = true)]
     merge: Option<Finite>,
+    /// Begin closed lines at random points, so that the marks where a pen comes down make no pattern
+    #[arg(long)]
+    random_starts: bool,
     /// Order of the strokes, instead of the scene's
     #[arg(long, value_parser = choice(&ORDERS))]
     sort: Option<Order>,
@@ -144,7 +147,7 @@ const TEXTS: [Choice<TextShape>; 2] = [
     ),
     (
         "outlines",
-        "Needs the drawing program: this one opens no font files",
+        "In the fonts that it names, if they are on the node's machine",
         TextShape::Outlines,
     ),
 ];
@@ -222,10 +225,11 @@ impl PlacementArgs {
         if let (Some((option, _)), None) = (given, &self.text) {
             bail!("--{option} is only for --text. Next: leave it out; --size gives a file's size");
         }
+        let outlines_text = self.text_as == Some(TextShape::Outlines);
         ensure!(
-            self.text_as != Some(TextShape::Outlines),
-            "--text-as outlines: this program opens no font files. Next: turn the text into paths in the drawing program \
-             (Inkscape: Path, Object to Path), or use --text-as lines --font serif"
+            !outlines_text || self.text.is_none() && self.font.is_none(),
+            "--text-as outlines draws the texts of an SVG in fonts of this machine; --text and --font are single-line letters. \
+             Next: leave one out"
         );
         let source = match (files, &self.text) {
             (Some(design), None) => DesignSource::Files(design.read()?),
@@ -254,6 +258,7 @@ impl PlacementArgs {
             copies: self.copies,
             pause_every: self.pause_every,
             hide: self.hide,
+            outlines_text,
             skip_images: self.skip_images,
             style: self.style,
             ink_percent: self.ink,
@@ -261,6 +266,7 @@ impl PlacementArgs {
             align: self.align,
             line_spacing: self.line_spacing,
             wrap_mm: self.width,
+            random_starts: self.random_starts,
             order: self.sort,
             simplify_mm: self.simplify,
             join_mm: self.merge,

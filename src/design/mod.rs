@@ -199,6 +199,8 @@ pub struct ReadOptions {
     pub skip_images: bool,
     /// Takes away what lies behind filled areas of an SVG.
     pub hide: bool,
+    /// Draws an SVG's text in the outlines of the machine's fonts, in place of single-line letters.
+    pub outlines_text: bool,
     /// Font of an SVG's text; without it each text has its own, if that is one of [`StrokeFont::all`], or the default.
     pub font: Option<StrokeFont>,
     /// Words of messages that offer a choice.

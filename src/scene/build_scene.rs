@@ -514,8 +514,8 @@ fn place(
     let design = &parts.design;
     let sheet_mm = surface.size_mm();
     let page = PageOnSheet::new(&file.design, design, parts.sheet(file, sheet_mm))?;
-    let tidying = LineTidying::of(&file.design)?;
     let replacement = parts.replacement.as_deref();
+    let tidying = LineTidying::of(&file.design, replacement)?;
     let mut filter = PenFilter::of(replacement, pens)?;
     let (mut point_count, mut kept_points) = (0, 0);
     let mut strokes = Vec::with_capacity(design.strokes.len());
@@ -534,7 +534,7 @@ fn place(
         drawn = including(drawn, &stroke.points_mm);
         let points = stroke.points_mm.iter().map(|p| page.apply(*p));
         let points_mm = points.map(|p| snap_to_edge(p, sheet_mm)).collect();
-        let points_mm = tidying.simplified(points_mm);
+        let points_mm = tidying.begun(tidying.simplified(points_mm), strokes.len());
         point_count += stroke.points_mm.len();
         kept_points += points_mm.len();
         let scene_pen = pen.as_ref().ok().and_then(|pen| pens.get(*pen));

@@ -30,8 +30,11 @@ use design::{self, AreaFill, ChoiceWords, Design, DesignCaps, DesignError, ReadO
 use mesh::MeshError;
 
 mod read_files;
+mod revision_hash;
 
 use read_files::{read_file, read_within};
+pub(super) use revision_hash::hash_part;
+use revision_hash::{hash_files, hash_strokes};
 
 /// Loads scenes from a folder and from the files in the binary.
 #[derive(Clone, Debug, Default)]
@@ -722,18 +725,26 @@ impl SceneLibrary {
         let options = ReadOptions {
             skip_images: file.skip_images,
             hide: self.replacement.as_ref().is_some_and(|new| new.hide),
+            outlines_text: (self.replacement.as_ref()).is_some_and(|new| new.outlines_text),
             font: text_layout::font(file).map_err(wrap)?,
             words: self.choice_words(),
             ..ReadOptions::default()
         };
         let outline = design::load_set(&parts, &caps, options).map_err(wrap)?;
+        if options.outlines_text {
+            // Another font on the machine is another drawing.
+            hash_strokes(hash, &outline.strokes);
+        }
         let mut outline = self.sized(file, outline, sheet);
         outline.design.notes.extend(set_note(&files));
-        let hides_nothing = options.hide && !area_fill::is_svg(name);
-        outline
-            .design
-            .notes
-            .extend(hides_nothing.then(|| NO_AREAS_NOTE.to_owned()));
+        let is_svg = area_fill::is_svg(name);
+        let (hide, outlines) = (options.hide, options.outlines_text);
+        let unused = [(hide, NO_AREAS_NOTE), (outlines, NO_FONTS_NOTE)];
+        let unused = unused
+            .into_iter()
+            .filter(|(is_asked, _)| *is_asked && !is_svg);
+        let notes = unused.map(|(_, note)| note.to_owned());
+        outline.design.notes.extend(notes);
         let fill = area_fill::fill_of(file, pens, outline.design.page_mm)
             .map_err(|fault| FileError::single(scene, fault.to_string()))?;
         let [(_, bytes)] = parts.as_slice() else {
@@ -941,6 +952,9 @@ const NO_LENGTHS_NOTE: &str = "the file has no lengths (only pixels, or numbers 
 /// Note on a design that cannot hide lines.
 const NO_AREAS_NOTE: &str = "nothing is hidden: only an SVG has filled areas";
 
+/// Note on a design that has no text in fonts.
+const NO_FONTS_NOTE: &str = "no letters in outlines: only an SVG has text in fonts";
+
 /// Note on a design that is a single dot.
 const DOT_NOTE: &str = "the drawing is one dot without a size, so it is not made larger";
 
@@ -955,24 +969,9 @@ fn set_note(files: &[(String, Vec<u8>)]) -> Option<String> {
     Some(format!("{count} files are one drawing: {names}"))
 }
 
-/// Hashes files, and the names of those of a set, because these decide which pen draws what.
-fn hash_files(hash: &mut blake3::Hasher, files: &[(String, Vec<u8>)]) {
-    for (name, bytes) in files {
-        if design::set_of(name).is_some() {
-            hash_part(hash, name.as_bytes());
-        }
-        hash_part(hash, bytes);
-    }
-}
-
 pub(super) fn is_plain_name(name: &str) -> bool {
     let is_forbidden = |c: char| matches!(c, '/' | '\\') || c.is_control();
     !name.is_empty() && !name.starts_with('.') && !name.contains(is_forbidden)
-}
-
-pub(super) fn hash_part(hash: &mut blake3::Hasher, part: &[u8]) {
-    hash.update(&(part.len() as u64).to_le_bytes());
-    hash.update(part);
 }
 
 pub(super) fn unknown(what: &'static str, name: &str, mut valid: Vec<String>) -> SceneError {

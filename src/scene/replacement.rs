@@ -52,6 +52,9 @@ pub struct DesignReplacement {
     /// If true, lines behind filled areas of an SVG are not drawn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hide: bool,
+    /// If true, the text of an SVG is drawn in the outlines of the machine's fonts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outlines_text: bool,
     /// If true, pictures made of pixels are left out of an SVG, as with `skip_images` of a scene.
     #[serde(default)]
     pub skip_images: bool,
@@ -73,6 +76,9 @@ pub struct DesignReplacement {
     /// As `wrap_mm` of a scene's design.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrap_mm: Option<Finite>,
+    /// If true, closed lines begin at points that follow no pattern.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub random_starts: bool,
     /// Order of its strokes; absent keeps the scene's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<Order>,
@@ -138,6 +144,7 @@ impl DesignReplacement {
             copies: None,
             pause_every: None,
             hide: false,
+            outlines_text: false,
             skip_images: false,
             style: None,
             ink_percent: None,
@@ -145,6 +152,7 @@ impl DesignReplacement {
             align: None,
             line_spacing: None,
             wrap_mm: None,
+            random_starts: false,
             order: None,
             simplify_mm: None,
             join_mm: None,

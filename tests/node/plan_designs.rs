@@ -698,6 +698,108 @@ fn layers_and_strokes_are_drawn_alone_in_their_places() {
     }
 }
 
+/// The first figure of vpype's occult: a line, and a square over it.
+#[test]
+fn what_lies_behind_filled_shapes_is_not_drawn() {
+    let bench = Bench::new();
+    let svg = |body: &str| {
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="50mm" height="50mm" viewBox="0 0 50 50" fill="white" stroke="black">{body}</svg>"#
+        )
+    };
+    let figure_of_occult =
+        svg(r#"<path d="M0 0L50 50"/><rect x="20" y="20" width="10" height="10"/>"#);
+    let square_first =
+        svg(r#"<rect x="20" y="20" width="10" height="10"/><path d="M0 0L50 50" fill="none"/>"#);
+    let (line, square, inside) = (50.0 * 2_f64.sqrt(), 40.0, 10.0 * 2_f64.sqrt());
+    for (drawing, hide, expected_mm) in [
+        (&figure_of_occult, false, line + square),
+        (&figure_of_occult, true, line + square - inside),
+        (&square_first, true, line + square),
+    ] {
+        let more: &[&str] = if hide { &["--hide"] } else { &[] };
+        let (code, plan) = planned(&bench, "occult.svg", drawing, more);
+        assert_eq!(code, Some(0), "{plan:#}");
+        near(&plan, "pen_down_mm", expected_mm, 0.2);
+        let is_cut = expected_mm < line + square - 1.0;
+        let notes = plan["notes"].to_string();
+        assert_eq!(notes.contains("behind filled areas"), is_cut, "{notes}");
+    }
+    // Other formats have no areas, which is said.
+    let (_, plan) = planned(&bench, "line.json", "[[[0, 0], [30, 0]]]", &["--hide"]);
+    assert!(
+        plan["notes"].to_string().contains("nothing is hidden"),
+        "{plan:#}"
+    );
+}
+
+/// Choices of the page are written in its file; this is where they are compared with the program's.
+#[test]
+fn the_page_offers_the_papers_fonts_and_styles_that_there_are() {
+    let page = include_str!("../../src/page/assets/index.html");
+    let papers = steadyhand::scene::PaperFormat::ALL
+        .iter()
+        .map(|paper| paper.name());
+    let fonts = steadyhand::design::StrokeFont::all().map(steadyhand::design::StrokeFont::name);
+    for name in papers.chain(fonts) {
+        assert!(page.contains(&format!("<option>{name}</option>")), "{name}");
+    }
+}
+
+#[test]
+fn closed_lines_begin_elsewhere_on_request_and_are_the_same_lines() {
+    let bench = Bench::new();
+    let rings: String = (0..4)
+        .map(|ring| format!(r#"<circle cx="{}" cy="10" r="4"/>"#, 10 * ring + 6))
+        .collect();
+    let drawing = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="48mm" height="20mm" viewBox="0 0 48 20" fill="none" stroke="black">{rings}</svg>"#
+    );
+    let plan = |more: &[&str]| planned(&bench, "rings.svg", &drawing, more).1;
+    let (as_drawn, elsewhere) = (plan(&[]), plan(&["--random-starts"]));
+    near(
+        &elsewhere,
+        "pen_down_mm",
+        figure(&as_drawn, "pen_down_mm"),
+        0.01,
+    );
+    near(&elsewhere, "stroke_count", 4.0, 0.0);
+    assert_ne!(
+        elsewhere["plan_hash"], as_drawn["plan_hash"],
+        "{elsewhere:#}"
+    );
+    assert_eq!(
+        elsewhere["plan_hash"],
+        plan(&["--random-starts"])["plan_hash"]
+    );
+}
+
+#[test]
+fn text_in_the_fonts_of_the_machine_is_drawn_or_refused_with_a_way() {
+    let bench = Bench::new();
+    let text = r#"<svg xmlns="http://www.w3.org/2000/svg" width="50mm" height="20mm" viewBox="0 0 50 20"><text y="15" font-size="10">Hi</text></svg>"#;
+    let outlines = &["--text-as", "outlines"][..];
+    let (code, plan) = planned(&bench, "hi.svg", text, outlines);
+    // A machine without fonts refuses it as well.
+    if code != Some(0) {
+        let said = plan.to_string();
+        assert!(
+            said.contains("fonts") && said.contains("--text-as lines"),
+            "{said}"
+        );
+    }
+    let (code, plan) = planned(&bench, "hi.svg", text, &["--text-as", "lines"]);
+    assert_eq!(code, Some(0), "{plan:#}");
+    let (_, plan) = planned(&bench, "line.json", "[[[0, 0], [30, 0]]]", outlines);
+    assert!(
+        plan["notes"].to_string().contains("only an SVG has text"),
+        "{plan:#}"
+    );
+    let (code, said) = bench.said(&["draw", "--text", "Hi", "--text-as", "outlines", "--dry-run"]);
+    assert_ne!(code, 0);
+    assert!(said.contains("Next:"), "{said}");
+}
+
 #[test]
 fn copies_stand_in_columns_and_rows_each_in_the_size_of_one() {
     let bench = Bench::new();

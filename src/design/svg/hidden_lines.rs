@@ -6,6 +6,7 @@ use usvg::{Node, Path};
 
 use super::super::DesignStroke;
 use super::super::fill_area::{EDGE_MM, FilledArea, WorkBudget, clip_where};
+use super::machine_fonts::letters_of;
 use super::text_to_paths;
 
 /// The areas of a drawing that hide what lies behind them, and how deep each stroke lies.
@@ -44,7 +45,10 @@ pub(super) fn paths_in(node: &Node) -> usize {
     match node {
         Node::Group(group) => group.children().iter().map(paths_in).sum(),
         Node::Path(_) => 1,
-        Node::Image(_) | Node::Text(_) => 0,
+        Node::Image(_) => 0,
+        Node::Text(_) => letters_of(node).map_or(0, |(letters, _)| {
+            letters.children().iter().map(paths_in).sum()
+        }),
     }
 }
 

@@ -17,6 +17,7 @@ mod grammar;
 mod hidden_lines;
 mod html_entities;
 mod layers;
+mod machine_fonts;
 mod normalize_units;
 mod paint;
 mod repair_form;
@@ -33,6 +34,7 @@ use super::collect_strokes::LONG_SIDE_MIN_MM;
 use super::design_error::quoted;
 use super::text_encoding::{self, DeclaredEncoding};
 use super::{Design, DesignCaps, DesignError, ReadOptions};
+use machine_fonts::MachineFonts;
 
 /// Millimetres in a CSS pixel, the unit of usvg.
 const MM_PER_PX: f64 = 25.4 / 96.0;
@@ -62,7 +64,7 @@ pub(super) fn read(
     let text = element.as_deref().unwrap_or(&decoded.text);
     let (repaired, notes) = repair_form::repaired(text);
     let text = repaired.as_deref().unwrap_or(text);
-    let mut design = read_text(text, caps, options)?;
+    let mut design = read_text(text, caps, options, MachineFonts::load)?;
     let guessed = decoded
         .is_guessed
         .then(|| text_encoding::GUESSED.to_owned());
@@ -81,31 +83,44 @@ fn declared_encoding(head: &str) -> Option<&str> {
     Some(value.get(1..)?.split(quote).next()?.trim())
 }
 
-fn read_text(text: &str, caps: &DesignCaps, options: ReadOptions) -> Result<Design, DesignError> {
+fn read_text(
+    text: &str,
+    caps: &DesignCaps,
+    options: ReadOptions,
+    load_fonts: fn() -> Result<MachineFonts, DesignError>,
+) -> Result<Design, DesignError> {
     let original = parse_checked(text, caps)?;
     // Each step rewrites the file if it changes anything. First inline the styles.
     let inlined = cascade::inline_styles(text, &original, caps)?;
     let text = inlined.as_deref().unwrap_or(text);
     let styled = (inlined.as_deref().map(|text| parse_checked(text, caps))).transpose()?;
     let document = styled.as_ref().unwrap_or(&original);
-    let (notes, places) = unsupported::inspect(document, &original)?;
+    let (notes, places) = unsupported::inspect(document, &original, options.outlines_text)?;
     let states_lengths = states_lengths(document.root_element());
     // Then express what usvg does not support in terms that it does.
     let normalized = normalize_units::normalize(text, document);
     let text = normalized.as_deref().unwrap_or(text);
     let supported = (normalized.as_deref().map(|text| parse(text, caps))).transpose()?;
     let document = supported.as_ref().unwrap_or(document);
-    // Last, convert text to paths.
-    let with_paths = text_to_paths::as_paths(text, document, options.font)?;
+    // Last, convert text to paths, unless usvg does.
+    let has_outlines = options.outlines_text && text_to_paths::is_for_fonts(document)?;
+    let fonts = has_outlines.then(load_fonts).transpose()?;
+    let with_paths = match fonts {
+        None => text_to_paths::as_paths(text, document, options.font)?,
+        Some(_) => None,
+    };
     let of_text = with_paths.as_ref();
     let drawable = of_text
         .map(|text| parse_checked(&text.source, caps))
         .transpose()?;
     let document = drawable.as_ref().unwrap_or(document);
-    let design = draw(document, caps, options, &places, states_lengths)?;
+    let design = draw(document, caps, options, &places, fonts.as_ref());
+    let of_fonts = fonts.as_ref().map(MachineFonts::notes).transpose()?;
+    let design = design?;
     let mut notes = notes.into_texts();
     notes.extend(design.notes);
     notes.extend(with_paths.into_iter().flat_map(|text| text.notes));
+    notes.extend(of_fonts.into_iter().flatten());
     Ok(Design {
         states_lengths,
         notes,
@@ -169,15 +184,15 @@ fn draw(
     caps: &DesignCaps,
     options: ReadOptions,
     places: &unsupported::FlaggedElements,
-    states_lengths: bool,
+    fonts: Option<&MachineFonts>,
 ) -> Result<Design, DesignError> {
-    let (tree, has_image) = resolve(document)?;
+    let (tree, has_image) = resolve(document, fonts)?;
     if has_image && !options.skip_images {
         return Err(places.refuse_images(options.words));
     }
     let page_px = [tree.size().width(), tree.size().height()];
     let long_px = f64::from(page_px[0].max(page_px[1]));
-    let mm_per_px = mm_per_px(long_px, states_lengths);
+    let mm_per_px = mm_per_px(long_px, states_lengths(document.root_element()));
     let page_mm = page_px.map(|px| f64::from(px) * mm_per_px);
     let scale = PageScale { page_mm, mm_per_px };
     let mut painter = paint::SvgPainter::new(document, places, scale, caps, options);
@@ -198,9 +213,15 @@ struct PageScale {
 }
 
 /// Returns usvg's tree, and whether it shows a picture.
-fn resolve(document: &Document<'_>) -> Result<(usvg::Tree, bool), DesignError> {
+fn resolve(
+    document: &Document<'_>,
+    fonts: Option<&MachineFonts>,
+) -> Result<(usvg::Tree, bool), DesignError> {
     let has_image = AtomicBool::new(false);
-    let options = options(&has_image);
+    let mut options = options(&has_image);
+    if let Some(fonts) = fonts {
+        fonts.give_to(&mut options);
+    }
     // No panic of usvg is known, but if there is one, a drawing must not take the node down.
     let tree = catch_unwind(AssertUnwindSafe(|| {
         usvg::Tree::from_xmltree(document, &options)
@@ -245,6 +266,24 @@ fn tree_error(document: &Document<'_>, error: &usvg::Error) -> DesignError {
     }
 }
 
+#[cfg(all(test, feature = "fonts"))]
+#[allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod font_tests;
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a failing test may panic"
+)]
+mod hidden_tests;
 #[cfg(test)]
 mod style_tests;
 #[cfg(test)]

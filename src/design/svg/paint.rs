@@ -17,6 +17,7 @@ use super::super::{
 };
 use super::hidden_lines::{HiddenLines, hiding_rule, paths_in};
 use super::layers::{self, SvgLayer};
+use super::machine_fonts::{letters_of, pictures_in};
 use super::unsupported::FlaggedElements;
 use super::{PageScale, clip_paths, cut_edges, text_to_paths};
 
@@ -55,6 +56,8 @@ pub(super) struct PaintLosses {
     hidden: usize,
     white_areas: usize,
     outlined_areas: usize,
+    /// Letters that are pictures made of pixels.
+    pictures: usize,
     has_letters: bool,
 }
 
@@ -86,6 +89,11 @@ impl PaintLosses {
                 self.outlined_areas,
                 "filled area",
                 &format!("drawn as an outline{filling}"),
+            ),
+            of(
+                self.pictures,
+                "letter",
+                "made of pixels in its font left out",
             ),
             self.has_letters.then(|| letters.to_owned()),
         ];
@@ -201,9 +209,30 @@ impl<'p> SvgPainter<'p> {
                     }
                     Ok(())
                 }
-                Node::Image(_) | Node::Text(_) => Ok(()),
+                Node::Text(text) => self.draw_letters(text.id(), node),
+                Node::Image(_) => Ok(()),
             }
         })
+    }
+
+    /// Draws a text in the outlines of its font.
+    fn draw_letters(&mut self, id: &str, node: &Node) -> Result<(), DesignError> {
+        let Some((letters, font_px)) = letters_of(node) else {
+            return Ok(());
+        };
+        let mm_per_px = mean_scale(self.page.transform) * self.page.mm_per_px;
+        self.strokes
+            .note_capital(f64::from(font_px) * mm_per_px * CAPITAL_EM);
+        self.losses.pictures += pictures_in(letters);
+        let named = self.enclosing_element(id);
+        let enclosed = self.enclosing.len();
+        self.enclosing.push(named.unwrap_or(EnclosingElement {
+            name: "text".to_owned(),
+            layer: None,
+        }));
+        self.draw_group(letters)?;
+        self.enclosing.truncate(enclosed);
+        Ok(())
     }
 
     /// Notes the area of a path that hides what lies behind it.

@@ -49,16 +49,10 @@ pub(super) fn as_paths(
     document: &Document<'_>,
     font: Option<StrokeFont>,
 ) -> Result<Option<TextAsPaths>, DesignError> {
-    refuse_dropped_text(document)?;
-    let is_outermost = |node: &Node<'_, '_>| {
-        is_tag(*node, "text") && !node.ancestors().skip(1).any(|above| is_tag(above, "text"))
-    };
-    let texts = document.descendants().filter(is_outermost);
-    let texts: Vec<_> = texts.filter(|text| !is_hidden(*text)).collect();
+    let texts = visible_texts(document)?;
     if texts.is_empty() {
         return Ok(None);
     }
-    refuse_clips_of_text(document, &texts)?;
     let mut rewritten = String::with_capacity(source.len());
     let mut writer = LetterWriter {
         font,
@@ -82,6 +76,41 @@ pub(super) fn as_paths(
         notes: writer.notes(),
     }))
 }
+
+/// Returns the visible texts; refuses those that cannot be drawn at all.
+fn visible_texts<'d, 'i>(document: &'d Document<'i>) -> Result<Vec<Node<'d, 'i>>, DesignError> {
+    refuse_dropped_text(document)?;
+    let is_outermost = |node: &Node<'_, '_>| {
+        is_tag(*node, "text") && !node.ancestors().skip(1).any(|above| is_tag(above, "text"))
+    };
+    let texts = document.descendants().filter(is_outermost);
+    let texts: Vec<_> = texts.filter(|text| !is_hidden(*text)).collect();
+    refuse_clips_of_text(document, &texts)?;
+    Ok(texts)
+}
+
+/// Returns whether a file has text for usvg to lay out; refuses what it would leave out silently.
+pub(super) fn is_for_fonts(document: &Document<'_>) -> Result<bool, DesignError> {
+    let texts = visible_texts(document)?;
+    let mut letters = 0;
+    for node in texts.iter().flat_map(Node::descendants) {
+        if node.is_element() {
+            refuse_properties(node, &NOT_LAID_OUT)?;
+        }
+        letters += node.text().map_or(0, |text| text.chars().count());
+        if node.is_text() && letters > LETTERS_MAX {
+            return Err(DesignError::TooMany {
+                at: node.parent_element().map_or_else(String::new, name_of),
+                what: "letters",
+                max: LETTERS_MAX,
+            });
+        }
+    }
+    Ok(!texts.is_empty())
+}
+
+/// Properties that usvg does not know, with the values that change nothing.
+const NOT_LAID_OUT: [(&str, &[&str]); 1] = [("text-transform", &["none", "initial"])];
 
 /// Refuses text as a clip path: its letters are lines here and have no inside.
 fn refuse_clips_of_text(
@@ -554,21 +583,35 @@ const INHERITED_OF_TEXT: [(&str, &[&str]); 4] = [
 ];
 
 fn refuse_unsupported_attributes(node: Node<'_, '_>) -> Result<(), DesignError> {
-    let is_odd = |value: Option<&str>, plain: &[&str]| {
-        let value = value.map(|value| value.trim().to_ascii_lowercase());
-        value.is_some_and(|value| !plain.contains(&value.as_str()))
-    };
-    let odd = INHERITED_OF_TEXT.iter();
-    let mut odd = odd.filter(|(name, plain)| is_odd(inherited_property(node, name), plain));
-    let turned = is_odd(property(node, "rotate"), &["0", "auto"]).then_some("rotate");
-    match turned.or_else(|| odd.next().map(|(name, _)| *name)) {
-        None => Ok(()),
-        Some(name) => Err(undrawable(
-            node,
-            format!("text with `{name}`"),
-            "remove it, or turn the text into paths",
-        )),
+    match is_odd(property(node, "rotate"), &["0", "auto"]) {
+        true => Err(odd_text(node, "rotate")),
+        false => refuse_properties(node, &INHERITED_OF_TEXT),
     }
+}
+
+/// Refuses properties, own or from around, with other values than those.
+fn refuse_properties(
+    node: Node<'_, '_>,
+    properties: &[(&str, &[&str])],
+) -> Result<(), DesignError> {
+    let mut odd = properties.iter();
+    match odd.find(|(name, plain)| is_odd(inherited_property(node, name), plain)) {
+        None => Ok(()),
+        Some((name, _)) => Err(odd_text(node, name)),
+    }
+}
+
+fn is_odd(value: Option<&str>, plain: &[&str]) -> bool {
+    let value = value.map(|value| value.trim().to_ascii_lowercase());
+    value.is_some_and(|value| !plain.contains(&value.as_str()))
+}
+
+fn odd_text(node: Node<'_, '_>, name: &str) -> DesignError {
+    undrawable(
+        node,
+        format!("text with `{name}`"),
+        "remove it, or turn the text into paths",
+    )
 }
 
 /// Returns a property from the element's `style`, or else its attribute.

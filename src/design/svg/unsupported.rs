@@ -81,6 +81,8 @@ const KNOWN: &[&str] = &[
 /// Notes for the user, in file order.
 #[derive(Default)]
 pub(super) struct UnsupportedNotes {
+    /// True if texts are laid out in their fonts.
+    has_fonts: bool,
     notes: Vec<String>,
     more: usize,
     /// Kinds of loss, how often each occurs, and the element that is the first.
@@ -129,8 +131,13 @@ impl UnsupportedNotes {
 pub(super) fn inspect(
     document: &Document<'_>,
     original: &Document<'_>,
+    has_fonts: bool,
 ) -> Result<(UnsupportedNotes, FlaggedElements), DesignError> {
-    let (mut notes, mut places) = (UnsupportedNotes::default(), FlaggedElements::default());
+    let mut places = FlaggedElements::default();
+    let mut notes = UnsupportedNotes {
+        has_fonts,
+        ..UnsupportedNotes::default()
+    };
     let ids: HashSet<&str> = document
         .descendants()
         .filter_map(|node| node.attribute("id"))
@@ -357,6 +364,21 @@ fn refuse_dangling_use(node: Node<'_, '_>, ids: &HashSet<&str>) -> Result<(), De
     ))
 }
 
+/// Notes how a text is not laid out as its author says.
+fn note_text(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
+    let white_space = property(node, "white-space").map_or("normal", str::trim);
+    if !notes.has_fonts && node.has_attribute("textLength") {
+        notes.add(node, || {
+            ": its textLength is not used: the letters have their own widths".to_owned()
+        });
+    }
+    if notes.has_fonts && !matches!(white_space, "normal" | "nowrap" | "inherit" | "initial") {
+        notes.add(node, || {
+            ": its white-space is not used: several blanks are one".to_owned()
+        });
+    }
+}
+
 fn note_appearance(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut UnsupportedNotes) {
     let tag = node.tag_name().name();
     let reason = if tag.starts_with("animate") || matches!(tag, "set" | "discard") {
@@ -377,10 +399,8 @@ fn note_appearance(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut Unsuppor
     if has_no_size(node) {
         notes.count(node, "not drawn because it has no size");
     }
-    if matches!(tag, "text" | "tspan") && node.has_attribute("textLength") {
-        notes.add(node, || {
-            ": its textLength is not used: the letters have their own widths".to_owned()
-        });
+    if matches!(tag, "text" | "tspan") {
+        note_text(node, notes);
     }
     css_limits::add_notes(node, notes);
     let filter = property(node, "filter").map_or("none", str::trim);
