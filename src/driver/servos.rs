@@ -25,7 +25,7 @@ use link::ByteLink;
 use servo::SetupFault;
 use servo::bus::{SLACK_UNKNOWN, ServoBus, StatusReply};
 use servo::dialect::{Dialect, ServoGoal, ServoReading, ServoRegister, ServoRequest, SlowReadings};
-use servo::supply::{SHARE_UNDER_LOAD, ServoSupply, odd_supplies};
+use servo::supply::{OddSupply, SHARE_UNDER_LOAD, ServoSupply, odd_supplies};
 use servo::{MotionAuthority, RETRIES_MAX};
 
 mod attach;
@@ -486,15 +486,20 @@ impl<D: Dialect> ServoDriver<D> {
         replies: &[Option<StatusReply>],
         readings: &mut [Option<ServoReading>],
     ) -> Result<(), DriverError> {
-        for (index, reply) in requested.iter().zip(replies) {
-            let Some(reading) = reply.as_ref().map(D::parse_reading) else {
-                continue;
-            };
-            if let Some(voltage_v) = reading.voltage_v {
-                self.slow_readings[*index].voltage_v = Some(voltage_v);
-            }
-            if self.is_plausible(*index, &reading)? && self.is_confirmed(*index, &reading) {
-                readings[*index] = Some(reading);
+        let replies = requested.iter().zip(replies);
+        let received = replies.filter_map(|(index, reply)| {
+            let reading = reply.as_ref().map(D::parse_reading)?;
+            Some((*index, reading))
+        });
+        let received: Vec<(usize, ServoReading)> = received.collect();
+        for (index, reading) in &received {
+            let voltage_v = &mut self.slow_readings[*index].voltage_v;
+            *voltage_v = reading.voltage_v.or(*voltage_v);
+        }
+        let odd = self.odd_supplies();
+        for (index, reading) in received {
+            if self.is_plausible(index, &reading)? && self.is_confirmed(index, &reading, &odd) {
+                readings[index] = Some(reading);
             }
         }
         Ok(())
@@ -502,8 +507,8 @@ impl<D: Dialect> ServoDriver<D> {
 
     /// Returns whether a reading reports no fault, or the same one as before: a single damaged reply
     /// could claim a fault.
-    fn is_confirmed(&mut self, index: usize, reading: &ServoReading) -> bool {
-        let fault = self.reading_fault(index, reading);
+    fn is_confirmed(&mut self, index: usize, reading: &ServoReading, odd: &[OddSupply]) -> bool {
+        let fault = self.reading_fault(index, reading, odd);
         let previous = std::mem::replace(&mut self.suspected[index], fault);
         fault.is_none() || previous == fault
     }
@@ -589,8 +594,9 @@ impl<D: Dialect> ServoDriver<D> {
         readings: &[ServoReading],
         measured: &ArmMeasurement,
     ) -> Result<(), DriverError> {
+        let odd = self.odd_supplies();
         for (index, reading) in readings.iter().enumerate() {
-            if let Some(fault) = self.servo_fault(index, reading) {
+            if let Some(fault) = self.servo_fault(index, reading, &odd) {
                 return Err(DriverError::Device {
                     servo: self.map.name(index),
                     fault,
@@ -603,29 +609,43 @@ impl<D: Dialect> ServoDriver<D> {
 
     /// Returns whether a servo reports that a fault is latched without naming it.
     fn has_unnamed_fault(&self, readings: &[ServoReading]) -> bool {
-        let mut all = readings.iter().enumerate();
-        all.any(|(index, reading)| self.reading_fault(index, reading) == Some(ServoFault::Hardware))
+        let mut all = readings.iter().zip(&self.slow_readings);
+        all.any(|(reading, slow)| {
+            D::reported_fault(reading.error, slow) == Some(ServoFault::Hardware)
+        })
     }
 
-    fn servo_fault(&self, index: usize, reading: &ServoReading) -> Option<ServoFault> {
+    fn servo_fault(
+        &self,
+        index: usize,
+        reading: &ServoReading,
+        odd: &[OddSupply],
+    ) -> Option<ServoFault> {
         let confirmed = self.confirmed[index];
-        self.reading_fault(index, reading)
+        self.reading_fault(index, reading, odd)
             .or(confirmed.filter(|_| self.goals.is_some()))
     }
 
-    /// Returns the fault that a reading reports by itself.
-    fn reading_fault(&self, index: usize, reading: &ServoReading) -> Option<ServoFault> {
+    /// Returns the fault that a reading reports by itself, or the servo's supply beside the others.
+    fn reading_fault(
+        &self,
+        index: usize,
+        reading: &ServoReading,
+        odd: &[OddSupply],
+    ) -> Option<ServoFault> {
+        let id = self.ids[index];
+        let is_odd = odd.iter().any(|odd| odd.ids.contains(&id));
         let slow = &self.slow_readings[index];
         let (min_v, max_v) = slow.voltage_limits_v;
         let voltage_v = reading.voltage_v.or(slow.voltage_v);
         let is_outside = voltage_v.is_some_and(|voltage_v| voltage_v < min_v || voltage_v > max_v);
         D::reported_fault(reading.error, slow)
             .or(is_outside.then_some(ServoFault::Voltage))
-            .or_else(|| self.has_odd_supply(index).then_some(ServoFault::OddSupply))
+            .or(is_odd.then_some(ServoFault::OddSupply))
     }
 
-    /// Returns whether a servo's supply is far from that of the others with the same limits, or from the stated one.
-    fn has_odd_supply(&self, index: usize) -> bool {
+    /// Returns the supplies that are far from those of the others with the same limits, or from the stated one.
+    fn odd_supplies(&self) -> Vec<OddSupply> {
         let servos = self.ids.iter().zip(&self.slow_readings);
         let supplies = servos.filter_map(|(id, slow)| {
             Some(ServoSupply {
@@ -638,8 +658,7 @@ impl<D: Dialect> ServoDriver<D> {
         });
         let supplies: Vec<ServoSupply> = supplies.collect();
         let stated_v = self.arm.file.supply_v.map(Finite::get);
-        let odd = odd_supplies(&supplies, stated_v, &SHARE_UNDER_LOAD);
-        odd.iter().any(|odd| odd.ids.contains(&self.ids[index]))
+        odd_supplies(&supplies, stated_v, &SHARE_UNDER_LOAD)
     }
 
     /// Reads a register of the servos at `indices`, in one packet if `is_fast`; `first` goes out in front

@@ -39,9 +39,10 @@ impl<D: Dialect> ServoDriver<D> {
         let mut warnings = self.range_warnings(&servos);
         warnings.extend(delay_warnings(&servos));
         warnings.extend(strangers);
+        let odd = self.odd_supplies();
         for (index, (servo, reading)) in servos.iter_mut().zip(&readings).enumerate() {
             servo.error_bits = reading.error;
-            if let Some(fault) = self.reading_fault(index, reading) {
+            if let Some(fault) = self.reading_fault(index, reading, &odd) {
                 warnings.push(format!("{}: {fault}", servo.servo));
             }
         }
