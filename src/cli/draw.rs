@@ -220,7 +220,8 @@ impl DrawCommand<'_> {
         }
         let plan = offer.plan.clone();
         let plan = plan.context("no part of it can be planned. Nothing moved")?;
-        if offer.is_real && !self.args.yes && !self.is_agreed(&offer)? {
+        let must_agree = offer.is_real || !offer.orders.is_empty();
+        if must_agree && !self.args.yes && !self.is_agreed(&offer)? {
             let message = "not drawn; nothing moved".to_owned();
             return self.end_early(&drawing, ExitStatus::Refused, &[message]);
         }
@@ -275,10 +276,12 @@ impl DrawCommand<'_> {
 
     /// Asks a person at the terminal.
     fn is_agreed(&self, offer: &DrawingOffer) -> anyhow::Result<bool> {
+        let why = match offer.orders.is_empty() {
+            true => format!("arm {} at {} is real", offer.arm, offer.port),
+            false => format!("this ends {}", offer.orders),
+        };
         let refusal = format!(
-            "arm {} at {} is real: a person must agree at a terminal before it draws. Next: look at the picture, stay beside the arm, and run: {}",
-            offer.arm,
-            offer.port,
+            "{why}: a person must agree at a terminal before it draws. Next: look at the picture, stay beside the arm, and run: {}",
             retyped_command::retyped(std::env::args().skip(1), &[], &["--yes"])
         );
         questions::confirm(&question(offer, self.args.frame), &SHORT_YES, &refusal)

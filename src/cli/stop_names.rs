@@ -11,7 +11,7 @@ use catalogue::{TOOLS, ToolEffect};
 /// Names of an emergency stop, as letters alone.
 const EMERGENCY: [&str; 2] = ["estop", "emergencystop"];
 
-/// Words behind a stop that make it an emergency stop, as letters alone: `stop --emergency`.
+/// Words behind a stop that make it an emergency stop, as letters alone: `stop --emergency`, `stop --kind=emergency`.
 const MORE: [&str; 3] = ["estop", "emergencystop", "emergency"];
 
 /// Returns the stop that a line means whose first word, options aside, is a name of it: case, `-` and `_` aside. Options that it
@@ -19,7 +19,9 @@ const MORE: [&str; 3] = ["estop", "emergencystop", "emergency"];
 pub(super) fn of(line: &[OsString]) -> Option<Result<Cli, clap::Error>> {
     let (program, words) = line.split_first()?;
     let is_one_of = |word: &OsString, names: &[&str]| {
-        names.contains(&letters(&word.to_string_lossy()).as_str())
+        let word = word.to_string_lossy();
+        let mut parts = word.split('=').map(own_name);
+        parts.any(|part| names.contains(&part.as_str()))
     };
     let at = words.iter().position(is_stop)?;
     let (before, rest) = words.split_at_checked(at)?;
@@ -65,9 +67,17 @@ pub(super) fn of(line: &[OsString]) -> Option<Result<Cli, clap::Error>> {
 
 /// Returns whether a word is a name of a stop.
 fn is_stop(word: &OsString) -> bool {
-    let name = letters(&word.to_string_lossy());
+    let name = own_name(&word.to_string_lossy());
     let mut stops = TOOLS.iter().filter(|tool| tool.effect == ToolEffect::Stops);
-    stops.any(|tool| tool.names().any(|own| letters(own) == name))
+    stops.any(|tool| tool.names().any(|own| own_name(own) == name))
+}
+
+/// Returns the letters of a name without the `robot` that every tool may have in front.
+fn own_name(word: &str) -> String {
+    let name = letters(word);
+    name.strip_prefix("robot")
+        .map(str::to_owned)
+        .unwrap_or(name)
 }
 
 /// Returns the letters of a word, in lower case.
@@ -130,6 +140,10 @@ mod tests {
             ("stop now please", false),
             ("--config a.toml STOP --arm arm", false),
             ("stop --emergency", true),
+            ("stop --kind=emergency", true),
+            ("stop robot-estop", true),
+            ("robot_estop", true),
+            ("Robot-EStop --emergency=true", true),
         ] {
             let (emergency, remark) = stop_of(line).unwrap();
             assert_eq!(emergency, is_emergency, "{line}");

@@ -373,7 +373,7 @@ pub async fn ask(path: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> 
     let read = BufReader::new(stream).read_line(&mut answer).await;
     if !read.is_ok_and(|bytes| bytes > 0) {
         bail!(
-            "the node at {} ended before it answered, and may have done this. Look at the arm, then at the node's log. Next: start the node, then `steadyhand status`",
+            "the node at {} closed the connection before it answered, and may have done this. Look at the arm, then at the node's log. Next: `steadyhand status`",
             path.display()
         );
     }

@@ -159,8 +159,9 @@ impl OrderFiles {
         removed.map_err(|error| self.estop.failed(&error))
     }
 
-    /// Returns the orders that stand, here and at the arm's port. The newer of file and audit log counts. Where one of the witnesses is
-    /// damaged, or away although another is there, the arm is disabled.
+    /// Returns the orders that stand, here and at the arm's port: an order stands while the file or the audit log says so, because
+    /// either may be an older copy or another node's. Where one of the witnesses is damaged, or away although another is there, the
+    /// arm is disabled.
     fn load(&self, recorded: RecordedOrders) -> NumberedOrders {
         let (file, damage) = self.orders.read().into_parts();
         let unwitnessed = match (&file, &recorded) {
@@ -174,10 +175,17 @@ impl OrderFiles {
             RecordedOrders::Last(logged) => Some(logged),
             RecordedOrders::None | RecordedOrders::Lost => None,
         };
-        let newest = [logged, file].into_iter().flatten();
-        let newest = newest.max_by_key(|change| change.number);
+        let mut witnesses: Vec<NumberedOrders> = [logged, file].into_iter().flatten().collect();
+        witnesses.sort_by_key(|change| change.number);
+        let mut either = NumberedOrders::default();
+        for witness in witnesses {
+            either.number = witness.number;
+            for order in witness.orders.iter() {
+                either.orders.give(order.clone());
+            }
+        }
         let damage = damage.or_else(|| unwitnessed.map(str::to_owned));
-        let mut loaded = self.standing(newest.unwrap_or_default(), damage);
+        let mut loaded = self.standing(either, damage);
         for order in self.port.iter().flat_map(PortRecords::standing) {
             loaded.orders.give(order);
         }

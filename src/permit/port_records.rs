@@ -79,17 +79,22 @@ impl PortRecords {
 
     fn orders_at(&self, record: &Path, place: &OrderPlace) -> Vec<StandingOrder> {
         let files = OrderFiles::of_arm(&place.state, &place.arm, true);
-        let missing = matches!(files.read(), KeptOrders::Missing);
-        let missing = missing.then(|| unknown(record, "its orders were removed"));
-        let mut orders: Vec<StandingOrder> = missing.into_iter().collect();
-        if *place != self.own {
-            let kept = files.kept();
-            orders.extend(kept.iter().map(|order| {
-                let by = format!("{}, at this port, in {}", order.by, place.state.display());
-                StandingOrder::new(order.verb, &by, order.at_ms)
-            }));
+        let kept = files.kept();
+        if matches!(files.read(), KeptOrders::Missing) {
+            return vec![unknown(record, "its orders were removed")];
         }
-        orders
+        // A record is there only while an order stands.
+        if kept.is_empty() {
+            return vec![unknown(record, "no order stands where it leads to")];
+        }
+        if *place == self.own {
+            return Vec::new();
+        }
+        let kept = kept.iter().map(|order| {
+            let by = format!("{}, at this port, in {}", order.by, place.state.display());
+            StandingOrder::new(order.verb, &by, order.at_ms)
+        });
+        kept.collect()
     }
 }
 

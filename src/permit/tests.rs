@@ -351,7 +351,35 @@ async fn a_file_of_orders_that_cannot_be_read_disables() {
 }
 
 #[tokio::test]
-async fn the_newer_of_file_and_audit_log_counts_and_a_removed_file_disables() {
+async fn an_order_stands_while_file_or_audit_log_says_so_whichever_is_newer() {
+    for verb in [OrderVerb::Stop, OrderVerb::Disable, OrderVerb::Hold] {
+        for (file_has_it, logged_number) in [(true, 99), (false, 1), (false, 99)] {
+            let (folder, file) = file();
+            let first = kept_in(&file);
+            let mut logged = NumberedOrders {
+                number: logged_number,
+                ..NumberedOrders::default()
+            };
+            if file_has_it {
+                first.give_order(verb, "user 1");
+            } else {
+                let order = StandingOrder::new(verb, "user 1", 1);
+                logged.orders.give(order);
+            }
+            first.orders_are_kept().await.unwrap();
+            drop(first);
+            let second = kept_at(folder.path(), true, RecordedOrders::Last(logged));
+            assert!(
+                second.orders().get(verb).is_some(),
+                "{verb:?} {file_has_it}"
+            );
+            assert!(!second.any_enabled(ClockInstant::ZERO));
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_emergency_stop_in_the_audit_log_counts_and_a_removed_file_disables() {
     let (folder, file) = file();
     let state = folder.path();
     let first = kept_in(&file);
@@ -509,7 +537,7 @@ async fn a_record_at_the_port_that_leads_to_no_orders_disables() {
     fn put(bench: &PortBench, text: impl AsRef<[u8]>) {
         std::fs::write(bench.record(), text).unwrap();
     }
-    let damages: [(&str, Damage); 10] = [
+    let damages: [(&str, Damage); 11] = [
         ("emptied", |bench| put(bench, "")),
         ("random bytes", |bench| put(bench, [0xff, 0x8e, 0x0a, 0x3c])),
         ("two empty lines", |bench| put(bench, "\n\n")),
@@ -521,6 +549,12 @@ async fn a_record_at_the_port_that_leads_to_no_orders_disables() {
         }),
         ("a folder without orders", |bench| {
             put(bench, format!("{}\narm\n", bench.bench.path().display()));
+        }),
+        ("a folder where no order stands", |bench| {
+            let free = bench.path("free");
+            std::fs::create_dir_all(&free).unwrap();
+            OrderFiles::of_arm(&free, "arm", true).hand_over().unwrap();
+            put(bench, format!("{}\narm\n", free.display()));
         }),
         ("a folder in its place", |bench| {
             std::fs::remove_file(bench.record()).unwrap();

@@ -39,6 +39,9 @@ pub struct DrawingOffer {
     pub port: String,
     /// True if a person must agree before it moves: it is not simulated in the node.
     pub is_real: bool,
+    /// Orders of operators that the agreement ends; empty if none stands.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub orders: String,
     /// The drawing and its scene.
     pub title: String,
     /// The unfinished job that it goes on with, and how far that came.
@@ -200,6 +203,7 @@ impl DrawingOffer {
             arm: format!("{} ({})", arm.name, arm.title()),
             port: entry.map(|entry| entry.port.clone()).unwrap_or_default(),
             is_real: arm.workcell.is_none(),
+            orders: arm.permits().orders().to_string(),
             ..Self::default()
         }
     }
