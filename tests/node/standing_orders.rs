@@ -248,6 +248,22 @@ fn each_word_is_ended_by_its_own_word_of_an_operator() {
     }
 }
 
+#[test]
+fn a_drawing_ends_an_order_only_by_a_yes_though_the_arm_is_simulated() {
+    let life = Life::new(Place::NodeFile);
+    let left = life.told(Some("disable"), End::Kill);
+    let node = life.serve(&left, false);
+    for (assent, stands) in [(None, &["disable"][..]), (Some("--yes"), &[])] {
+        let line = ["draw", "--text", "Hi", "--scene", "short"]
+            .into_iter()
+            .chain(assent);
+        let drawn = life.bench.run(&line.collect::<Vec<_>>());
+        assert_eq!(drawn.status.success(), assent.is_some(), "{drawn:?}");
+        let (_, sensed) = call(&life.bench, &node.url, &["sense"]);
+        assert_eq!(orders(&sensed), stands, "{sensed:#}");
+    }
+}
+
 /// What happens to a file.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
