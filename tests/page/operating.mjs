@@ -31,6 +31,10 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
   // Opens the details of the newest job.
   async function newestJob(page) {
     await tab(page, "Jobs");
+    await page.waitForFunction(async () => {
+      const { job } = (await (await fetch("/page/state")).json()).arms[0];
+      return document.querySelector("#jobs-list summary")?.getAttribute("aria-label") === `Details of ${job.id}`;
+    });
     await page.locator("#jobs-list summary").first().click();
   }
 

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const PATIENCE_MS = 60_000;
+const PAINT_MS = 500;
 // What the head says and offers in each state. A button that is not named is not there.
 const HEADS = {
   limp: ["Limp", "Draw something"],
@@ -192,8 +193,16 @@ export function stateSteps({ browser, url, open, openAt, logIn, drawWords, acces
       await inKind(page, "stopped");
       await press(page);
       await inKind(page, "at_rest");
-      const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
-      console.log(`   ${presses} presses; first paint after ${Math.round(paint)} ms`);
+      const paint = async () => page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+      const paints = [await paint()];
+      // A busy machine paints late now and then.
+      while (paints.at(-1) > PAINT_MS && paints.length < 3) {
+        await page.reload();
+        await page.locator(".paper-sheet").waitFor({ state: "attached" });
+        paints.push(await paint());
+      }
+      assert.ok(Math.min(...paints) <= PAINT_MS, `first paint after ${paints} ms`);
+      console.log(`   ${presses} presses; first paint after ${Math.round(Math.min(...paints))} ms`);
       await context.close();
     },
 
@@ -219,6 +228,33 @@ export function stateSteps({ browser, url, open, openAt, logIn, drawWords, acces
       await page.screenshot({ path: join(folder, "phone-jobs.png") });
       await press(page);
       await inKind(page, "at_rest");
+      await context.close();
+    },
+
+    async "a stop of a moving or a held arm goes out in time from any tab and scroll place"() {
+      const context = await browser.newContext({ viewport: { width: 320, height: 640 }, hasTouch: true });
+      const page = await open(context, "stops in time");
+      await logIn(page);
+      const told = [];
+      for (const [tab, place, isHeld] of [["draw", 0], ["jobs", 1], ["arm", 0.5, true], ["setup", 1]]) {
+        await drawWords(page, "Hello", 40);
+        await inKind(page, "moving");
+        if (isHeld) {
+          await press(page);
+          await page.getByRole("button", { name: "Hold now" }).click();
+          await inKind(page, "held");
+        }
+        await page.locator(`#tab-${tab}`).click();
+        await page.evaluate((at) => scrollTo(0, at * document.body.scrollHeight), place);
+        await page.locator("#stop").tap();
+        await inKind(page, "stopped");
+        const { stop } = (await (await fetch(`${url}/page/state`, { headers: { "Sec-Fetch-Site": "same-origin" } })).json()).arms[0];
+        assert.ok(stop.verified && stop.first_frame_ms <= Number(process.env.STOP_BOUND_MS || Infinity), `${tab}: ${JSON.stringify(stop)}`);
+        told.push(`${stop.first_frame_ms ?? "none, it stood"} (${tab}${isHeld ? ", held" : ""})`);
+        await press(page);
+        await inKind(page, "at_rest");
+      }
+      console.log(`   first frames of stops after ${told.join(", ")} ms`);
       await context.close();
     },
 

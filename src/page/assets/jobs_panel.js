@@ -128,10 +128,12 @@ function row(job) {
 async function showJobs() {
   if (!session()) return;
   const list = byId("jobs-list");
-  // What is being read stays.
-  if (list.querySelector("details[open]")) return;
+  // What a person reads stays, also if it was opened meanwhile.
+  const isRead = () => list.querySelector("details[open]") !== null;
+  if (isRead()) return;
   try {
     const rows = (await read("/page/jobs")).map(row);
+    if (isRead()) return;
     list.replaceChildren(...(rows.length > 0 ? rows : [element("p", { class: "quiet" }, "No jobs yet. What is drawn stands here, to be drawn again.")]));
   } catch (failure) {
     list.replaceChildren(element("p", {}, `Not read: ${failure.message}`));
