@@ -172,8 +172,9 @@ impl<'a> CollisionBody<'a> {
         let arm = self.placed_parts(pose).filter(|(_, part, _)| !part.is_pen);
         let near = arm.filter_map(|(key, _, placed)| {
             let ends = (&placed.from_m, &placed.to_m);
-            let limit_m = CLEARANCE_M + placed.radius_m;
-            let gap_m = lowest_over_sheet_m(self.scene, ends, limit_m)? - placed.radius_m;
+            // A surface that is not known well may be higher.
+            let off_m = placed.radius_m + self.scene.surface.uncertainty_m();
+            let gap_m = lowest_over_sheet_m(self.scene, ends, CLEARANCE_M + off_m)? - off_m;
             Some(PartProximity { gap_m, key })
         });
         near.collect()
@@ -230,7 +231,7 @@ impl<'a> CollisionBody<'a> {
                 let limit_m = FAR_M + placed.radius_m;
                 lowest_over_sheet_m(self.scene, (from_m, to_m), limit_m).unwrap_or(limit_m)
             };
-            height_m - placed.radius_m
+            height_m - placed.radius_m - self.scene.surface.uncertainty_m()
         })
         .fold(f64::INFINITY, f64::min)
     }

@@ -3,7 +3,8 @@
 
 use nalgebra::Point3;
 
-use super::{BYTES_MAX, MeshError, POINTS_MAX, TRIANGLES_MAX, obj, ply, stl};
+use super::scan::{POINTS_MIN, surface};
+use super::{BYTES_MAX, MeshError, POINTS_MAX, ScanReport, TRIANGLES_MAX, obj, ply, stl};
 
 /// Points and triangles as a file has them, in the file's unit.
 #[derive(Clone, Debug, Default)]
@@ -29,13 +30,28 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<FilePoints, MeshError> {
         _ => return Err(MeshError::Format),
     };
     let points = read.points.len();
-    match read.triangles.is_empty() {
+    match read.triangles.is_empty() && points < POINTS_MIN {
         true => Err(MeshError::NoTriangle { points }),
         false => Ok(read),
     }
 }
 
 impl FilePoints {
+    /// Returns whether it has points alone.
+    #[must_use]
+    pub fn is_scan(&self) -> bool {
+        self.triangles.is_empty()
+    }
+
+    /// Makes a surface of points alone, in metres, as it is seen against z.
+    ///
+    /// # Errors
+    /// Too few points, or none of their places is known well enough.
+    pub fn scanned(&self, unit_m: f64) -> Result<(Self, ScanReport), MeshError> {
+        let points: Vec<Point3<f64>> = self.points.iter().map(|point| point * unit_m).collect();
+        surface(&points)
+    }
+
     /// Adds a point.
     pub(crate) fn add_point(&mut self, at: [f64; 3]) -> Result<(), MeshError> {
         let number = self.points.len() + 1;

@@ -72,10 +72,23 @@ pub enum MeshError {
         face: usize,
     },
     /// The file has no triangle.
-    #[error("it has no triangle: {points} points alone are no surface. Next: export the faces too")]
+    #[error(
+        "it has no triangle, and {points} points are too few for a scan; {} are the least. Next: export the faces too",
+        super::scan::POINTS_MIN
+    )]
     NoTriangle {
         /// Number of points.
         points: usize,
+    },
+    /// A scan that tells no height well enough.
+    #[error(
+        "its {points} points nowhere tell a height to {limit_mm} mm: they are too few or too uneven. Next: scan it closer, or export the faces"
+    )]
+    Scan {
+        /// Number of points.
+        points: usize,
+        /// The largest uncertainty that is drawn on.
+        limit_mm: f64,
     },
     /// Too many triangles have no area.
     #[error(

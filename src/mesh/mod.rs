@@ -13,6 +13,7 @@ mod mesh_error;
 mod obj;
 mod patch;
 mod ply;
+mod scan;
 mod self_crossing;
 mod smooth_sheet;
 mod stl;
@@ -25,6 +26,7 @@ pub use clean::{CleanMesh, MeshReport};
 pub use file_points::{FilePoints, read};
 pub use mesh_error::MeshError;
 pub use patch::{MeshPatch, PatchPoint, PatchProjection};
+pub use scan::ScanReport;
 
 /// Most bytes of a file.
 pub const BYTES_MAX: u64 = 64 << 20;
@@ -32,8 +34,8 @@ pub const BYTES_MAX: u64 = 64 << 20;
 /// Most triangles of a mesh.
 pub const TRIANGLES_MAX: usize = 100_000;
 
-/// Most points of a file: those of [`TRIANGLES_MAX`] triangles that share none.
-pub const POINTS_MAX: usize = 3 * TRIANGLES_MAX;
+/// Most points of a file: those of a depth camera with a million pixels.
+pub const POINTS_MAX: usize = 1_000_000;
 
 #[cfg(test)]
 mod test_shapes;

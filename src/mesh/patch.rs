@@ -14,7 +14,7 @@ use super::smooth_sheet::SmoothSheet;
 use super::topology::{NONE, Topology};
 use super::triangle_tree::{Bounds, Nearest, TriangleTree};
 use super::weld::to_index;
-use super::{MeshError, MeshReport};
+use super::{MeshError, MeshReport, ScanReport};
 
 /// A mesh with a place in millimetres for each of its points.
 #[derive(Clone)]
@@ -36,6 +36,8 @@ pub struct MeshPatch {
     coarse: Option<SmoothSheet>,
     middle_mm: Vector2<f64>,
     report: MeshReport,
+    scan: Option<ScanReport>,
+    uncertainty_mm: f64,
 }
 
 /// A point of a patch.
@@ -145,6 +147,8 @@ impl MeshPatch {
             is_laid,
             middle_mm,
             report,
+            scan: None,
+            uncertainty_mm: 0.0,
         };
         Ok(patch.smoothed([low_mm, high_mm]))
     }
@@ -160,6 +164,32 @@ impl MeshPatch {
         let coarse = SmoothSheet::new(area_mm, HOLD_MM, |place| self.mean_around(place));
         self.coarse = Some(coarse);
         self
+    }
+
+    /// Notes how it was made of points alone, and by how much more it may be off.
+    #[must_use]
+    pub fn known_to(mut self, scan: Option<ScanReport>, more_mm: f64) -> Self {
+        self.uncertainty_mm = scan.map_or(0.0, |scan| scan.uncertainty_mm) + more_mm;
+        self.scan = scan;
+        self
+    }
+
+    /// Returns by how much its height may be off.
+    #[must_use]
+    pub fn uncertainty_mm(&self) -> f64 {
+        self.uncertainty_mm
+    }
+
+    /// Returns a line for each kind of change against the file, and for a scan one about it.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let scan = self.scan.iter().map(|scan| {
+            format!(
+                "a surface was made of {} points, one place every {:.1} mm, known to {:.2} mm; {} places were left out",
+                scan.points, scan.step_mm, scan.uncertainty_mm, scan.left_out
+            )
+        });
+        scan.chain(self.report.lines()).collect()
     }
 
     /// Returns the changes against the file.

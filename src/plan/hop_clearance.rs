@@ -42,7 +42,7 @@ impl<'a> HopClearance<'a> {
         } else {
             BETWEEN_M
         };
-        let body_m = CLEARANCE_M + between_m + clearance.lead_m;
+        let body_m = CLEARANCE_M + scene.surface.uncertainty_m() + between_m + clearance.lead_m;
         let body = scene.arm.capsules.iter().map(|_| body_m);
         let idle_m = scene.idle_clearance_m() + clearance.lead_m;
         let pens = scene.pens.iter().map(|_| idle_m);

@@ -164,7 +164,16 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
 
 fn surface(file: &SceneFile, mesh: Option<&Arc<MeshPatch>>) -> Result<Surface, SceneFault> {
     match mesh {
-        Some(patch) => Surface::on_mesh(&file.sheet, Arc::clone(patch)),
+        Some(patch) => {
+            let stated = file.surface.as_ref().map(|surface| surface.uncertainty_mm);
+            within(
+                "surface.uncertainty_mm",
+                stated.unwrap_or_default(),
+                0.0,
+                5.0,
+            )?;
+            Surface::on_mesh(&file.sheet, Arc::clone(patch))
+        }
         None => Surface::new(&file.sheet),
     }
 }

@@ -243,7 +243,7 @@ pub enum Lay {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SurfaceFile {
-    /// A PLY, STL or OBJ file of at most 100,000 triangles, in the folder of the scene file or its `meshes` folder.
+    /// A PLY, STL or OBJ file of at most 100,000 triangles, or a scan of up to a million points alone, in the folder of the scene file or its `meshes` folder.
     pub mesh: String,
     /// Unit of its numbers.
     #[serde(default)]
@@ -254,6 +254,9 @@ pub struct SurfaceFile {
     /// Direction to the right on the mesh at that point; default `[1, 0, 0]`.
     #[serde(default)]
     pub direction: Option<[Finite; 3]>,
+    /// How far the surface may be from this file, as its scanner states, up to 5; default 0. The arm keeps off by as much more.
+    #[serde(default)]
+    pub uncertainty_mm: Finite,
 }
 
 /// Unit of a mesh's numbers.

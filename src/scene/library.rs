@@ -502,7 +502,7 @@ impl SceneLibrary {
         let arm_file = arm_place(&arm.file.name);
         let of_before = [(is_of_before, file), (is_arm_of_before, &arm_file)];
         design.notes.extend(foot_frame::note(&arm.file, &of_before));
-        let mended = mesh.iter().flat_map(|mesh| mesh.report().lines());
+        let mended = mesh.iter().flat_map(|mesh| mesh.lines());
         design
             .notes
             .extend(mended.map(|line| format!("mesh: {line}")));

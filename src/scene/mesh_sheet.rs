@@ -53,6 +53,10 @@ impl SheetShape for MeshSheet {
     fn is_on(&self, at_mm: [f64; 2]) -> bool {
         self.patch.is_on(at_mm)
     }
+
+    fn uncertainty_mm(&self) -> f64 {
+        self.patch.uncertainty_mm()
+    }
 }
 
 /// Laid out meshes of the last scenes, by the hash of all that they depend on: every call loads its
@@ -123,10 +127,17 @@ fn key(surface: &SurfaceFile, size_mm: [Finite; 2], bytes: &[u8]) -> [u8; 32] {
 }
 
 fn lay_out(surface: &SurfaceFile, size_mm: [f64; 2], bytes: &[u8]) -> Result<MeshPatch, MeshError> {
-    let file = mesh::read(&surface.mesh, bytes)?;
+    let read = mesh::read(&surface.mesh, bytes)?;
     let unit_m = match surface.unit {
         MeshUnit::M => 1.0,
         MeshUnit::Mm => 1e-3,
+    };
+    let (file, unit_m, scan) = match read.is_scan() {
+        true => {
+            let (made, report) = read.scanned(unit_m)?;
+            (made, 1.0, Some(report))
+        }
+        false => (read, unit_m, None),
     };
     let middle_mm = size_mm.map(|side| side / 2.0);
     let anchor = match surface.point_m {
@@ -138,5 +149,6 @@ fn lay_out(surface: &SurfaceFile, size_mm: [f64; 2], bytes: &[u8]) -> Result<Mes
     let direction = surface.direction.map(|axis| axis.map(Finite::get));
     let right = direction.map_or_else(Vector3::x, Vector3::from);
     let clean = CleanMesh::new(&file, unit_m, &anchor)?;
-    MeshPatch::new(clean, &right, [[0.0; 2], size_mm])
+    let patch = MeshPatch::new(clean, &right, [[0.0; 2], size_mm])?;
+    Ok(patch.known_to(scan, surface.uncertainty_mm.get()))
 }

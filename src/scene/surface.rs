@@ -48,6 +48,11 @@ pub trait SheetShape: fmt::Debug + Send + Sync {
         true
     }
 
+    /// Returns by how much its height may be off.
+    fn uncertainty_mm(&self) -> f64 {
+        0.0
+    }
+
     /// Returns the plane of a sheet whose heights over it were touched, and those heights; `None` for any other.
     fn heights(&self) -> Option<(&Isometry3<f64>, &HeightMap)> {
         None
@@ -169,6 +174,12 @@ impl Surface {
     #[must_use]
     pub fn is_found_by_touches(&self) -> bool {
         self.is_flat() || self.heights().is_some() || self.radius_mm().is_some()
+    }
+
+    /// Returns by how much its height may be off, in metres. The arm keeps off by as much more.
+    #[must_use]
+    pub fn uncertainty_m(&self) -> f64 {
+        self.shape.uncertainty_mm() / 1e3
     }
 
     /// Returns the heights over its plane that were touched, if it has a map of them.

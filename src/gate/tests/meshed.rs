@@ -42,3 +42,48 @@ fn a_mesh_is_in_the_way_as_a_whole_and_not_beyond_its_edge() {
     let over_edge = at([-8.0, 50.0], 0.005);
     assert!((height_mm(&BUMPY, &over_edge).unwrap() - 5.0).abs() < 0.5);
 }
+
+/// A flat sheet whose height may be off by as much as the number says.
+#[derive(Debug)]
+struct Uncertain(scene::Surface, f64);
+
+impl scene::SheetShape for Uncertain {
+    fn at(&self, at_mm: [f64; 2]) -> scene::SurfacePoint {
+        self.0.at(at_mm)
+    }
+
+    fn project(&self, point_m: &Point3<f64>) -> scene::SurfaceProjection {
+        self.0.project(point_m)
+    }
+
+    fn uncertainty_mm(&self) -> f64 {
+        self.1
+    }
+}
+
+#[test]
+fn the_arm_keeps_off_a_surface_by_as_much_more_as_it_is_uncertain() {
+    let gaps = |uncertainty_mm: f64| {
+        let library = SceneLibrary::new(None);
+        let mut scene = Scene::clone(&library.scene("default", None).unwrap());
+        let size_mm = scene.surface.size_mm();
+        let shape = Uncertain(scene.surface.clone(), uncertainty_mm);
+        scene.surface = scene::Surface::from_shape(Arc::new(shape), size_mm);
+        let mut low = scene.ready_rad;
+        let body = crate::collision_body::CollisionBody::new(&scene);
+        for step in 0..400 {
+            low = low.map(|joint, at| if joint == 1 { at + 0.002 } else { at });
+            let near = body.over_sheet(&body.pose(&low));
+            if !near.is_empty() {
+                return step;
+            }
+        }
+        400
+    };
+    assert!(
+        gaps(2.0) < gaps(0.0) && gaps(0.0) < 400,
+        "{} {}",
+        gaps(2.0),
+        gaps(0.0)
+    );
+}
