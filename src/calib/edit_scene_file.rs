@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::calibration_record::{CalibrationKind, CalibrationSession, FileValues};
+use super::height_map_fit::UNCERTAINTY_KEY;
 use arm::{ArmModel, ServoFile};
 
 /// Reason that a file's text cannot be changed.
@@ -193,6 +194,7 @@ fn whole(ticks: f64) -> i64 {
 
 /// Writes numbers under a key, those of a sheet's correction and of its heights into tables of their own.
 fn set(table: &mut dyn TableLike, key: &str, numbers: &[f64]) -> Result<(), CalibrationEditError> {
+    let is_number = [RADIUS_KEY, UNCERTAINTY_KEY].contains(&key);
     let (table, key) = match key.split_once('.') {
         Some((within, key)) if WITHIN_SHEET.contains(&within) => (ensure_table(table, within), key),
         _ => (Some(table), key),
@@ -200,7 +202,7 @@ fn set(table: &mut dyn TableLike, key: &str, numbers: &[f64]) -> Result<(), Cali
     let missing = || CalibrationEditError::Missing(format!("`{key}` of [sheet]"));
     let table = table.ok_or_else(missing)?;
     let value = match numbers {
-        [radius] if key == RADIUS_KEY => (*radius).into(),
+        [number] if is_number => (*number).into(),
         _ => Value::Array(numbers.iter().copied().collect()),
     };
     match table.get_mut(key).and_then(Item::as_value_mut) {

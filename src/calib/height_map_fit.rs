@@ -13,6 +13,10 @@ use scene::{HeightMap, MAP_PLACES, Scene};
 /// Keys of a sheet's heights.
 pub(super) const HEIGHTS_KEYS: [&str; 3] = ["heights.x_mm", "heights.y_mm", "heights.height_mm"];
 
+/// Key of how far they may be off, and the number of standard deviations that it stands for.
+pub(super) const UNCERTAINTY_KEY: &str = "heights.uncertainty_mm";
+const SIGMAS: f64 = 3.0;
+
 /// Smallest height over a plane for which a map is worth having: servos that yield feel a flat sheet up to 0.43 mm from flat. And
 /// by how many standard deviations it must exceed what touches scatter.
 const WORTH_MM: f64 = 0.5;
@@ -59,7 +63,14 @@ impl HeightMapFit {
         let places = means.iter().map(|[x, y, _]| Vector2::new(*x, *y)).collect();
         let heights = means.iter().map(|[.., z]| *z).collect();
         let map = HeightMap::new(places, heights).map_err(|fault| fault.to_string());
-        Some(map.map(|map| Self { map, sigma_mm }))
+        let known = |map: HeightMap| {
+            let uncertainty_mm = (SIGMAS * sigma_mm).hypot(map.between_mm());
+            map.known_to((uncertainty_mm * 1e3).ceil() / 1e3)
+        };
+        Some(map.map(|map| Self {
+            map: known(map),
+            sigma_mm,
+        }))
     }
 
     /// Returns whether the sheet is so far from flat that the map is worth having.
@@ -92,7 +103,9 @@ pub(super) fn heights_values(map: Option<&HeightMap>) -> FileValues {
         places().map(|(_, mm)| mm).collect::<Vec<f64>>(),
     ];
     let keys = HEIGHTS_KEYS.map(str::to_owned);
-    keys.into_iter().zip(lists).collect()
+    let uncertainty_mm = map.map_or(0.0, HeightMap::uncertainty_mm);
+    let uncertainty = (UNCERTAINTY_KEY.to_owned(), vec![uncertainty_mm]);
+    keys.into_iter().zip(lists).chain([uncertainty]).collect()
 }
 
 /// Returns the heights that a scene's file has now.

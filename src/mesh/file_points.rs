@@ -43,13 +43,17 @@ impl FilePoints {
         self.triangles.is_empty()
     }
 
-    /// Makes a surface of points alone, in metres, as it is seen against z.
+    /// Makes a surface of points alone within a rectangle, in metres, as it is seen against z.
     ///
     /// # Errors
     /// Too few points, or none of their places is known well enough.
-    pub fn scanned(&self, unit_m: f64) -> Result<(Self, ScanReport), MeshError> {
+    pub fn scanned(
+        &self,
+        unit_m: f64,
+        around_m: [[f64; 2]; 2],
+    ) -> Result<(Self, ScanReport), MeshError> {
         let points: Vec<Point3<f64>> = self.points.iter().map(|point| point * unit_m).collect();
-        surface(&points)
+        surface(&points, around_m)
     }
 
     /// Adds a point.

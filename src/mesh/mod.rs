@@ -14,6 +14,8 @@ mod obj;
 mod patch;
 mod ply;
 mod scan;
+mod scan_bins;
+mod scan_fit;
 mod self_crossing;
 mod smooth_sheet;
 mod stl;

@@ -69,6 +69,8 @@ pub struct PatchProjection {
 /// Range of the ratio of an edge's length in millimetres on the patch to its length on the mesh: a
 /// triangle beyond it was not laid out but torn.
 const LAID: [f64; 2] = [0.4, 2.5];
+/// Least ratio of its areas: behind a hole or a fold triangles are squeezed to a line, and nothing can continue them.
+const SQUEEZED: f64 = 0.1;
 /// Distance beyond the sheet up to which the surface is smooth.
 const BEYOND_MM: f64 = 40.0;
 /// Distance of the samples of the smooth surface, as a share of an edge of the mesh and in its range.
@@ -183,12 +185,7 @@ impl MeshPatch {
     /// Returns a line for each kind of change against the file, and for a scan one about it.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let scan = self.scan.iter().map(|scan| {
-            format!(
-                "a surface was made of {} points, one place every {:.1} mm, known to {:.2} mm; {} places were left out",
-                scan.points, scan.step_mm, scan.uncertainty_mm, scan.left_out
-            )
-        });
+        let scan = self.scan.iter().flat_map(ScanReport::lines);
         scan.chain(self.report.lines()).collect()
     }
 
@@ -232,7 +229,8 @@ impl MeshPatch {
         let lift = |by_mm: Vector2<f64>| {
             let sides = self.laid_sides_mm(nearest.triangle).try_inverse();
             let by = sides.map_or_else(Vector2::zeros, |inverse| inverse * by_mm);
-            along * by.x + across * by.y
+            let most_m = by_mm.norm() / 1e3 / LAID[0];
+            (along * by.x + across * by.y).cap_magnitude(most_m)
         };
         let normal = self.normal_at(nearest.triangle, &nearest.weights);
         let x = lift(Vector2::x());
@@ -280,7 +278,8 @@ impl MeshPatch {
     }
 
     /// Returns whether exactly one point of the mesh lies at a place: none does beyond the mesh, and
-    /// several do behind a bump, where the geodesics cross.
+    /// several do behind a bump, where the geodesics cross. The smooth surface must be near it, which it
+    /// is not beside such a fold.
     #[must_use]
     pub fn is_on(&self, at_mm: [f64; 2]) -> bool {
         let around = Bounds {
@@ -298,7 +297,9 @@ impl MeshPatch {
             let other = *first.get_or_insert(point);
             is_unique &= (other - point).norm() < APART_M;
         });
-        first.is_some() && is_unique
+        let near_m = self.smooth.as_ref().map_or(0.0, SmoothSheet::step_mm) / 1e3;
+        let is_near = |point: Point3<f64>| (self.at(at_mm).point_m - point).norm() <= near_m;
+        is_unique && first.is_some_and(is_near)
     }
 
     /// Returns the mean of the points around a place.
@@ -468,5 +469,9 @@ fn is_laid(mesh: &Topology, places_mm: &[Vector2<f64>], triangle: usize) -> bool
         let ratio = (places_mm[to] - places_mm[from]).norm() / mesh_mm;
         (LAID[0]..=LAID[1]).contains(&ratio)
     });
-    is_whole && (b - a).perp(&(c - a)) > 0.0
+    let [along, across] = [corners[1], corners[2]]
+        .map(|corner| (mesh.points[corner as usize] - mesh.points[corners[0] as usize]) * 1e3);
+    let mesh_mm2 = along.cross(&across).norm();
+    let laid_mm2 = (b - a).perp(&(c - a));
+    is_whole && laid_mm2 > SQUEEZED * mesh_mm2
 }

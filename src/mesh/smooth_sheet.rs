@@ -58,6 +58,10 @@ impl SmoothSheet {
         }
     }
 
+    pub(crate) const fn step_mm(&self) -> f64 {
+        self.step_mm
+    }
+
     /// Returns the point at a place; `None` beyond the rectangle.
     pub(crate) fn at(&self, [x_mm, y_mm]: [f64; 2]) -> Option<SmoothPoint> {
         let ([left, bottom], [columns, rows]) = (self.low_mm, self.size);

@@ -518,6 +518,30 @@ fn surfaces_that_have_no_side_are_refused_by_place() {
     );
 }
 
+/// Behind a hole the shortest ways come from both of its sides.
+#[test]
+fn behind_a_hole_nothing_is_on_the_mesh_and_beside_it_it_is_smooth() {
+    let (at, radius) = (Point3::new(0.015, 0.004, 0.0), 0.005);
+    let holed = replaced(&plane(80), |file| {
+        let points = file.points.clone();
+        let is_kept = |corner: &u32| (points[*corner as usize] - at).norm() > radius;
+        file.triangles.retain(|corners| corners.iter().all(is_kept));
+    });
+    let patch = patch(&holed).unwrap();
+    let mut hidden = 0;
+    for place in places(38.0) {
+        let point = patch.at(place);
+        assert!(point.hold.z > 0.98, "{place:?} {point:?}");
+        let [x, y] = patch.project(&point.point_m).at_mm;
+        let off_mm = (x - place[0]).hypot(y - place[1]);
+        match patch.is_on(place) {
+            true => assert!(off_mm < 0.7 && point.normal.z > 0.99, "{place:?} {off_mm}"),
+            false => hidden += 1,
+        }
+    }
+    assert!((10..60).contains(&hidden), "{hidden}");
+}
+
 #[test]
 fn where_geodesics_cross_no_place_is_on_the_mesh() {
     // A narrow peak: behind it the shortest ways come from both sides.

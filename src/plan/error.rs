@@ -207,7 +207,7 @@ impl fmt::Display for RefusalCause {
             ),
             Self::OffSurface => write!(
                 f,
-                "leaves the mesh or comes to a fold of it; make the design smaller, or move it by design.at_mm or surface.point_m"
+                "leaves the mesh, or comes to a fold or a badly scanned place of it; make the design smaller, or move it by design.at_mm or surface.point_m"
             ),
             Self::Jump { by_deg, joint } => write!(
                 f,

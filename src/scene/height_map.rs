@@ -17,6 +17,9 @@ pub const MAP_PLACES: std::ops::RangeInclusive<usize> = 9..=64;
 /// Largest height of a place over the sheet's plane, up or down.
 pub const MAP_MM_MAX: f64 = 10.0;
 
+/// Largest uncertainty of a map's heights.
+const UNCERTAINTY_MM_MAX: f64 = 5.0;
+
 /// Least distance between two places.
 const APART_MM: f64 = 5.0;
 
@@ -41,6 +44,9 @@ pub struct HeightMapFile {
     pub y_mm: Vec<Finite>,
     /// Height there over the plane of `origin_m`, `x_axis` and `y_axis`.
     pub height_mm: Vec<Finite>,
+    /// How far the height between the places may be off, up to 5; at least what leaving out a place tells. The arm keeps off by as
+    /// much more.
+    pub uncertainty_mm: Finite,
 }
 
 /// Heights of a sheet over its plane.
@@ -54,6 +60,8 @@ pub struct HeightMap {
     plane: Vector3<f64>,
     /// The steepest slope anywhere.
     slope: f64,
+    between_mm: f64,
+    uncertainty_mm: f64,
 }
 
 impl HeightMap {
@@ -80,7 +88,11 @@ impl HeightMap {
         }
         let places = x.iter().zip(y).map(|(x, y)| Vector2::new(x.get(), y.get()));
         let heights = height.iter().map(|mm| mm.get()).collect();
-        Self::new(places.collect(), heights).map(Some)
+        let range = 0.0..=UNCERTAINTY_MM_MAX;
+        let stated = file.uncertainty_mm;
+        OutOfRange::check(|| "sheet.heights.uncertainty_mm".to_owned(), stated, &range)?;
+        let map = Self::new(places.collect(), heights)?;
+        Ok(Some(map.known_to(stated.get())))
     }
 
     /// Creates a map through heights at places of a sheet.
@@ -104,8 +116,7 @@ impl HeightMap {
                 least_mm: APART_MM,
             });
         }
-        let (weights, plane) =
-            thin_plate(&places_mm, &heights_mm).ok_or(SceneFault::HeightMapLine)?;
+        let plate = ThinPlate::through(&places_mm, &heights_mm).ok_or(SceneFault::HeightMapLine)?;
         let bound = |pick: fn(f64, f64) -> f64, start: f64| {
             let from = Vector2::repeat(start);
             let places = places_mm.iter();
@@ -116,10 +127,14 @@ impl HeightMap {
             high_mm: bound(f64::max, f64::NEG_INFINITY).add_scalar(BEYOND_MM),
             places_mm,
             heights_mm,
-            weights,
-            plane,
+            weights: plate.weights,
+            plane: plate.plane,
             slope: 0.0,
+            between_mm: 0.0,
+            uncertainty_mm: 0.0,
         };
+        map.between_mm = map.largest_within(&plate.left_out_mm) / 4.0;
+        map.uncertainty_mm = map.between_mm;
         map.slope = map.steepest() * SLOPE_MARGIN;
         if map.slope > SLOPE_MAX {
             return Err(SceneFault::HeightMapSlope {
@@ -152,30 +167,33 @@ impl HeightMap {
     /// Returns how well the height between the places is known: a place within the others is left out, and the rest must tell its
     /// height. Between the places all are half as far away, where what a smooth surface hides is a quarter.
     #[must_use]
-    pub fn between_mm(&self) -> f64 {
+    pub const fn between_mm(&self) -> f64 {
+        self.between_mm
+    }
+
+    /// Returns the map with a height that may be off by so much, or by more if the places themselves tell so.
+    #[must_use]
+    pub fn known_to(mut self, uncertainty_mm: f64) -> Self {
+        self.uncertainty_mm = self.between_mm.max(uncertainty_mm);
+        self
+    }
+
+    /// Returns how far the height may be off.
+    #[must_use]
+    pub const fn uncertainty_mm(&self) -> f64 {
+        self.uncertainty_mm
+    }
+
+    /// Returns the largest value of the places within the others.
+    fn largest_within(&self, values_mm: &[f64]) -> f64 {
         let is_inner = |at: &Vector2<f64>| {
             let ends = self.low_mm.iter().zip(self.high_mm.iter());
             let mut sides = at.iter().zip(ends);
             sides.all(|(at, (low, high))| (at - low).min(high - at) > BEYOND_MM + APART_MM)
         };
-        let places = self.places_mm.iter().enumerate();
-        let inner = places.filter(|(_, at)| is_inner(at));
-        let errors = inner.filter_map(|(left_out, at)| {
-            let all = self.places_mm.iter().zip(&self.heights_mm).enumerate();
-            let others = all.filter(|(index, _)| *index != left_out);
-            let (places_mm, heights_mm): (Vec<_>, Vec<_>) =
-                others.map(|(_, (at, mm))| (*at, *mm)).unzip();
-            let (weights, plane) = thin_plate(&places_mm, &heights_mm)?;
-            let without = Self {
-                places_mm,
-                heights_mm,
-                weights,
-                plane,
-                ..*self
-            };
-            Some((without.at(at).0 - self.heights_mm.get(left_out)?).abs())
-        });
-        errors.fold(0.0, f64::max) / 4.0
+        let places = self.places_mm.iter().zip(values_mm);
+        let inner = places.filter(|(at, _)| is_inner(at));
+        inner.fold(0.0, |most, (_, mm)| mm.max(most))
     }
 
     /// Returns the height and the slope at a place.
@@ -225,34 +243,52 @@ impl HeightMap {
     }
 }
 
-/// Returns the weights of the places and the plane below them: height, slope along x and along y; `None` for places on a line.
-fn thin_plate(places_mm: &[Vector2<f64>], heights_mm: &[f64]) -> Option<(Vec<f64>, Vector3<f64>)> {
-    let count = places_mm.len();
-    let mut matrix = DMatrix::zeros(count + 3, count + 3);
-    let mut right = DVector::zeros(count + 3);
-    for (row, (place, height)) in places_mm.iter().zip(heights_mm).enumerate() {
-        for (column, other) in places_mm.iter().enumerate() {
-            let square = (place - other).norm_squared();
-            let bend = if square > 0.0 {
-                square * square.ln()
-            } else {
-                0.0
-            };
-            *matrix.get_mut((row, column))? = bend;
+/// A thin plate that is bent as little as possible.
+struct ThinPlate {
+    /// Weights of the places.
+    weights: Vec<f64>,
+    /// The plane below them: height, slope along x and along y.
+    plane: Vector3<f64>,
+    /// By how much a plate through all others would miss each place.
+    left_out_mm: Vec<f64>,
+}
+
+impl ThinPlate {
+    /// Bends a plate through heights at places; `None` for places on a line.
+    fn through(places_mm: &[Vector2<f64>], heights_mm: &[f64]) -> Option<Self> {
+        let count = places_mm.len();
+        let mut matrix = DMatrix::zeros(count + 3, count + 3);
+        let mut right = DVector::zeros(count + 3);
+        for (row, (place, height)) in places_mm.iter().zip(heights_mm).enumerate() {
+            for (column, other) in places_mm.iter().enumerate() {
+                let square = (place - other).norm_squared();
+                let bend = if square > 0.0 {
+                    square * square.ln()
+                } else {
+                    0.0
+                };
+                *matrix.get_mut((row, column))? = bend;
+            }
+            for (term, value) in [1.0, place.x, place.y].into_iter().enumerate() {
+                *matrix.get_mut((row, count + term))? = value;
+                *matrix.get_mut((count + term, row))? = value;
+            }
+            *right.get_mut(row)? = *height;
         }
-        for (term, value) in [1.0, place.x, place.y].into_iter().enumerate() {
-            *matrix.get_mut((row, count + term))? = value;
-            *matrix.get_mut((count + term, row))? = value;
-        }
-        *right.get_mut(row)? = *height;
+        let inverse = matrix.try_inverse()?;
+        let solution: Vec<f64> = (&inverse * right).iter().copied().collect();
+        let (weights, plane) = solution.split_at_checked(count)?;
+        // The rows of all others, solved without this one, differ by its weight alone (Rippa 1999).
+        let own = inverse.diagonal();
+        let left_out = weights.iter().zip(own.iter());
+        let plate = Self {
+            weights: weights.to_vec(),
+            plane: Vector3::from_column_slice(plane),
+            left_out_mm: left_out.map(|(weight, own)| (weight / own).abs()).collect(),
+        };
+        let is_finite = |values: &[f64]| values.iter().all(|value| value.is_finite());
+        (is_finite(&solution) && is_finite(&plate.left_out_mm)).then_some(plate)
     }
-    let solution = matrix.lu().solve(&right)?;
-    let all: Vec<f64> = solution.iter().copied().collect();
-    if !all.iter().all(|value| value.is_finite()) {
-        return None;
-    }
-    let (weights, plane) = all.split_at_checked(count)?;
-    Some((weights.to_vec(), Vector3::from_column_slice(plane)))
 }
 
 /// A sheet with a map of its heights.
@@ -298,6 +334,10 @@ impl SheetShape for MappedSheet {
             height_mm: height_mm * self.shrink,
             obstacle_mm: None,
         }
+    }
+
+    fn uncertainty_mm(&self) -> f64 {
+        self.map.uncertainty_mm
     }
 
     fn heights(&self) -> Option<(&Isometry3<f64>, &HeightMap)> {
@@ -374,6 +414,33 @@ mod tests {
     }
 
     #[test]
+    fn a_map_is_known_no_better_than_a_place_that_is_left_out_tells() {
+        let (sheet, _) = warped();
+        let map = sheet.heights().unwrap().clone();
+        let all: Vec<(Vector2<f64>, f64)> = map
+            .places()
+            .map(|(at, mm)| (Vector2::from(at), mm))
+            .collect();
+        // Only the middle of nine places is within the others.
+        let others = all.iter().enumerate().filter(|(index, _)| *index != 4);
+        let (places, heights): (Vec<_>, Vec<_>) = others.map(|(_, place)| *place).unzip();
+        let plate = ThinPlate::through(&places, &heights).unwrap();
+        let eight = HeightMap {
+            places_mm: places,
+            heights_mm: heights,
+            weights: plate.weights,
+            plane: plate.plane,
+            ..map.clone()
+        };
+        let (middle, height_mm) = all[4];
+        let off_mm = (eight.at(&middle).0 - height_mm).abs();
+        assert!((map.between_mm() - off_mm / 4.0).abs() < 1e-9 && off_mm > 0.05);
+        let stated = |mm: f64| map.clone().known_to(mm).uncertainty_mm();
+        assert!((stated(0.0) - map.between_mm()).abs() < 1e-12);
+        assert!((stated(1.0) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
     fn maps_that_cannot_be_are_refused() {
         let lists = |x: Vec<f64>, y: Vec<f64>, height: Vec<f64>| {
             let finite = |all: Vec<f64>| all.into_iter().map(|v| Finite::new(v).unwrap()).collect();
@@ -381,6 +448,7 @@ mod tests {
                 x_mm: finite(x),
                 y_mm: finite(y),
                 height_mm: finite(height),
+                uncertainty_mm: Finite::default(),
             })
         };
         let grid = |step: f64| {

@@ -117,6 +117,9 @@ impl SceneLibrary {
 /// Folder of meshes below that of the scenes.
 const FOLDER: &str = "meshes/";
 
+/// Distance around a sheet in which a scan is made a surface.
+const SCANNED_BEYOND_M: f64 = 0.1;
+
 /// Hashes all that a laid out mesh depends on.
 fn key(surface: &SurfaceFile, size_mm: [Finite; 2], bytes: &[u8]) -> [u8; 32] {
     let mut hash = blake3::Hasher::new();
@@ -134,7 +137,7 @@ fn lay_out(surface: &SurfaceFile, size_mm: [f64; 2], bytes: &[u8]) -> Result<Mes
     };
     let (file, unit_m, scan) = match read.is_scan() {
         true => {
-            let (made, report) = read.scanned(unit_m)?;
+            let (made, report) = read.scanned(unit_m, scanned_around_m(surface, size_mm))?;
             (made, 1.0, Some(report))
         }
         false => (read, unit_m, None),
@@ -151,4 +154,16 @@ fn lay_out(surface: &SurfaceFile, size_mm: [f64; 2], bytes: &[u8]) -> Result<Mes
     let clean = CleanMesh::new(&file, unit_m, &anchor)?;
     let patch = MeshPatch::new(clean, &right, [[0.0; 2], size_mm])?;
     Ok(patch.known_to(scan, surface.uncertainty_mm.get()))
+}
+
+/// Returns the rectangle of a scan in which a surface is made: a camera sees the room too.
+fn scanned_around_m(surface: &SurfaceFile, size_mm: [f64; 2]) -> [[f64; 2]; 2] {
+    let half_m = size_mm.map(|side_mm| side_mm / 2e3);
+    let Some([x_m, y_m, _]) = surface.point_m else {
+        let [right_m, upper_m] = size_mm.map(|side_mm| side_mm / 1e3 + SCANNED_BEYOND_M);
+        return [[-SCANNED_BEYOND_M; 2], [right_m, upper_m]];
+    };
+    let reach_m = half_m[0].hypot(half_m[1]) + SCANNED_BEYOND_M;
+    let middle_m = [x_m, y_m].map(Finite::get);
+    [-reach_m, reach_m].map(|by_m| middle_m.map(|at_m| at_m + by_m))
 }
