@@ -93,6 +93,36 @@ pub enum CameraFailure {
         /// Status of the response.
         status: u16,
     },
+    /// The file with its login is unusable. The message does not contain its content.
+    #[error("its login cannot be read from {}: {what}", file.display())]
+    Login {
+        /// The file.
+        file: PathBuf,
+        /// Description of the problem.
+        what: String,
+    },
+    /// It asks for a login.
+    #[error(
+        "{host} asks for a name and a password. Next: write NAME:PASSWORD into a file, and its path into the camera's `login_file`"
+    )]
+    NoLogin {
+        /// Host and port.
+        host: String,
+    },
+    /// It does not take the login.
+    #[error("{host} does not take the name and the password of its `login_file`: correct them")]
+    WrongLogin {
+        /// Host and port.
+        host: String,
+    },
+    /// It asks for a login in another way than Basic.
+    #[error(
+        "{host} asks for a login, but not by Basic. Next: set it to Basic, or let it show its snapshot without a login"
+    )]
+    LoginWay {
+        /// Host and port.
+        host: String,
+    },
     /// The response is not a picture.
     #[error(
         "it answers with `{0}`, not with image/jpeg or multipart/x-mixed-replace: its `source` is a page, not a picture"

@@ -1,7 +1,7 @@
 //! Fetches one picture by HTTP: a JPEG response, or the second JPEG of a stream.
 
-use http::header::{ACCEPT, AGE, CONTENT_TYPE, HOST};
-use http::{HeaderMap, HeaderName, Request, Uri};
+use http::header::{ACCEPT, AGE, AUTHORIZATION, CONTENT_TYPE, HOST, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::TokioIo;
@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::CameraFailure;
+use super::camera_login::CameraLogin;
 use super::jpeg_decode::JPEG_BYTES_MAX;
 use super::mjpeg_stream::{MjpegParts, media_type};
 
@@ -32,7 +33,10 @@ struct SnapshotTarget {
 }
 
 /// Fetches a picture. May be dropped while it waits; the connection is then closed.
-pub(super) async fn fetch(address: &str) -> Result<Vec<u8>, CameraFailure> {
+pub(super) async fn fetch(
+    address: &str,
+    login: Option<&CameraLogin>,
+) -> Result<Vec<u8>, CameraFailure> {
     let SnapshotTarget { host, path } = parse_address(address)?;
     let broken = |error: hyper::Error| CameraFailure::Broken {
         host: host.clone(),
@@ -54,15 +58,18 @@ pub(super) async fn fetch(address: &str) -> Result<Vec<u8>, CameraFailure> {
             tracing::debug!(%error, "a connection to a camera ended");
         }
     }));
-    let request = Request::get(path)
+    let mut request = Request::get(path)
         .header(HOST, &host)
-        .header(ACCEPT, "image/jpeg, multipart/x-mixed-replace")
+        .header(ACCEPT, "image/jpeg, multipart/x-mixed-replace");
+    if let Some(login) = login {
+        request = request.header(AUTHORIZATION, login.header());
+    }
+    let request = request
         .body(Empty::<Bytes>::new())
         .map_err(|_| CameraFailure::Address(address.to_owned()))?;
     let response = sender.send_request(request).await.map_err(broken)?;
     if !response.status().is_success() {
-        let status = response.status().as_u16();
-        return Err(CameraFailure::Status { host, status });
+        return Err(refused(host, response.status(), response.headers(), login));
     }
     let content_type = header_text(response.headers(), &CONTENT_TYPE);
     check_age(response.headers())?;
@@ -74,6 +81,27 @@ pub(super) async fn fetch(address: &str) -> Result<Vec<u8>, CameraFailure> {
         "image/jpeg" | "image/jpg" => body.read_all().await,
         "multipart/x-mixed-replace" => body.read_from_stream(MjpegParts::new(&content_type)?).await,
         other => Err(CameraFailure::wrong_content_type(other)),
+    }
+}
+
+/// Returns the failure of a response without a picture.
+fn refused(
+    host: String,
+    status: StatusCode,
+    headers: &HeaderMap,
+    login: Option<&CameraLogin>,
+) -> CameraFailure {
+    if status != StatusCode::UNAUTHORIZED {
+        let status = status.as_u16();
+        return CameraFailure::Status { host, status };
+    }
+    let ways = headers.get_all(WWW_AUTHENTICATE).iter();
+    let mut ways = ways.map(|way| String::from_utf8_lossy(way.as_bytes()).to_ascii_lowercase());
+    let is_basic = ways.any(|way| way.trim_start().starts_with("basic"));
+    match (is_basic, login) {
+        (false, _) => CameraFailure::LoginWay { host },
+        (true, None) => CameraFailure::NoLogin { host },
+        (true, Some(_)) => CameraFailure::WrongLogin { host },
     }
 }
 

@@ -16,6 +16,7 @@ use base::units::ClockInstant;
 use vision::ImageFrame;
 
 mod camera_error;
+mod camera_login;
 mod http_camera;
 mod jpeg_decode;
 mod mjpeg_stream;
@@ -23,6 +24,8 @@ mod mjpeg_stream;
 mod tests;
 #[cfg_attr(not(target_os = "linux"), path = "no_device.rs")]
 mod v4l2_device;
+
+use camera_login::CameraLogin;
 
 pub use camera_error::{CameraError, CameraFailure};
 pub use jpeg_decode::{JPEG_BYTES_MAX, decode};
@@ -39,7 +42,12 @@ pub enum PictureSource {
         size_px: [u32; 2],
     },
     /// An address that answers with a JPEG, or with a stream of them.
-    Http(String),
+    Http {
+        /// The address.
+        address: String,
+        /// A file with the name and the password that it asks for.
+        login_file: Option<PathBuf>,
+    },
 }
 
 /// A picture, and when it was taken.
@@ -132,7 +140,16 @@ impl CameraHandle {
         let camera = Arc::clone(&self.0);
         let jpeg = match &self.0.source {
             PictureSource::Device { .. } => None,
-            PictureSource::Http(address) => Some(http_camera::fetch(address).await?),
+            PictureSource::Http {
+                address,
+                login_file,
+            } => {
+                let login = match login_file.clone() {
+                    Some(file) => Some(run_on_thread(move || CameraLogin::read(&file)).await?),
+                    None => None,
+                };
+                Some(http_camera::fetch(address, login.as_ref()).await?)
+            }
         };
         let taken = self.0.clock.now();
         run_on_thread(move || {

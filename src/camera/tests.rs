@@ -329,7 +329,10 @@ async fn invalid_addresses_are_refused() {
     ] {
         let camera = CameraHandle::new(
             "top",
-            PictureSource::Http(address.to_owned()),
+            PictureSource::Http {
+                address: address.to_owned(),
+                login_file: None,
+            },
             Duration::from_secs(2),
         );
         let error = camera.picture().await.unwrap_err();

@@ -29,6 +29,9 @@ pub struct CameraEntry {
     pub name: String,
     /// A device such as `/dev/video0`, an address of a JPEG or MJPEG, or `"simulator"`.
     pub source: String,
+    /// A file that holds NAME:PASSWORD for an address, and nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login_file: Option<PathBuf>,
     /// The arm whose sheet it sees; absent: the node's only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
@@ -115,6 +118,7 @@ impl CameraEntry {
             return Some(("name", what.to_owned()));
         }
         self.source_problem()
+            .or_else(|| self.login_problem())
             .or_else(|| self.arm_problem(arms))
             .or_else(|| self.lens_problem())
     }
@@ -128,6 +132,11 @@ impl CameraEntry {
                 " is simulated: give its place in [cameras.simulated] as stands_m and looks_at_m"
                     .to_owned(),
             )),
+            (CameraSource::Http(address), _) if address.starts_with("rtsp") => Some((
+                "source",
+                ": RTSP is not read. Next: write the address of its snapshot, such as http://10.0.0.9/snapshot.jpg, or serve its stream as MJPEG by a program such as go2rtc"
+                    .to_owned(),
+            )),
             (_, Some(_)) => Some((
                 "simulated",
                 format!(" is at {source}: remove [cameras.simulated], or write source = \"simulator\""),
@@ -137,7 +146,7 @@ impl CameraEntry {
             {
                 Some((
                     "source",
-                    ": source must be a device, \"simulator\" or an address that begins with http:// and names no user"
+                    ": source must be a device, \"simulator\" or an address that begins with http:// and names no user; put NAME:PASSWORD into a file, and its path into `login_file`"
                         .to_owned(),
                 ))
             }
@@ -155,6 +164,14 @@ impl CameraEntry {
             )),
             _ => None,
         }
+    }
+
+    fn login_problem(&self) -> Option<(&'static str, String)> {
+        let asks = matches!(self.source(), CameraSource::Http(_));
+        let source = &self.source;
+        let what =
+            || format!(": source is `{source}`, which asks for no name; leave `login_file` out");
+        (self.login_file.is_some() && !asks).then(|| ("login_file", what()))
     }
 
     fn arm_problem(&self, arms: &[ArmEntry]) -> Option<(&'static str, String)> {
@@ -297,6 +314,14 @@ mod tests {
             let error = with(old, new);
             assert!(error.contains(expected), "{new}: {error}");
         }
+        let rtsp = GOOD.replace("/dev/video0", "rtsp://10.0.0.9/stream1");
+        assert!(error(&rtsp).contains("go2rtc"));
+        let login = format!("{GOOD}login_file = \"top.login\"\n");
+        assert!(error(&login).contains("leave `login_file` out"));
+        let http = login.replace("/dev/video0", "http://10.0.0.9/a.jpg");
+        let read = NodeFile::read("/lab/node.toml", &http).unwrap();
+        let file = read.cameras[0].login_file.clone();
+        assert_eq!(file, Some("/lab/top.login".into()));
         assert!(error(&format!("{GOOD}{GOOD}")).contains("two cameras are called `top`"));
         let both = format!(
             "{GOOD}[cameras.simulated]\nstands_m = [0.0, 0.0, 0.4]\nlooks_at_m = [0.0, 0.0, 0.0]\n"

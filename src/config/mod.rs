@@ -414,6 +414,8 @@ impl NodeFile {
         ];
         paths.extend(self.arms.iter_mut().map(|arm| &mut arm.truth));
         paths.extend(self.peers.iter_mut().map(|peer| &mut peer.token_file));
+        let cameras = self.cameras.iter_mut();
+        paths.extend(cameras.map(|camera| &mut camera.login_file));
         if let Some(ZenohEntry { ca, cert, key, .. }) = &mut self.fleet.zenoh {
             paths.extend([ca, cert, key]);
         }

@@ -95,7 +95,10 @@ pub(super) fn from_file(file: &NodeFile) -> Vec<Arc<NodeCamera>> {
                 path,
                 size_px: entry.size_px,
             }),
-            CameraSource::Http(address) => Some(PictureSource::Http(address)),
+            CameraSource::Http(address) => Some(PictureSource::Http {
+                address,
+                login_file: entry.login_file.clone(),
+            }),
         };
         let timeout = Duration::from_millis(u64::from(entry.timeout_ms));
         Arc::new(NodeCamera {

@@ -11,6 +11,7 @@
 use crate::support::closed_port::ClosedPort;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,11 @@ const SHEET: &[u8] = include_bytes!("../pictures/sheet.jpg");
 
 /// Serves each connection with `answer`, on a thread of its own; the address of a picture.
 fn serve(answer: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> String {
+    serve_asked(move |stream, _| answer(stream))
+}
+
+/// As [`serve`], for an answer that depends on the head of the request.
+fn serve_asked(answer: impl Fn(&mut TcpStream, &str) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
     let answer = Arc::new(answer);
@@ -39,7 +45,7 @@ fn serve(answer: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> String {
                     head.contains(&format!("host: 127.0.0.1:{}", at.port())),
                     "{head}"
                 );
-                answer(&mut stream);
+                answer(&mut stream, &head);
             });
         }
     });
@@ -73,9 +79,17 @@ fn part(stream: &mut TcpStream, picture: &[u8]) -> std::io::Result<()> {
 const STREAM: &str = "200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=cut";
 
 fn camera(address: &str, within_ms: u64) -> CameraHandle {
+    camera_with(address, None, within_ms)
+}
+
+fn camera_with(address: &str, login_file: Option<PathBuf>, within_ms: u64) -> CameraHandle {
+    let address = address.to_owned();
     CameraHandle::new(
         "top",
-        PictureSource::Http(address.to_owned()),
+        PictureSource::Http {
+            address,
+            login_file,
+        },
         Duration::from_millis(within_ms),
     )
 }
@@ -102,6 +116,61 @@ async fn a_snapshot_is_a_picture_with_its_tags() {
     // No sensor gives the same picture twice: this one is as old as the first.
     assert_eq!((again.taken, again.at_ms), (picture.taken, picture.at_ms));
     assert!(camera.age(&again) < Duration::from_secs(60));
+}
+
+#[tokio::test]
+async fn a_camera_that_asks_for_a_login_gets_it_from_its_file_and_never_shows_it() {
+    // "steady:ha:nd"
+    let address = serve_asked(|stream, head| {
+        match head.contains("authorization: Basic c3RlYWR5OmhhOm5k\r\n") {
+            true => snapshot(stream),
+            false => {
+                let asks = "401 No\r\nWWW-Authenticate: Basic realm=x\r\nContent-Length: 0";
+                respond(stream, asks, b"");
+            }
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("top.login");
+    let camera = camera_with(&address, Some(file.clone()), 5000);
+    let failure = async || camera.picture().await.unwrap_err();
+    let missing = failure().await;
+    assert!(
+        matches!(missing.failure, CameraFailure::Login { .. }),
+        "{missing}"
+    );
+    for (written, is_login) in [
+        ("sekret", false),
+        (":sekret", false),
+        ("a:sekret\nb", false),
+        ("a:sekret", true),
+    ] {
+        std::fs::write(&file, written).unwrap();
+        let refused = failure().await;
+        let is_sent = matches!(refused.failure, CameraFailure::WrongLogin { .. });
+        assert_eq!(is_sent, is_login, "{written}: {refused}");
+        let shown = format!("{refused} {refused:?} {camera:?}");
+        assert!(!shown.contains("sekret"), "{shown}");
+    }
+    std::fs::write(&file, "steady:ha:nd\n").unwrap();
+    assert_eq!(camera.picture().await.unwrap().frame.size_px(), [640, 480]);
+    let unnamed = taken(&address).await.unwrap_err();
+    assert!(
+        matches!(unnamed.failure, CameraFailure::NoLogin { .. }),
+        "{unnamed}"
+    );
+    let digest = serve(|stream| {
+        let asks = "401 No\r\nWWW-Authenticate: Digest realm=x\r\nContent-Length: 0";
+        respond(stream, asks, b"");
+    });
+    let digest = camera_with(&digest, Some(file), 5000)
+        .picture()
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(digest.failure, CameraFailure::LoginWay { .. }),
+        "{digest}"
+    );
 }
 
 #[tokio::test]
