@@ -11,6 +11,9 @@ use super::{BYTES_MAX, MeshError, POINTS_MAX, ScanReport, TRIANGLES_MAX, obj, pl
 pub struct FilePoints {
     pub(crate) points: Vec<Point3<f64>>,
     pub(crate) triangles: Vec<[u32; 3]>,
+    /// Points with a number that is not finite, such as a pixel without a depth, and the first of them.
+    pub(crate) unseen: usize,
+    first_unseen: Option<usize>,
 }
 
 /// Reads a PLY, STL or OBJ file; the end of its name says which.
@@ -23,16 +26,23 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<FilePoints, MeshError> {
         return Err(MeshError::Bytes { bytes: length });
     }
     let (_, ending) = name.rsplit_once('.').ok_or(MeshError::Format)?;
-    let read = match ending.to_ascii_lowercase().as_str() {
+    let mut read = match ending.to_ascii_lowercase().as_str() {
         "ply" => ply::read(bytes)?,
         "stl" => stl::read(bytes)?,
         "obj" => obj::read(bytes)?,
         _ => return Err(MeshError::Format),
     };
-    let points = read.points.len();
-    match read.triangles.is_empty() && points < POINTS_MIN {
-        true => Err(MeshError::NoTriangle { points }),
-        false => Ok(read),
+    let points = read.points.len() - read.unseen;
+    let is_scan = read.triangles.is_empty() && points >= POINTS_MIN;
+    match (read.first_unseen, is_scan) {
+        (Some(number), false) => Err(MeshError::NotFinite { number }),
+        (None, false) if read.triangles.is_empty() => Err(MeshError::NoTriangle { points }),
+        _ => {
+            if is_scan {
+                read.points.retain(is_finite);
+            }
+            Ok(read)
+        }
     }
 }
 
@@ -53,17 +63,21 @@ impl FilePoints {
         around_m: [[f64; 2]; 2],
     ) -> Result<(Self, ScanReport), MeshError> {
         let points: Vec<Point3<f64>> = self.points.iter().map(|point| point * unit_m).collect();
-        surface(&points, around_m)
+        let (made, report) = surface(&points, around_m)?;
+        let unseen = self.unseen;
+        Ok((made, ScanReport { unseen, ..report }))
     }
 
     /// Adds a point.
     pub(crate) fn add_point(&mut self, at: [f64; 3]) -> Result<(), MeshError> {
         let number = self.points.len() + 1;
         check_count("points", number as u64)?;
-        if !at.iter().all(|value| value.is_finite()) {
-            return Err(MeshError::NotFinite { number });
+        let point = Point3::from(at);
+        if !is_finite(&point) {
+            self.unseen += 1;
+            self.first_unseen.get_or_insert(number);
         }
-        self.points.push(Point3::from(at));
+        self.points.push(point);
         Ok(())
     }
 
@@ -107,6 +121,10 @@ impl FilePoints {
             None => Ok(self),
         }
     }
+}
+
+fn is_finite(point: &Point3<f64>) -> bool {
+    point.iter().all(|value| value.is_finite())
 }
 
 /// Refuses more points or triangles than are read.

@@ -27,6 +27,8 @@ pub struct ScanReport {
     pub points: usize,
     /// Points farther away, which are no part of the surface.
     pub beyond: usize,
+    /// Points of the file without a place, such as pixels without a depth.
+    pub unseen: usize,
     /// Distance between the places of the surface.
     pub step_mm: f64,
     /// The largest uncertainty of its height that was kept.
@@ -36,7 +38,7 @@ pub struct ScanReport {
 }
 
 impl ScanReport {
-    /// Returns a line about it, and one about points that were not used.
+    /// Returns a line about it, and one for each kind of points that were not used.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> + use<> {
         let made = format!(
             "a surface was made of {} points, one place every {:.1} mm, known to {:.2} mm; {} places were left out",
@@ -46,9 +48,10 @@ impl ScanReport {
             "{} points farther from the sheet were left out; they are no obstacle. Next: add [[keep_outs]] where something else stands",
             self.beyond
         );
-        [made]
-            .into_iter()
-            .chain((self.beyond > 0).then_some(beyond))
+        let unseen = format!("{} points without a place were left out", self.unseen);
+        let left_out = [(self.beyond, beyond), (self.unseen, unseen)];
+        let left_out = left_out.into_iter().filter(|(count, _)| *count > 0);
+        [made].into_iter().chain(left_out.map(|(_, line)| line))
     }
 }
 
@@ -88,6 +91,7 @@ pub(crate) fn surface(
     let report = ScanReport {
         points: near.len(),
         beyond: points.len() - near.len(),
+        unseen: 0,
         step_mm: bins.step_m() * 1e3,
         uncertainty_mm: uncertainties.fold(0.0, f64::max) * 1e3,
         left_out: known.iter().filter(|known| known.is_none()).count(),
