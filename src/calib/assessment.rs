@@ -13,8 +13,8 @@ use super::sheet_frame::touched_axes;
 use super::stats::TouchFit;
 use super::{
     AcceptanceLimits, CylinderTouch, FitError, FitFinding, FitVerdict, PlaneFit, ResolutionClass,
-    RulerDistances, SheetFrame, TouchTarget, ZerosTouch, curvature, frame, judge_pivot,
-    judge_plane, judge_reading, judge_rolled, judge_zeros, pivot_robust, plane_robust,
+    RulerDistances, SheetFrame, TouchTarget, ZerosTouch, curvature, frame, judge_on_mesh,
+    judge_pivot, judge_plane, judge_reading, judge_rolled, judge_zeros, pivot_robust, plane_robust,
     rolled_robust, zeros,
 };
 use super::{ink_assessment, tag_fit};
@@ -147,11 +147,6 @@ pub enum AssessError {
     /// Play can be seen only in ink.
     #[error("play is measured in drawn ink. Next: `steadyhand calibrate play --scene NAME`")]
     NoInk,
-    /// The sheet lies on a mesh.
-    #[error(
-        "the sheet of scene {0} lies on a mesh, which touches and ink do not place yet. Next: measure where the mesh lies, and write it as `origin_m`, `x_axis` and `y_axis` of [sheet]"
-    )]
-    OnMesh(String),
     /// The scene has no calibrator.
     #[error("scene {0} has no `calibrator_m`, the place of the calibrator")]
     NoCalibrator(String),
@@ -160,9 +155,8 @@ pub enum AssessError {
 /// Returns the basis that a session of this kind would have now.
 ///
 /// # Errors
-/// The scene has no such pen, or its sheet lies on a mesh.
+/// The scene has no such pen.
 pub fn basis_of(kind: CalibrationKind, scene: &Scene, pen: &str) -> Result<String, AssessError> {
-    check_shape(kind, scene)?;
     let tip = find_pen(scene, pen)?.tip_m.coords.into();
     // A tip does not depend on its earlier value; a sheet and zeros depend on the tip that touched.
     Ok(basis(
@@ -187,15 +181,6 @@ fn check_drawn_on(session: &CalibrationSession, scene: &Scene) -> Result<(), Ass
     match is_difference && is_known && session.drawn_on != drawn_on(scene) {
         true => Err(AssessError::ChangedSince(scene.name.clone())),
         false => Ok(()),
-    }
-}
-
-/// Refuses to fit a sheet whose place touches do not tell.
-fn check_shape(kind: CalibrationKind, scene: &Scene) -> Result<(), AssessError> {
-    let is_fitted = kind != CalibrationKind::Sheet || scene.surface.is_found_by_touches();
-    match is_fitted {
-        true => Ok(()),
-        false => Err(AssessError::OnMesh(scene.name.clone())),
     }
 }
 
@@ -347,6 +332,19 @@ impl<'a> AssessmentInput<'a> {
         self.mount(contact) * self.pen.tip_m
     }
 
+    /// Returns the tip of a touch as if the sheet were its plane: less by the height of a mesh under it.
+    fn tip_over_plane(&self, contact: &TouchContact) -> Result<Point3<f64>, FitError> {
+        let (surface, tip) = (&self.scene.surface, self.tip(contact));
+        let Some(frame) = surface.mesh_frame() else {
+            return Ok(tip);
+        };
+        let at_mm = || tip.coords.map(|m| m * 1e3).into();
+        let foot = surface.foot_on_mesh(&tip);
+        let foot = foot.ok_or_else(|| FitError::BesideMesh(at_mm()))?;
+        let rise_m = frame.inverse_transform_point(&foot).z;
+        Ok(tip - frame.rotation * Vector3::z() * rise_m)
+    }
+
     /// Returns the limits that a fit of this arm must keep.
     fn limits(&self) -> AcceptanceLimits {
         ResolutionClass::of_arm(&self.scene.arm).limits()
@@ -425,11 +423,19 @@ impl<'a> AssessmentInput<'a> {
     }
 
     fn sheet(&self, last: Option<&CalibrationRecord>) -> AssessmentResult {
-        let tips: Vec<_> = self.contacts(false).map(|c| self.tip(c)).collect();
+        let tips: Result<Vec<_>, _> = self
+            .contacts(false)
+            .map(|contact| self.tip_over_plane(contact))
+            .collect();
+        let tips = tips?;
         let fit = plane_robust(&tips, &self.up())?;
         let frame = self.frame(&fit)?;
         let corners = self.corners(&frame.origin_m, &frame.x, &frame.y);
-        let verify_m = |contact: &TouchContact| fit.height_m(&self.tip(contact)).abs();
+        let off_m = |contact: &TouchContact| {
+            let over = self.tip_over_plane(contact);
+            over.map_or(f64::INFINITY, |at| fit.height_m(&at))
+        };
+        let verify_m = |contact: &TouchContact| off_m(contact).abs();
         let tilt_rad = last
             .and_then(normal_of)
             .map(|normal| normal.angle(&fit.normal));
@@ -439,18 +445,20 @@ impl<'a> AssessmentInput<'a> {
         {
             return Ok(self.mapped_sheet((&fit, &frame), map, tilt_rad));
         }
+        let is_mesh = self.scene.surface.mesh_frame().is_some();
+        let judge = if is_mesh { judge_on_mesh } else { judge_plane };
         let (mut finding, mut figures) = self.judge_fit(
             &fit,
             &self.pen.tip_m,
             verify_m,
             |tip_m| frame.place_mm(tip_m),
             |limits, verify_m, spread_m| {
-                judge_plane(&fit, limits, &corners, verify_m, spread_m, tilt_rad)
+                judge(&fit, limits, &corners, verify_m, spread_m, tilt_rad)
             },
         );
         finding.check_touch_counts(&self.places_touched_too_rarely());
         figures.extend(self.sheet_figures(&fit, &frame));
-        let curvature = curvature(&tips, &fit, &frame.x);
+        let curvature = curvature(&tips, &fit, &frame.x).filter(|_| !is_mesh);
         let sides = ["x", "y"].into_iter().zip(self.scene.surface.size_mm());
         for (axis, (along, chord_mm)) in sides.enumerate() {
             if let Some(radius) = curvature.and_then(|curvature| curvature.radius_mm(axis)) {
@@ -471,10 +479,7 @@ impl<'a> AssessmentInput<'a> {
             old,
             new,
             figures,
-            points: self.residuals(|contact| {
-                let at = self.tip(contact);
-                (at, fit.normal.scale(fit.height_m(&at)))
-            }),
+            points: self.residuals(|contact| (self.tip(contact), fit.normal.scale(off_m(contact)))),
         })
     }
 
@@ -640,9 +645,10 @@ impl<'a> AssessmentInput<'a> {
         frame([&origin, &right, &top], distances, fit)
     }
 
-    /// Returns the axes from their touches; points touched repeatedly count with their mean.
+    /// Returns the axes from their touches; points touched repeatedly count with their mean. On a mesh they stay: its corners are
+    /// no places to touch.
     fn frame(&self, fit: &PlaneFit) -> Result<SheetFrame, FitError> {
-        if self.session.probed {
+        if self.session.probed || self.scene.surface.mesh_frame().is_some() {
             return self.old_frame_on(fit);
         }
         let touches = self.contacts(false).map(|c| (c.role, self.tip(c)));
@@ -658,9 +664,9 @@ impl<'a> AssessmentInput<'a> {
     fn old_corners(&self) -> [Point3<f64>; 3] {
         let surface = &self.scene.surface;
         let [width, height] = surface.size_mm();
-        let corner = |at: [f64; 2]| match surface.heights() {
-            Some(_) => surface.flat() * Point3::new(at[0] / 1e3, at[1] / 1e3, 0.0),
-            None => surface.at(at).point_m,
+        let corner = |at: [f64; 2]| match surface.radius_mm() {
+            Some(_) => surface.at(at).point_m,
+            None => surface.flat() * Point3::new(at[0] / 1e3, at[1] / 1e3, 0.0),
         };
         [[0.0, 0.0], [width, 0.0], [0.0, height]].map(corner)
     }

@@ -296,6 +296,37 @@ pub fn judge_plane(
     spread_m: Option<f64>,
     tilt_rad: Option<f64>,
 ) -> FitFinding {
+    let missed = [
+        "one plane",
+        "the sheet is bent or moved, or joint zeros are off. Touch the middles of its edges too: they show a bent sheet",
+    ];
+    judge_heights(fit, limits, corners, [verify_m, spread_m, tilt_rad], missed)
+}
+
+/// Judges where a mesh lies, as [`judge_plane`] judges a flat sheet. Heights are those over the mesh.
+#[must_use]
+pub fn judge_on_mesh(
+    fit: &PlaneFit,
+    limits: &AcceptanceLimits,
+    corners: &[(&str, Point3<f64>)],
+    verify_m: Option<f64>,
+    spread_m: Option<f64>,
+    tilt_rad: Option<f64>,
+) -> FitFinding {
+    let missed = [
+        "the mesh",
+        "it lies too far to a side, or is not as in its file, or joint zeros are off. Correct `origin_m`, or scan it again",
+    ];
+    judge_heights(fit, limits, corners, [verify_m, spread_m, tilt_rad], missed)
+}
+
+fn judge_heights(
+    fit: &PlaneFit,
+    limits: &AcceptanceLimits,
+    corners: &[(&str, Point3<f64>)],
+    [verify_m, spread_m, tilt_rad]: [Option<f64>; 3],
+    [surface, cause]: [&str; 2],
+) -> FitFinding {
     let mut finding = FitFinding::good();
     let used = fit.residuals_m.len() - usize::from(fit.outlier.is_some());
     finding.limit(used >= PLANE_TOUCHES_MIN, || {
@@ -304,7 +335,7 @@ pub fn judge_plane(
     let rms_mm = fit.rms_m() * 1e3;
     finding.limit(rms_mm <= limits.plane_rms_mm, || {
         format!(
-            "the touches miss one plane by {rms_mm:.2} mm rms (at most {} mm): the sheet is bent or moved, or joint zeros are off. Touch the middles of its edges too: they show a bent sheet",
+            "the touches miss {surface} by {rms_mm:.2} mm rms (at most {} mm): {cause}",
             limits.plane_rms_mm
         )
     });

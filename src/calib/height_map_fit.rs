@@ -125,7 +125,8 @@ impl AssessmentInput<'_> {
             let [x, y] = frame.place_mm(&tip);
             (contact.number, [x, y, fit.height_m(&tip) * 1e3])
         });
-        HeightMapFit::new(touches).filter(|_| self.session.probed)
+        let is_mesh = self.scene.surface.mesh_frame().is_some();
+        HeightMapFit::new(touches).filter(|_| self.session.probed && !is_mesh)
     }
 
     /// Assesses a sheet that is not flat, on a plane with a map of its heights.

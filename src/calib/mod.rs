@@ -61,8 +61,8 @@ pub use calibration_store::{
 pub use cylinder_fit::{CylinderFit, CylinderTouch, ROLLED_TOUCHES_MIN, rolled_robust};
 pub use edit_scene_file::{CalibrationEditError, flipped_joints, identify, write};
 pub use fit_verdict::{
-    FitFinding, FitVerdict, TOUCHES_EACH, judge_mapped, judge_pivot, judge_plane, judge_reading,
-    judge_rolled, judge_tracking, judge_zeros,
+    FitFinding, FitVerdict, TOUCHES_EACH, judge_mapped, judge_on_mesh, judge_pivot, judge_plane,
+    judge_reading, judge_rolled, judge_tracking, judge_zeros,
 };
 pub use hand_gaps::{GAP_SIGMA_MM, PatternGap, gap_sketch, gaps};
 pub use height_map_fit::HeightMapFit;
@@ -149,6 +149,11 @@ pub enum FitError {
         "these touches do not show any joint's zero: touch points with the arm folded and stretched"
     )]
     Unobservable,
+    /// Beside a mesh, or on its steep side.
+    #[error(
+        "the touch at [{:.1}, {:.1}, {:.1}] mm lies beside the mesh or on a slope of more than 70°: touch its upper side", .0[0], .0[1], .0[2]
+    )]
+    BesideMesh([f64; 3]),
     /// Numbers that are NaN or infinite.
     #[error("a touch holds a number that is not finite")]
     NotFinite,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::cartesian_path::CartesianSegment;
+use nalgebra::Vector3;
+
+use super::cartesian_path::{CartesianSegment, ToolPose};
 use super::compensation::with_scaled_limits;
 use super::error::PlanError;
 use super::follow_path::PathError;
@@ -12,7 +14,7 @@ use super::trajectory_builder::{HoverTarget, SpanLabel, TrajectoryBuilder};
 use super::visit::go_above;
 use super::{Plan, PlanObserver, plan_report};
 use base::units::JointVector;
-use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, Scene};
+use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, Scene, Surface};
 
 /// Fraction of the speed limit to plan with, so that rounding to whole samples does not exceed it.
 const SPEED_SHARE: f64 = 0.98;
@@ -72,18 +74,45 @@ fn plan_probe(
 ) -> Result<(), PathError> {
     go_above(builder, 0, pen, HoverTarget::Sheet(at_mm))?;
     let label = |kind| SpanLabel::new(kind, Some(0), pen);
-    let leg = |from_mm, to_mm| [vec![CartesianSegment::rise(at_mm, from_mm, to_mm)]];
+    let surface = &builder.scene.surface;
     let travel_limits = builder.travel_limits();
     let lift_mm = builder.scene.heights.lift_mm;
-    if (lift_mm - from_mm).abs() > 1e-6 {
-        let lower = leg(lift_mm, from_mm);
+    let (lower, probe) = match surface.is_flat() {
+        true => {
+            let leg = |from_mm, to_mm| [vec![CartesianSegment::rise(at_mm, from_mm, to_mm)]];
+            (leg(lift_mm, from_mm), leg(from_mm, -PROBE_DEPTH_MM))
+        }
+        false => {
+            let leg = |from, to| [vec![CartesianSegment::Across { from, to }]];
+            let over = |height_mm| over_sheet(surface, at_mm, height_mm);
+            let above = ToolPose::over(surface, at_mm, lift_mm);
+            (
+                leg(above, over(from_mm)),
+                leg(over(from_mm), over(-PROBE_DEPTH_MM)),
+            )
+        }
+    };
+    if !surface.is_flat() || (lift_mm - from_mm).abs() > 1e-6 {
         builder.follow(label(SpanKind::Lower), &lower, travel_limits)?;
     }
     let probe_limits = TipLimits {
         speed_m_s: SPEED_SHARE * PROBE_MM_S.min(builder.scene.limits.draw_mm_s) / 1e3,
         ..travel_limits
     };
-    let probe = leg(from_mm, -PROBE_DEPTH_MM);
     builder.follow(label(SpanKind::Probe), &probe, probe_limits)?;
     Ok(())
+}
+
+/// Returns the tool over a point of the surface, along the normal of its sheet. On the way along the normal of a slope a joint that
+/// hardly turns would stick and slip, which feels like a touch.
+fn over_sheet(surface: &Surface, at_mm: [f64; 2], height_mm: f64) -> ToolPose {
+    let up = match surface.radius_mm() {
+        Some(_) => surface.at(at_mm).normal.into_inner(),
+        None => surface.flat().rotation * Vector3::z(),
+    };
+    let on = ToolPose::over(surface, at_mm, 0.0);
+    ToolPose {
+        point_m: on.point_m + up.scale(height_mm / 1e3),
+        ..on
+    }
 }

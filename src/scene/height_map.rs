@@ -340,8 +340,12 @@ impl SheetShape for MappedSheet {
         self.map.uncertainty_mm
     }
 
-    fn heights(&self) -> Option<(&Isometry3<f64>, &HeightMap)> {
-        Some((&self.plane, &self.map))
+    fn frame(&self) -> Option<&Isometry3<f64>> {
+        Some(&self.plane)
+    }
+
+    fn heights(&self) -> Option<&HeightMap> {
+        Some(&self.map)
     }
 }
 

@@ -54,6 +54,10 @@ impl SheetShape for MeshSheet {
         self.patch.is_on(at_mm)
     }
 
+    fn frame(&self) -> Option<&Isometry3<f64>> {
+        Some(&self.frame)
+    }
+
     fn uncertainty_mm(&self) -> f64 {
         self.patch.uncertainty_mm()
     }

@@ -53,8 +53,14 @@ pub trait SheetShape: fmt::Debug + Send + Sync {
         0.0
     }
 
-    /// Returns the plane of a sheet whose heights over it were touched, and those heights; `None` for any other.
-    fn heights(&self) -> Option<(&Isometry3<f64>, &HeightMap)> {
+    /// Returns the pose of the sheet that it lies in as it is: `origin_m`, `x_axis` and `y_axis` of a scene file; `None` if it has
+    /// another from its own shape.
+    fn frame(&self) -> Option<&Isometry3<f64>> {
+        None
+    }
+
+    /// Returns the heights over its plane that were touched; `None` for any other sheet.
+    fn heights(&self) -> Option<&HeightMap> {
         None
     }
 }
@@ -113,6 +119,9 @@ const SAMPLE_MM: f64 = 0.5;
 /// Shortest stretch whose ratio is meaningful.
 const SAMPLE_MM_MIN: f64 = 1e-3;
 const SAMPLES_MAX: usize = 100_000;
+/// Rounds by which a foot is found, and the least rise of a mesh's normal over its sheet there: 70° of slope.
+const FOOT_ROUNDS: usize = 6;
+const FOOT_RISE_MIN: f64 = 0.35;
 
 impl Surface {
     /// Creates a sheet from its file.
@@ -170,10 +179,27 @@ impl Surface {
         self.shape.radius_mm()
     }
 
-    /// Returns whether touches can say where it lies: on a plane, with or without a map of its heights, or a cylinder they can.
+    /// Returns the pose of a mesh's sheet, in whose frame the mesh lies; `None` for any other shape.
     #[must_use]
-    pub fn is_found_by_touches(&self) -> bool {
-        self.is_flat() || self.heights().is_some() || self.radius_mm().is_some()
+    pub fn mesh_frame(&self) -> Option<&Isometry3<f64>> {
+        self.shape.frame().filter(|_| self.heights().is_none())
+    }
+
+    /// Returns the foot of a point on a mesh along the normal of its sheet; `None` for any other shape, and where it has none.
+    #[must_use]
+    pub fn foot_on_mesh(&self, point_m: &Point3<f64>) -> Option<Point3<f64>> {
+        let up = self.mesh_frame()?.rotation * Vector3::z();
+        let mut foot = *point_m;
+        for _ in 0..FOOT_ROUNDS {
+            let projected = self.project(&foot);
+            let rise = self.at(projected.at_mm).normal.dot(&up);
+            let down_m = projected.height_mm / 1e3 / rise;
+            if rise < FOOT_RISE_MIN || !down_m.is_finite() {
+                return None;
+            }
+            foot -= up.scale(down_m);
+        }
+        Some(foot)
     }
 
     /// Returns by how much its height may be off, in metres. The arm keeps off by as much more.
@@ -185,7 +211,7 @@ impl Surface {
     /// Returns the heights over its plane that were touched, if it has a map of them.
     #[must_use]
     pub fn heights(&self) -> Option<&HeightMap> {
-        self.shape.heights().map(|(_, map)| map)
+        self.shape.heights()
     }
 
     /// Returns whether a point lies on the sheet, its edges included.
@@ -220,8 +246,8 @@ impl Surface {
         self.is_flat().then(|| self.flat())
     }
 
-    /// Returns the pose of the flat sheet that touches this one along its centre line, or of the plane under a map of heights:
-    /// `origin_m`, `x_axis` and `y_axis` of a scene file.
+    /// Returns the pose of the flat sheet that touches this one along its centre line, of the plane under a map of heights, or of
+    /// the frame of a mesh: `origin_m`, `x_axis` and `y_axis` of a scene file.
     #[must_use]
     pub fn flat(&self) -> Isometry3<f64> {
         self.flat_along(0.0, 0.0)
@@ -230,8 +256,8 @@ impl Surface {
     /// Returns that pose after the sheet is moved along itself, to the right and up.
     #[must_use]
     pub fn flat_along(&self, right_mm: f64, up_mm: f64) -> Isometry3<f64> {
-        if let Some((plane, _)) = self.shape.heights() {
-            return plane * Translation3::new(right_mm / 1e3, up_mm / 1e3, 0.0);
+        if let Some(frame) = self.shape.frame() {
+            return frame * Translation3::new(right_mm / 1e3, up_mm / 1e3, 0.0);
         }
         let half_mm = self.size_mm[0] / 2.0;
         let centre = self.at([half_mm + right_mm, up_mm]);

@@ -321,6 +321,42 @@ fn a_warped_sheet_is_drawn_on_with_the_map_of_its_heights() {
     );
 }
 
+/// A cross on the shipped bumpy mesh, at a place of its sheet.
+fn on_a_mesh(origin_m: &str, x_axis: &str) -> String {
+    scene("short", CROSS)
+        .replace("[0.05, -0.125, 0.005]", origin_m)
+        .replace("[-1.0, 0.0, 0.0]", x_axis)
+        + "\n[surface]\nmesh = \"bumpy.ply\"\nunit = \"mm\"\n\n[limits]\nstretch = 0.1\n"
+}
+
+#[test]
+fn a_mesh_that_lies_elsewhere_is_felt_and_drawn_on() {
+    let practice = Practice::new(0.005);
+    let believed = on_a_mesh("[0.05, -0.125, 0.005]", "[-1.0, 0.0, 0.0]");
+    practice.0.scene("short", &believed);
+    // 1.5 mm lower, and 0.57° about its y.
+    let truth = on_a_mesh("[0.05, -0.125, 0.0035]", "[-0.99995, 0.0, 0.01]");
+    std::fs::write(practice.0.path("truth/short.toml"), truth).unwrap();
+    let felt = practice.align(r#"{"scene": "short", "touch": true, "grid": [3, 3]}"#);
+    assert_eq!(felt["success"], true, "{felt:#}");
+    assert_ne!(felt["verdict"], "redo", "{felt:#}");
+    for point in felt["points"].as_array().unwrap() {
+        let residual = point["residual_mm"].as_array().unwrap();
+        let square: f64 = residual.iter().map(|mm| mm.as_f64().unwrap().powi(2)).sum();
+        assert!(square.sqrt() < 1.0, "{point:#}");
+    }
+    let (code, output) = practice.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{output}");
+    let file: toml::Value = toml::from_str(&practice.file()).unwrap();
+    let sheet = |key: &str| file["sheet"][key][2].as_float().unwrap();
+    assert!((sheet("x_axis") - 0.01).abs() < 0.008, "{file}");
+    // The sheet's middle.
+    let middle_m = sheet("origin_m") + 0.05 * (sheet("x_axis") + sheet("y_axis"));
+    assert!((middle_m - 0.004).abs() < 8e-4, "{file}");
+    let again = practice.align(r#"{"scene": "short", "touch": true}"#);
+    assert!(again["change"]["mm"].as_f64().unwrap() < 1.0, "{again:#}");
+}
+
 #[test]
 fn a_grid_that_is_none_is_refused_and_nothing_moves() {
     let practice = Practice::new(0.005);

@@ -43,8 +43,9 @@ pub(super) async fn align(
 ) -> Result<Reply, JobError> {
     check_can_probe(&scene)?;
     let _claim = reading::claim(&ctx, &scene, "feels for the sheet")?;
-    ctx.arm.keep_or_place_sheet(&scene, ctx.job.number());
     let places = places(&scene, grid);
+    check_on_surface(&scene, &places)?;
+    ctx.arm.keep_or_place_sheet(&scene, ctx.job.number());
     ctx.job.update(|card| {
         (card.done, card.of) = (0, places.len());
         card.has_later_motions = true;
@@ -143,12 +144,29 @@ fn check_can_probe(scene: &Scene) -> Result<(), Refusal> {
             "a needle cannot feel the sheet. Next: mount a blunt tip of the same length, in a scene of its own"
         ));
     }
-    if !scene.surface.is_flat() && scene.surface.heights().is_none() {
+    if scene.surface.radius_mm().is_some() {
         return Err(refusal!(
-            "`touch` needs a flat sheet. Next: `steadyhand teach sheet` takes touches by hand"
+            "`touch` does not feel for a cylinder. Next: `steadyhand teach sheet` takes touches by hand"
         ));
     }
     Ok(())
+}
+
+/// Refuses places beside a mesh.
+fn check_on_surface(scene: &Scene, places: &[ProbeTarget]) -> Result<(), Refusal> {
+    let beside = places
+        .iter()
+        .find(|place| !scene.surface.is_on(place.at_mm));
+    match beside {
+        None => Ok(()),
+        Some(ProbeTarget {
+            name,
+            at_mm: [x, y],
+            ..
+        }) => Err(refusal!(
+            "the mesh has no single point at `{name}` ({x:.1}, {y:.1} mm of the sheet). Next: make size_mm of [sheet] smaller, or scan more of the surface"
+        )),
+    }
 }
 
 /// Returns the places of a grid, those of the scene's map of heights, or the corners and the centre; and one more that is kept
