@@ -6,16 +6,15 @@
     reason = "a measurement for a script"
 )]
 
-use std::io::{Read, stdin};
+use std::io::stdin;
 use std::time::Instant;
 
 use nalgebra::Vector3;
 use steadyhand_mesh::{CleanMesh, MeshAnchor, MeshPatch, read};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut bytes = Vec::new();
-    stdin().read_to_end(&mut bytes)?;
-    let file = read("stdin.obj", &bytes)?;
+    let lines: Vec<String> = stdin().lines().collect::<Result<_, _>>()?;
+    let file = read("stdin.obj", lines.join("\n").as_bytes())?;
     let begun = Instant::now();
     let clean = CleanMesh::new(&file, 1.0, &MeshAnchor::Above { xy_m: [0.0; 2] })?;
     let patch = MeshPatch::new(clean, &Vector3::x(), [[-40.0; 2], [40.0; 2]])?;
