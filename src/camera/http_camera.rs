@@ -96,8 +96,10 @@ fn refused(
         return CameraFailure::Status { host, status };
     }
     let ways = headers.get_all(WWW_AUTHENTICATE).iter();
-    let mut ways = ways.map(|way| String::from_utf8_lossy(way.as_bytes()).to_ascii_lowercase());
-    let is_basic = ways.any(|way| way.trim_start().starts_with("basic"));
+    let ways: Vec<String> = ways
+        .map(|way| String::from_utf8_lossy(way.as_bytes()).to_ascii_lowercase())
+        .collect();
+    let is_basic = ways.is_empty() || ways.iter().any(|way| way.contains("basic"));
     match (is_basic, login) {
         (false, _) => CameraFailure::LoginWay { host },
         (true, None) => CameraFailure::NoLogin { host },

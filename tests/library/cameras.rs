@@ -209,7 +209,7 @@ async fn whatever_else_it_answers_is_said() {
     type Is = fn(&CameraFailure) -> bool;
     let cases: [(&str, &[u8], Is); 8] = [
         ("401 Unauthorized\r\nContent-Length: 0", b"", |reason| {
-            matches!(reason, CameraFailure::Status { status: 401, .. })
+            matches!(reason, CameraFailure::NoLogin { .. })
         }),
         (
             "302 Found\r\nLocation: /other\r\nContent-Length: 0",
