@@ -320,7 +320,10 @@ mod tests {
         assert!(error(&login).contains("leave `login_file` out"));
         let http = login.replace("/dev/video0", "http://10.0.0.9/a.jpg");
         let read = NodeFile::read("/lab/node.toml", &http).unwrap();
-        let file = read.cameras[0].login_file.clone();
+        let file = read
+            .cameras
+            .first()
+            .and_then(|camera| camera.login_file.clone());
         assert_eq!(file, Some("/lab/top.login".into()));
         assert!(error(&format!("{GOOD}{GOOD}")).contains("two cameras are called `top`"));
         let both = format!(

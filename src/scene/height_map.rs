@@ -434,13 +434,14 @@ mod tests {
             heights_mm: heights,
             weights: plate.weights,
             plane: plate.plane,
-            ..map.clone()
+            ..map
         };
-        let (middle, height_mm) = all[4];
+        let (middle, height_mm) = *all.get(4).unwrap();
         let off_mm = (eight.at(&middle).0 - height_mm).abs();
-        assert!((map.between_mm() - off_mm / 4.0).abs() < 1e-9 && off_mm > 0.05);
-        let stated = |mm: f64| map.clone().known_to(mm).uncertainty_mm();
-        assert!((stated(0.0) - map.between_mm()).abs() < 1e-12);
+        let between_mm = eight.between_mm();
+        assert!((between_mm - off_mm / 4.0).abs() < 1e-9 && off_mm > 0.05);
+        let stated = |mm: f64| eight.clone().known_to(mm).uncertainty_mm();
+        assert!((stated(0.0) - between_mm).abs() < 1e-12);
         assert!((stated(1.0) - 1.0).abs() < 1e-12);
     }
 
