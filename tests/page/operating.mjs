@@ -132,6 +132,11 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
       assert.notEqual(hidden, bare, "the line behind the square is drawn");
       await planned(() => page.locator("#draw-fill").selectOption("hatch"));
       assert.notEqual(await facts(), hidden, "the square is not filled");
+      // A program without fonts says so.
+      await page.getByLabel("or type a text").fill(square.replace("</svg>", '<text y="19" font-size="5">Hi</text></svg>'));
+      await draw(page).waitFor({ state: "hidden" });
+      await page.locator("#draw-font").selectOption("outlines");
+      await page.getByText(/^Not planned: .*fonts of this machine/).or(draw(page)).first().waitFor({ timeout: 60_000 });
       await page.getByRole("button", { name: "Grid" }).click();
       assert.equal(await page.locator(".grid").count(), 0);
       await page.context().close();

@@ -32,7 +32,7 @@ mod without_fonts {
             Err(DesignError::unsupported(
                 "text",
                 "text in the fonts of this machine, in a program built without them,",
-                "install a package of Steadyhand, build with `cargo build --features fonts`, or use `--text-as lines`",
+                "install a package of Steadyhand, build with `cargo build --features fonts`, or use single-line letters (`--text-as lines`)",
             ))
         }
 
@@ -103,7 +103,7 @@ mod with_fonts {
                 return Err(DesignError::unsupported(
                     "text",
                     "text in the fonts of this machine, which has none,",
-                    "install a font, such as Debian's fonts-dejavu, or use `--text-as lines`",
+                    "install a font, such as Debian's fonts-dejavu, or use single-line letters (`--text-as lines`)",
                 ));
             }
             Ok(Self {

@@ -62,7 +62,9 @@ const isSvg = () => files.some((file) => /\.svg$/i.test(file.name)) || "files" i
 // Returns the paper, and what the form shows of letters and areas.
 function moreWishes() {
   const wishes = { paper: byId("draw-paper").value };
-  if (isSvg() || files.length === 0) wishes.font = byId("draw-font").value;
+  const letters = byId("draw-font").value;
+  if (letters === "outlines") wishes.outlines_text = isSvg();
+  else if (isSvg() || files.length === 0) wishes.font = letters;
   if (isSvg()) Object.assign(wishes, { fill: byId("draw-fill").value, hide: byId("draw-hide").checked });
   return Object.fromEntries(Object.entries(wishes).filter(([, value]) => value));
 }
@@ -95,6 +97,7 @@ function showPlace() {
   byId("draw-finer").hidden = !isChosen && earlier === null;
   byId("draw-more").hidden = byId("draw-place").hidden;
   for (const node of document.querySelectorAll(".of-areas")) node.hidden = !isSvg();
+  byId("draw-outlines").disabled = !isSvg();
   for (const node of document.querySelectorAll(".of-letters")) node.hidden = files.length > 0 && !isSvg();
   say(byId("draw-drop"), files.length > 0 ? files.map((file) => file.name).join(", ") : DROP_WORDS);
 }
