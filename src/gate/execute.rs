@@ -14,7 +14,7 @@ use super::depth_trim::TrimRamp;
 use super::disturbance::{self, Disturbance, DisturbanceObserver, ObservedPlace};
 use super::following_error::{self, FollowingErrorMonitor};
 use super::limp_joint::LIMP_TIME;
-use super::sag_lead::{LedPlace, PREVIEW_TICKS, ReadingOf, SagLead, TipPush};
+use super::sag_lead::{LedPlace, ReadingOf, SagLead, TipPush};
 use super::stop_proof::{ProvenLift, SMOOTH_PEAK, ticks_to_brake, touches};
 use super::{CheckedTrajectory, Setpoint, TorqueLimit};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
@@ -27,6 +27,7 @@ use scene::{Scene, ToolKind};
 mod landing;
 mod let_go;
 mod safe_end;
+mod standing;
 
 use let_go::LettingGo;
 
@@ -50,8 +51,8 @@ const FREE_MM: f64 = 2.0;
 const SINKING_TICKS: u32 = 40;
 const ARRIVING_TICKS: u32 = 60;
 
-/// Distance of every joint from its end within which the arm has come to it: five counts of 4096.
-const ARRIVED_RAD: f64 = 5.0 * std::f64::consts::TAU / 4096.0;
+/// Most ticks for which goals that stand are sent, until what they lead by is that of an arm at rest.
+const RESTING_TICKS: u32 = 15;
 
 /// A checked trajectory that is being executed. Made by [`CheckedTrajectory::begin`].
 #[derive(Debug)]
@@ -61,6 +62,8 @@ pub struct Execution {
     request: MotionGoal,
     /// Samples per tick: 1 as planned, 0 at rest, below 0 going back.
     rate: f64,
+    /// What the rate was last on its way to.
+    target_rate: f64,
     /// Position on the path, in samples.
     position: f64,
     /// Where the arm shall be: the goals that are sent lead it against gravity.
@@ -72,6 +75,8 @@ pub struct Execution {
     arriving_ticks: u32,
     /// Ticks left in which a tip that came down is waited for.
     landing_ticks: u32,
+    /// Ticks left in which goals that stand come to lead an arm at rest.
+    resting_ticks: u32,
     monitor: FollowingErrorMonitor,
     /// `None` for a motion that feels for the sheet and presses on it, and for an arm without masses or servo figures.
     disturbance: Option<DisturbanceObserver>,
@@ -237,6 +242,7 @@ impl CheckedTrajectory {
             sinking_ticks: if has_to_settle { SINKING_TICKS } else { 0 },
             arriving_ticks: if sag.is_led() { ARRIVING_TICKS } else { 0 },
             landing_ticks: 0,
+            resting_ticks: 0,
             disturbance: match self.torque_limit() {
                 TorqueLimit::Work if sag.is_led() => DisturbanceObserver::new(&self.scene.arm),
                 TorqueLimit::Work | TorqueLimit::Touch => None,
@@ -249,6 +255,7 @@ impl CheckedTrajectory {
             request: MotionGoal::Go,
             // The path begins at rest.
             rate: 1.0,
+            target_rate: 1.0,
             position: 0.0,
             goal_rad: first,
             is_paused: false,
@@ -310,10 +317,13 @@ impl Execution {
             return Ok(self.send(self.goal_rad));
         }
         Ok(match self.advance(waits || lands) {
-            GoalUpdate::To(goal_rad) => self.send(goal_rad),
+            GoalUpdate::To(goal_rad) => {
+                self.resting_ticks = RESTING_TICKS;
+                self.send(goal_rad)
+            }
             GoalUpdate::Release { goal_rad, sent_rad } => self.release(goal_rad, sent_rad),
-            GoalUpdate::Keep => self.keep(ExecutionStep::Hold),
-            GoalUpdate::Finished => self.keep(ExecutionStep::Finished),
+            GoalUpdate::Keep => self.rest(ExecutionStep::Hold),
+            GoalUpdate::Finished => self.rest(ExecutionStep::Finished),
         })
     }
 
@@ -333,29 +343,6 @@ impl Execution {
         if let Some(found) = observer.update(&place, measured) {
             self.monitor.record_disturbance(found);
         }
-    }
-
-    fn keep(&mut self, step: ExecutionStep) -> ExecutionStep {
-        self.sag.keep();
-        step
-    }
-
-    /// Returns whether the arm stands for a tick at its beginning or its end, for the lead of its goals to be corrected there.
-    fn settles(&mut self, measured: &ArmMeasurement) -> bool {
-        if !self.is_on_path() || self.is_stopped {
-            return false;
-        }
-        if self.position <= 0.0 && self.sinking_ticks > 0 {
-            self.sinking_ticks -= 1;
-            return true;
-        }
-        let is_at_end = self.position >= self.last_position() && self.probe_from().is_none();
-        let off_rad = self.goal_rad.distance_max(&measured.position_rad);
-        if !is_at_end || self.arriving_ticks == 0 || off_rad <= ARRIVED_RAD {
-            return false;
-        }
-        self.arriving_ticks -= 1;
-        true
     }
 
     fn is_on_path(&self) -> bool {
@@ -420,7 +407,7 @@ impl Execution {
     /// Ends the motion at the last setpoint, at once. Only a move that [`Execution::let_go`] began
     /// goes on.
     pub fn stand(&mut self) {
-        self.is_stopped = true;
+        (self.is_stopped, self.resting_ticks) = (true, 0);
         if !matches!(self.phase, ExecutionPhase::LetGo(_)) {
             self.phase = ExecutionPhase::Stand;
         }
@@ -647,17 +634,6 @@ impl Execution {
         }
     }
 
-    /// Returns where the arm shall be [`PREVIEW_TICKS`] later, as far as is known.
-    fn upcoming_rad(&self) -> JointVector {
-        match self.phase {
-            ExecutionPhase::Path => self.goal_at(self.position + PREVIEW_TICKS * self.rate),
-            ExecutionPhase::Lift(motion) => {
-                motion.at((motion.tick + PREVIEW_TICKS * self.rate).clamp(0.0, motion.ticks))
-            }
-            ExecutionPhase::LetGo(_) | ExecutionPhase::Stand => self.goal_rad,
-        }
-    }
-
     /// Returns how the surface pushes a pen's tip that is planned to be there; `None` for a needle, which it does not.
     fn tip_push(&self, joints_rad: &JointVector) -> Option<TipPush> {
         let scene = self.scene();
@@ -737,9 +713,9 @@ impl Execution {
                 return GoalUpdate::Finished;
             }
         }
-        let target_rate = self.target_rate(waits);
-        self.rate = ramp_rate(self.rate, target_rate, self.brake_ticks());
-        if self.rate.abs() <= 0.0 && target_rate.abs() <= 0.0 {
+        self.target_rate = self.wanted_rate(waits);
+        self.rate = ramp_rate(self.rate, self.target_rate, self.brake_ticks());
+        if self.rate.abs() <= 0.0 && self.target_rate.abs() <= 0.0 {
             return self.at_rest(waits);
         }
         let was_coming_down = self.span().kind == SpanKind::Lower;
@@ -759,7 +735,7 @@ impl Execution {
         matches!(self.request, MotionGoal::Go | MotionGoal::Hold(_))
     }
 
-    fn target_rate(&self, waits: bool) -> f64 {
+    fn wanted_rate(&self, waits: bool) -> f64 {
         match self.request {
             MotionGoal::Go if !waits => 1.0,
             MotionGoal::Hold(at) if !waits && self.finishes_stroke(at) => 1.0,
@@ -842,7 +818,7 @@ impl Execution {
             return self.finish_lift(up);
         }
         let must_stand = waits || matches!(self.request, MotionGoal::Halt);
-        let target_rate = match (must_stand, up) {
+        self.target_rate = match (must_stand, up) {
             (true, _) => 0.0,
             (false, true) => 1.0,
             (false, false) => -1.0,
@@ -850,9 +826,9 @@ impl Execution {
         // A lift begins and ends at rest, so a ramp is needed only in between.
         let is_at_end = tick <= 0.0 || tick >= ticks;
         self.rate = if is_at_end {
-            target_rate
+            self.target_rate
         } else {
-            ramp_rate(self.rate, target_rate, self.lift_brake_ticks(&motion))
+            ramp_rate(self.rate, self.target_rate, self.lift_brake_ticks(&motion))
         };
         if self.rate.abs() <= 0.0 {
             if matches!(self.request, MotionGoal::Halt) {

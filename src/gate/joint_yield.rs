@@ -14,9 +14,6 @@ const WEAKEST: f64 = 1.5;
 const FIGURES: [f64; 3] = [1.0, 0.02, 0.01];
 const READINGS_N2_M2: f64 = 100.0;
 
-/// Time from a goal to the reading that it is compared with.
-const DELAY_S: f64 = 0.012;
-
 /// Readings of a joint in motion until what they say is believed whole: a lead that follows the first few swings, and so does
 /// the tip.
 const BELIEVED_AFTER: f64 = 40.0;
@@ -80,7 +77,7 @@ impl JointYield {
         let of_figures = figures.yield_rad_per_n_m;
         let known = Vector3::new(
             (of_figures + figures.calibrated_rad_per_n_m).max(0.0),
-            of_figures * figures.damping_n_m_s + DELAY_S,
+            of_figures * figures.damping_n_m_s,
             of_figures * figures.friction_n_m,
         );
         let moments = Matrix3::from_diagonal(&Vector3::from(FIGURES));
@@ -133,9 +130,8 @@ impl JointYield {
         if most_rad_per_n_m <= 0.0 {
             return 0.0;
         }
-        let lag_s = (self.known.y - DELAY_S).clamp(0.0, LAG_S_MAX);
-        let most_friction_rad = FRICTION_MOST * most_rad_per_n_m * self.figures.friction_n_m;
-        let friction_rad = self.known.z.clamp(0.0, most_friction_rad);
+        let lag_s = self.known.y.clamp(0.0, LAG_S_MAX);
+        let friction_rad = self.known.z.clamp(0.0, self.most_friction_rad());
         // A joint whose load is small teaches its stiffness by its lag alone.
         let by_lag = match self.figures.damping_n_m_s > 0.0 {
             true => lag_s / self.figures.damping_n_m_s,
@@ -169,14 +165,33 @@ impl JointYield {
         let fades = (READINGS_N2_M2 / self.moments.m11).min(1.0);
         self.moments *= fades;
         self.products *= fades;
-        if let Some(known) = self
-            .moments
-            .cholesky()
-            .map(|factor| factor.solve(&self.products))
-        {
+        if let Some(known) = self.fit() {
             let believed = (self.readings / BELIEVED_AFTER).min(1.0);
             self.known += believed * (known - self.known);
         }
+    }
+
+    /// Returns what fits the readings best with a plausible friction and a lag that is not negative. A friction of more
+    /// than that, as of a joint that stuck, would be taken from its lag.
+    fn fit(&self) -> Option<Vector3<f64>> {
+        let (moments, products) = (&self.moments, &self.products);
+        let mut known = moments.cholesky()?.solve(products);
+        let friction_rad = known.z.clamp(0.0, self.most_friction_rad());
+        if (friction_rad - known.z).abs() > 0.0 {
+            let rest = products - moments.column(2) * friction_rad;
+            let two = moments.fixed_view::<2, 2>(0, 0).cholesky()?;
+            let [load, speed] = two.solve(&rest.fixed_rows::<2>(0).into_owned()).into();
+            known = Vector3::new(load, speed, friction_rad);
+        }
+        if known.y < 0.0 {
+            let rest = products.x - moments.m13 * known.z;
+            known = Vector3::new(rest / moments.m11, 0.0, known.z);
+        }
+        Some(known)
+    }
+
+    fn most_friction_rad(&self) -> f64 {
+        FRICTION_MOST * self.most_rad_per_n_m() * self.figures.friction_n_m
     }
 }
 
@@ -189,16 +204,35 @@ pub(super) fn direction(speed_rad_s: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// A joint that sticks at first and then follows is no other servo in between.
-    #[test]
-    fn a_first_reading_moves_a_lead_only_a_little() {
-        let mut joint = JointYield::new(JointFigures {
+    fn joint() -> JointYield {
+        JointYield::new(JointFigures {
             yield_rad_per_n_m: 1.0 / 18.0,
             damping_n_m_s: 0.6,
             friction_n_m: 0.05,
             inertia_kg_m2: 0.03,
             ..JointFigures::default()
-        });
+        })
+    }
+
+    /// What it stuck with is no friction of a joint that turns: with it the lag of one that turns fast would be too small.
+    #[test]
+    fn a_joint_that_stuck_lags_no_less_where_it_turns() {
+        let turns = |speed_rad_s: f64| JointEffort {
+            speed_rad_s,
+            direction: 1.0,
+            ..JointEffort::default()
+        };
+        let mut joint = joint();
+        (0..40).for_each(|_| joint.learn(&turns(0.02), 0.02, 1.0));
+        (0..20).for_each(|_| joint.learn(&turns(0.3), 0.02, 1.0));
+        let ahead_rad = joint.ahead_of_motion_rad(&turns(0.7));
+        assert!(ahead_rad > 0.03, "{ahead_rad}");
+    }
+
+    /// A joint that sticks at first and then follows is no other servo in between.
+    #[test]
+    fn a_first_reading_moves_a_lead_only_a_little() {
+        let mut joint = joint();
         let effort = JointEffort {
             speed_rad_s: 0.3,
             direction: 1.0,

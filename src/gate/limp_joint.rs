@@ -15,7 +15,7 @@ const LIMP_COUNTS: f64 = 4.0;
 const COMING_S: f64 = 0.05;
 
 /// Time for which a joint stands off its goals while its servos do not push: longer than a load takes to change its sign.
-pub(super) const LIMP_TIME: Duration = Duration::from_millis(100);
+pub(super) const LIMP_TIME: Duration = Duration::from_millis(80);
 
 /// Servos that turn a joint, and for how long it has stood off its goals since they last pushed.
 #[derive(Debug)]
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn a_joint_that_stands_off_its_goal_and_does_not_push_is_limp() {
-        assert_eq!(limp_after(|_| (5.1, 0.0)), Some(10));
-        assert_eq!(limp_after(|_| (-5.1, 0.003)), Some(10));
+        assert_eq!(limp_after(|_| (5.1, 0.0)), Some(8));
+        assert_eq!(limp_after(|_| (-5.1, 0.003)), Some(8));
         assert_eq!(limp_after(|_| (4.9, 0.0)), None);
         assert_eq!(limp_after(|_| (30.0, 0.01)), None);
     }
@@ -123,7 +123,7 @@ mod tests {
                 _ => (0.0, load),
             }
         };
-        assert_eq!(limp_after(passes(0.0)), Some(18));
+        assert_eq!(limp_after(passes(0.0)), Some(16));
         assert_eq!(limp_after(passes(0.01)), None);
     }
 }

@@ -33,7 +33,7 @@ const PRESS_STANDING_PER_S: f64 = 4.0;
 const PRESSED_RAD: f64 = 0.02;
 
 /// Time between a goal and the reading that shows the joint there, where its lag is made good.
-const DELAY_S: f64 = 0.022;
+const DELAY_S: f64 = 0.010;
 
 /// Weight of a reading while the tip draws, where the push of the pen is not known, against one of a tip that is free.
 const DRAWING_WEIGHT: f64 = 0.3;
@@ -42,10 +42,16 @@ const DRAWING_WEIGHT: f64 = 0.3;
 const SHARE_DOWN: f64 = 0.25;
 const SHARE_UP: f64 = 0.02;
 
-/// How much of a lead's change is left in the next tick: half of it, so that goals never jump. Motion is looked at as many
-/// ticks ahead as that takes.
-const LEAD_POLE: f64 = 0.5;
-pub(super) const PREVIEW_TICKS: f64 = 3.0;
+/// Speed from which a joint moves.
+const MOVES_RAD_S: f64 = 0.02;
+
+/// How much of a lead's change is left in the next tick, twice over, so that goals never jump. Motion is looked at as many
+/// ticks ahead as that and the servos take.
+const LEAD_POLE: f64 = 0.3;
+pub(super) const PREVIEW_TICKS: u32 = 4;
+
+/// Change of a lead below which it rests: half a count of 4096.
+const RESTS_RAD: f64 = 0.5 * std::f64::consts::TAU / 4096.0;
 
 /// Acceleration of goals that lead, as a multiple of their joint's: the servo's own cap keeps the joint within it.
 const LED_ACCELERATION: f64 = 2.0;
@@ -124,7 +130,8 @@ pub struct SagLead {
     /// What brings the joints to their path while the tip draws, in addition.
     pressed_rad: JointVector,
     push_n_m: JointVector,
-    /// The lead that was sent last, and its change and that of the path in that tick.
+    /// The lead that was needed last, the one that was sent, and its change and that of the path in that tick.
+    needed_rad: JointVector,
     lead_rad: JointVector,
     lead_step_rad: JointVector,
     path_step_rad: JointVector,
@@ -166,6 +173,7 @@ impl SagLead {
             ticks: 0,
             pressed_rad: zeros,
             push_n_m: zeros,
+            needed_rad: zeros,
             lead_rad: zeros,
             lead_step_rad: zeros,
             path_step_rad: zeros,
@@ -271,6 +279,7 @@ impl SagLead {
                 lead + more
             })
             .zip(&self.carried_rad, |needed, carried| needed + carried * left);
+        self.needed_rad = lead_rad;
         let lead_rad = self.smoothed(arm, path_rad, &lead_rad);
         let sent_rad = self.within_room(scene, path_rad, &lead_rad);
         self.lead_step_rad = sent_rad
@@ -312,6 +321,16 @@ impl SagLead {
         self.lead_rad.zip(&step_rad, |led, step| led + step)
     }
 
+    /// Returns whether a servo can still tell the lead of its goal from the one that is needed.
+    pub(super) fn is_changing(&self) -> bool {
+        let left_rad = self
+            .needed_rad
+            .zip(&self.lead_rad, |needed, lead| needed - lead);
+        let changes_rad =
+            left_rad.zip(&self.lead_step_rad, |left, step| left.abs().max(step.abs()));
+        changes_rad.iter().any(|change| *change > RESTS_RAD)
+    }
+
     /// Notes a tick without new goals.
     pub(super) fn keep(&mut self) {
         self.sent_before_rad = self.sent_rad;
@@ -341,7 +360,7 @@ impl SagLead {
             self.carried_kg_m2 = arm.load.inertia_kg_m2(&arm.chain, place.path_rad);
         }
         let period_s = PERIOD.as_secs_f64();
-        let ahead_s = PREVIEW_TICKS * period_s;
+        let ahead_s = f64::from(PREVIEW_TICKS) * period_s;
         let speed_rad_s =
             (place.next_rad).zip(place.path_rad, |next, here| (next - here) / ahead_s);
         let acceleration_rad_s2 =
@@ -479,9 +498,9 @@ impl SagLead {
             .read_rad
             .zip(&first.read_rad, |now, first| (now - first) / span_s);
         let acceleration = now
-            .path_rad
-            .zip(&first.path_rad, |now, first| now + first)
-            .zip(&middle.path_rad, |ends, middle| {
+            .read_rad
+            .zip(&first.read_rad, |now, first| now + first)
+            .zip(&middle.read_rad, |ends, middle| {
                 (ends - 2.0 * middle) / (span_s / 2.0).powi(2)
             });
         let is_drawing = weight < 1.0;
@@ -496,9 +515,14 @@ impl SagLead {
             .zip(&self.pressed_rad, |ahead, pressed| ahead - pushed(pressed));
         let motion = acceleration.iter().zip(self.carried_kg_m2.iter());
         let efforts = torque_n_m.iter().zip(speed.iter().zip(motion));
-        for (joint, (effort, ahead_rad)) in
-            self.joints.iter_mut().zip(efforts.zip(ahead_rad.iter()))
-        {
+        let path_rad = now.path_rad.zip(&first.path_rad, |now, first| now - first);
+        let seen = efforts.zip(ahead_rad.iter().zip(path_rad.iter()));
+        for (joint, (effort, (ahead_rad, path_rad))) in self.joints.iter_mut().zip(seen) {
+            // What moves a joint whose path stands is not known.
+            let moves_rad = MOVES_RAD_S * span_s;
+            if path_rad.abs() < moves_rad && (effort.1.0 * span_s).abs() > moves_rad {
+                continue;
+            }
             let effort = JointEffort {
                 torque_n_m: *effort.0,
                 speed_rad_s: *effort.1.0,

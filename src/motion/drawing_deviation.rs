@@ -122,7 +122,8 @@ impl DeviationMonitor {
         }
         let sample = execution.progress().sample;
         let span = trajectory.span_at(sample);
-        let span = span.filter(|span| is_inked(span.kind))?;
+        let draws = |kind: SpanKind| is_inked(kind) && !execution.awaits_tip();
+        let span = span.filter(|span| draws(span.kind))?;
         let from = sample.saturating_sub(lag);
         // The depth that a person trims is meant.
         let trimmed_rad = execution.trimmed_by_rad();

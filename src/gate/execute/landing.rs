@@ -49,6 +49,12 @@ impl Execution {
         tip.height_mm > goal.height_mm.max(0.0) || distance(tip.at_mm, goal.at_mm) > ASIDE_MM
     }
 
+    /// Returns whether a tip is waited for: it is not drawing.
+    #[must_use]
+    pub fn awaits_tip(&self) -> bool {
+        self.landing_ticks > 0
+    }
+
     /// Returns whether the goal stands until its tip has landed.
     pub(super) fn stands_to_land(&self) -> bool {
         self.landing_ticks > 0 && self.rate.abs() <= 0.0

@@ -197,7 +197,7 @@ fn a_move_back_brakes_in_time_for_its_end() {
     let target_rate = |rate: f64, before: f64| {
         let mut back = at_rate(rate);
         back.request = MotionGoal::Back(until - before);
-        back.target_rate(false)
+        back.wanted_rate(false)
     };
     let braking = at_rate(-1.0).braking_samples();
     assert!(is_about(target_rate(0.0, 0.0), 0.0));

@@ -189,3 +189,26 @@ fn a_stalled_arm_does_not_go_back_without_readings() {
         Ok(ExecutionStep::Finished)
     ));
 }
+
+/// What braking asks of the goals would hold the joints away from where they stopped.
+#[test]
+fn goals_that_stand_lead_an_arm_at_rest() {
+    let (scene, trajectory) = drawing();
+    let sag = SagLead::new(&scene.arm, |_| Some(32), None);
+    let mut execution = begin_led(scene, trajectory, sag);
+    let mut now = ClockInstant::ZERO;
+    run_to(&mut execution, &mut now, 100);
+    let moves = execution.sag().lead_rad(execution.goal_rad());
+    execution.halt();
+    run_out(&mut execution, &mut now);
+    let at_rad = *execution.goal_rad();
+    let rests = execution.sag().lead_rad(&at_rad);
+    let holds = execution.sag().hold_rad(&scene.arm, &at_rad);
+    let count_rad = std::f64::consts::TAU / 4096.0;
+    // Friction holds each joint back as it did.
+    assert!(
+        rests.distance_max(&holds) < 5.0 * count_rad,
+        "{rests:?} {holds:?}"
+    );
+    assert!(moves.distance_max(&holds) > 10.0 * count_rad, "{moves:?}");
+}

@@ -5,7 +5,7 @@ use super::*;
 const MOST_MM: f64 = 0.3;
 
 /// Returns the default drawing in a scene with a trim, and when its first stroke is under way.
-fn trimmable(change: impl FnOnce(&mut Scene)) -> (Arc<Scene>, Trajectory, usize) {
+pub(super) fn trimmable(change: impl FnOnce(&mut Scene)) -> (Arc<Scene>, Trajectory, usize) {
     let (scene, trajectory) = drawing();
     let mut scene = Scene::clone(scene);
     scene.heights.depth_trim_mm = MOST_MM;
@@ -15,7 +15,7 @@ fn trimmable(change: impl FnOnce(&mut Scene)) -> (Arc<Scene>, Trajectory, usize)
     (Arc::new(scene), trajectory.clone(), draw.first + 20)
 }
 
-fn checked(
+pub(super) fn checked(
     scene: &Arc<Scene>,
     trajectory: &Trajectory,
 ) -> Result<CheckedTrajectory, RefusedTrajectory> {
@@ -30,7 +30,7 @@ fn checked(
 }
 
 /// Runs a motion with `act` before each tick, and returns each goal with the sample that it belongs to.
-fn run(
+pub(super) fn run(
     execution: &mut Execution,
     mut act: impl FnMut(&mut Execution, &ArmMeasurement, ClockInstant),
 ) -> Vec<(usize, JointVector)> {

@@ -20,7 +20,7 @@ use registers::{present, settings};
 
 /// Factor by which the servo may accelerate harder than the plan: at the plan's own limit its ramps
 /// would lag behind the stream of goals.
-const ACCELERATION_HEADROOM: f64 = 2.0;
+const ACCELERATION_HEADROOM: f64 = 2.5;
 
 /// Fraction of stall torque that the servos may use, in thousandths. It differs from the value after
 /// power-on, so that it also reveals a restart: a goal energises such a servo again, and its torque

@@ -45,7 +45,7 @@ const FELT: &str = "
 
 An arm notices a push if its file has `[[masses]]` and `[servo]` and its servos' gain P was read. It compares the load that its servos report with the load of its weight, its motion and the damping of its gears. Damping and unknown loads of a joint are learned in the air. A difference ends the motion if it lasts 30 ms and exceeds 0.45 N m (or 3.25 N at the tip where that is more) plus 0.5 N m for each rad/s. The arm brakes, moves its goals to where it is, and lifts.
 
-A servo has no torque if its load stays below 0.4 % while it is 4 counts beyond its dead band (`dead_band_ticks`) from its goal and does not approach it, for 100 ms together. Readings near the goal count neither way. Other arms have simpler rules: 60 % load and 3° behind, the leash, and a reading that stands still.
+A servo has no torque if its load stays below 0.4 % while it is 4 counts beyond its dead band (`dead_band_ticks`) from its goal and does not approach it, for 80 ms together. Readings near the goal count neither way. Other arms have simpler rules: 60 % load and 3° behind, the leash, and a reading that stands still.
 ";
 
 /// The page, fault by fault.

@@ -19,13 +19,13 @@ const NEAR_MM: f64 = 20.0;
 /// The tip's height is known to half a tick of each joint, half a millimetre together.
 const HEIGHT_MM: f64 = 0.5;
 
-/// Rounding and dead bands move both ends of a way by so much together.
-const UNSURE_MM: f64 = 1.5;
+/// Rounding, dead bands and servos that stick move both ends of a way by so much together.
+const UNSURE_MM: f64 = 1.75;
 
-/// Servos swing where they speed up: over 0.2 s a tip is up to an eighth faster than its path, in an arm's first motion.
-const SWING: f64 = 1.2;
+/// Servos swing a little where they speed up.
+const SWING: f64 = 1.05;
 
-/// Over so many cycles: in the longer, what is unsure of a way is 2.5 mm/s.
+/// Over so many cycles: in the longer, what is unsure of a way is 3 mm/s.
 const SPANS: [usize; 2] = [20, 60];
 
 /// A scene with speeds of its own, and two lines far from each other.
