@@ -212,9 +212,38 @@ fn fitting_arms(library: &SceneLibrary, found: &[FoundServo]) -> Vec<String> {
     let fewest = fits.iter().map(|(strangers, _)| *strangers).min();
     let best = fits.into_iter().filter(|(count, _)| Some(*count) == fewest);
     let mut names: Vec<String> = best.map(|(_, name)| name).collect();
+    let all = names.clone();
+    names.retain(|name| !has_better_variant(library, name, &all, found));
     // Arms with the same servos are indistinguishable: the usual one is shown first.
     names.sort_by_key(|name| name != USUAL_ARM);
     names
+}
+
+/// Returns whether another variant of an arm, with the same joints, has servos made for a supply that is nearer to the one that was read.
+fn has_better_variant(
+    library: &SceneLibrary,
+    name: &str,
+    all: &[String],
+    found: &[FoundServo],
+) -> bool {
+    let volts = found.iter().filter_map(|one| one.servo.voltage_v);
+    let supply_v = volts.fold(0.0, f64::max);
+    let variant = |name: &str| {
+        let arm = library.arm(name).ok()?;
+        let stall_volts = arm.file.servo.as_ref()?.stall_volts.get();
+        let off = (supply_v / stall_volts).ln().abs();
+        Some((
+            arm.file.like.clone().unwrap_or_else(|| name.to_owned()),
+            off,
+        ))
+    };
+    let Some((base, off)) = variant(name).filter(|_| supply_v > 0.0) else {
+        return false;
+    };
+    let others = all.iter().filter_map(|other| variant(other));
+    others
+        .into_iter()
+        .any(|(other, nearer)| other == base && nearer < off)
 }
 
 /// Counts the answering servos that do not belong to an arm, or are of another model than its file says; `None` if one of its own did not answer, or if it exists only as

@@ -26,8 +26,8 @@ pub(crate) const STEP: Duration = Duration::from_millis(1);
 const STEP_S: f64 = 0.001;
 const STEP_NANOS: u64 = 1_000_000;
 
-/// Supply voltage to which the figures of servos refer.
-pub(crate) const NOMINAL_V: f64 = 12.0;
+/// Supply of servos of which no figures are known.
+const USUAL_SUPPLY_V: f64 = 12.0;
 
 /// Room temperature.
 const AMBIENT_C: f64 = 25.0;
@@ -124,6 +124,8 @@ pub(crate) struct ArmDynamics {
     /// True if no worn joint is still falling through its play.
     has_settled: bool,
     pub(crate) supply_v: f64,
+    /// The supply to which the figures of its servos refer, with which it begins.
+    nominal_v: f64,
     /// Reaction of the sheet on the joints, and the speed at which their deflection changes.
     reaction: ContactReaction,
     deflection_rad_s: JointVector,
@@ -134,9 +136,11 @@ pub(crate) struct ArmDynamics {
 }
 
 impl ArmDynamics {
-    pub(crate) fn new(arm: &ArmModel, start_rad: &JointVector, supply_v: f64) -> Self {
+    pub(crate) fn new(arm: &ArmModel, start_rad: &JointVector) -> Self {
         let simulation = &arm.file.simulation;
         let measured_servo = arm.file.simulated_servo();
+        let stall_volts = arm.file.servo.as_ref().map(|servo| servo.stall_volts.get());
+        let nominal_v = stall_volts.unwrap_or(USUAL_SUPPLY_V);
         let mut units: Vec<ServoUnit> = arm
             .servos()
             .map(|(axle, servo)| unit(axle, servo))
@@ -168,7 +172,8 @@ impl ArmDynamics {
                 .as_ref()
                 .map(|servo| TorqueMotion::new(ServoMotor::new(servo), arm.dof())),
             has_settled: simulation.wear.is_none(),
-            supply_v,
+            supply_v: nominal_v,
+            nominal_v,
             reaction: no_reaction(arm.dof()),
             deflection_rad_s: JointVector::zeros(arm.dof()),
             now: ClockInstant::ZERO,
@@ -498,7 +503,7 @@ impl ArmDynamics {
         if !drive.torque_on || drive.ratio() <= 0.0 {
             return 0.0;
         }
-        let load_n_m = self.posture.torque_n_m(unit.axle) * NOMINAL_V / self.supply_v.max(1.0);
+        let load_n_m = self.posture.torque_n_m(unit.axle) * self.nominal_v / self.supply_v.max(1.0);
         let (sag_rad, stick_rad) = self.wear.as_ref().map_or((0.0, 0.0), |wear| {
             (wear.sag_rad(load_n_m), wear.stick_rad(unit.axle, load_n_m))
         });

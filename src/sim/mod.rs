@@ -51,9 +51,6 @@ use pen_ink::PenWorkspace;
 use servo_bus::SimulatedBus;
 use uart_timing::UartTiming;
 
-/// Supply voltage of a simulated arm.
-const SUPPLY_V: f64 = 12.0;
-
 /// Seed of the random numbers.
 const SEED: u64 = 0x5EED_0F1A_7E57;
 
@@ -77,7 +74,7 @@ impl ArmSimulator {
     /// Creates an arm that stands limp at `start_rad`.
     #[must_use]
     pub fn new(arm: &ArmModel, start_rad: &JointVector) -> Self {
-        let dynamics = ArmDynamics::new(arm, start_rad, SUPPLY_V);
+        let dynamics = ArmDynamics::new(arm, start_rad);
         let return_delay = Duration::from_micros(u64::from(arm.file.simulation.return_delay_us));
         let servos: Box<dyn BusDevice> = match arm.file.family {
             ServoFamily::FeetechSts => Box::new(SimulatedBus::<feetech_servo::Sts>::new(

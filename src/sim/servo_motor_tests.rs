@@ -175,7 +175,7 @@ fn a_joint_sags_by_its_load_over_the_servos_stiffness_and_the_load_is_its_duty()
     let posture = JointVector::zeros(5);
     let load_n_m = arm.load.torque_n_m(&arm.chain, &posture)[2];
     for (gain_p, stiffness) in [(32.0, 17.8), (16.0, 8.9)] {
-        let mut body = ArmDynamics::new(&arm, &posture, SUPPLY_V);
+        let mut body = ArmDynamics::new(&arm, &posture);
         hold_all(
             &mut body,
             ServoRegulator {
@@ -210,7 +210,7 @@ fn the_documented_servo_is_that_of_the_seven_volt_kit() {
 #[test]
 fn the_same_torques_move_the_arm_the_same_however_often_it_is_advanced() {
     let arm = arm_with(TWELVE_VOLTS);
-    let mut once = ArmDynamics::new(&arm, &JointVector::zeros(5), SUPPLY_V);
+    let mut once = ArmDynamics::new(&arm, &JointVector::zeros(5));
     hold_all(&mut once, REGULATOR);
     hold(&mut once, 1, 2400.0, REGULATOR);
     let mut often = once.clone();
@@ -233,7 +233,7 @@ fn a_blocked_joint_trips_its_protection_and_then_gives_a_fifth_of_its_torque() {
         }),
         ..REGULATOR
     };
-    let mut body = ArmDynamics::new(&arm_with(SEVEN_VOLTS), &JointVector::zeros(5), SUPPLY_V);
+    let mut body = ArmDynamics::new(&arm_with(SEVEN_VOLTS), &JointVector::zeros(5));
     hold_all(&mut body, regulator);
     body.block(0, Some(0.1));
     hold(&mut body, 0, 2600.0, regulator);
@@ -246,7 +246,7 @@ fn a_blocked_joint_trips_its_protection_and_then_gives_a_fifth_of_its_torque() {
 
 #[test]
 fn a_joint_whose_motor_gives_no_torque_falls_while_its_registers_say_that_it_is_on() {
-    let mut body = ArmDynamics::new(&arm_with(SEVEN_VOLTS), &JointVector::zeros(5), SUPPLY_V);
+    let mut body = ArmDynamics::new(&arm_with(SEVEN_VOLTS), &JointVector::zeros(5));
     hold_all(&mut body, REGULATOR);
     body.advance(seconds(1.0), |_| None);
     let before = body.truth_rad()[2];
@@ -260,7 +260,7 @@ fn a_joint_whose_motor_gives_no_torque_falls_while_its_registers_say_that_it_is_
 fn a_push_deflects_a_joint_by_its_torque_over_the_servos_stiffness_until_it_ends() {
     let arm = arm_with(SEVEN_VOLTS);
     let posture = JointVector::zeros(5);
-    let mut body = ArmDynamics::new(&arm, &posture, SUPPLY_V);
+    let mut body = ArmDynamics::new(&arm, &posture);
     hold_all(&mut body, REGULATOR);
     body.advance(seconds(1.0), |_| None);
     let reach_m = arm.chain.forward(&posture).translation.vector.xy().norm();

@@ -51,7 +51,7 @@ fn after(millis: u64) -> ClockInstant {
 #[test]
 fn motion_does_not_depend_on_how_often_it_is_advanced() {
     let arm = arm(|_| {});
-    let mut once = ArmDynamics::new(&arm, &JointVector::zeros(5), SUPPLY_V);
+    let mut once = ArmDynamics::new(&arm, &JointVector::zeros(5));
     go(&mut once, 0, 2500.0);
     let mut often = once.clone();
     once.advance(after(300), |_| None);
@@ -69,7 +69,7 @@ fn motion_does_not_depend_on_how_often_it_is_advanced() {
 #[test]
 fn speed_and_acceleration_of_a_servo_that_lags_stay_within_its_limits() {
     let arm = arm(|file| file.servo = None);
-    let mut body = ArmDynamics::new(&arm, &JointVector::zeros(5), SUPPLY_V);
+    let mut body = ArmDynamics::new(&arm, &JointVector::zeros(5));
     go(&mut body, 0, 3500.0);
     let tick_rad = std::f64::consts::TAU / 4096.0;
     let (mut last, mut last_speed) = (0.0, 0.0);
@@ -92,7 +92,7 @@ fn gears_with_play_lag_in_both_directions() {
         file.servo = None;
         file.simulation.backlash_deg = number(1.0);
     });
-    let mut body = ArmDynamics::new(&arm, &JointVector::zeros(5), SUPPLY_V);
+    let mut body = ArmDynamics::new(&arm, &JointVector::zeros(5));
     let tick_rad = std::f64::consts::TAU / 4096.0;
     let half_rad = 0.5_f64.to_radians();
     for (goal, lag_rad) in [(2300.0, -half_rad), (2148.0, half_rad)] {
@@ -110,7 +110,7 @@ fn later(body: &ArmDynamics) -> ClockInstant {
 
 #[test]
 fn an_obstacle_stops_the_joint_loads_the_servo_and_heats_it() {
-    let mut body = ArmDynamics::new(&arm(|_| {}), &JointVector::zeros(5), SUPPLY_V);
+    let mut body = ArmDynamics::new(&arm(|_| {}), &JointVector::zeros(5));
     body.block(0, Some(0.1));
     go(&mut body, 0, 2500.0);
     body.advance(after(1000), |_| None);
@@ -178,7 +178,7 @@ fn press(ticks: f64, torque_ratio: f64) -> (ServoReadings, f64) {
     let arm = arm(|_| {});
     let stretched = JointVector::from_slice(&[0.0, 0.2, -0.2, 0.0, 0.0]);
     let height_m = |q: &JointVector| arm.chain.forward(q).translation.z;
-    let mut body = ArmDynamics::new(&arm, &stretched, SUPPLY_V);
+    let mut body = ArmDynamics::new(&arm, &stretched);
     let goal = |place: usize| body.readings(place).unwrap().ticks;
     let (lift, elbow) = (goal(1), goal(2));
     let sheet_m = height_m(&stretched);

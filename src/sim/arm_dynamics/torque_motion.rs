@@ -113,7 +113,7 @@ impl ArmDynamics {
             load_n_m: self.posture.torque_n_m(index) + contact_n_m,
             inertia_kg_m2: self.posture.inertia_kg_m2(index),
         };
-        let stall_n_m = motion.motor.stall_n_m() * self.supply_v / super::NOMINAL_V;
+        let stall_n_m = motion.motor.stall_n_m() * self.supply_v / self.nominal_v;
         let speed_max_rad_s = self.speed_max_rad_s;
         let mut is_steady = true;
         for unit in self.units.iter_mut().filter(|unit| unit.axle == index) {
