@@ -220,8 +220,9 @@ impl DrawCommand<'_> {
         }
         let plan = offer.plan.clone();
         let plan = plan.context("no part of it can be planned. Nothing moved")?;
-        let must_agree = offer.is_real || !offer.orders.is_empty();
-        if must_agree && !self.args.yes && !self.is_agreed(&offer)? {
+        // A yes that was given before the order was seen does not end it.
+        let must_agree = !offer.orders.is_empty() || (offer.is_real && !self.args.yes);
+        if must_agree && !self.is_agreed(&offer)? {
             let message = "not drawn; nothing moved".to_owned();
             return self.end_early(&drawing, ExitStatus::Refused, &[message]);
         }
@@ -229,6 +230,7 @@ impl DrawCommand<'_> {
             revision: offer.revision.clone(),
             plan,
             duration_s: offer.duration_s,
+            orders_seen: offer.orders_seen,
         };
         let job: String = self.ask(self.agreed_order(&offer), Some(assent)).await?;
         let followed = follow_job::own_job(self.door, &job, &offer.title, self.args.json).await?;
@@ -276,14 +278,18 @@ impl DrawCommand<'_> {
 
     /// Asks a person at the terminal.
     fn is_agreed(&self, offer: &DrawingOffer) -> anyhow::Result<bool> {
-        let why = match offer.orders.is_empty() {
-            true => format!("arm {} at {} is real", offer.arm, offer.port),
-            false => format!("this ends {}", offer.orders),
+        let refusal = match offer.orders.is_empty() {
+            true => format!(
+                "arm {} at {} is real: a person must agree at a terminal before it draws. Next: look at the picture, stay beside the arm, and run: {}",
+                offer.arm,
+                offer.port,
+                retyped_command::retyped(std::env::args().skip(1), &[], &["--yes"])
+            ),
+            false => format!(
+                "an operator's order stands: {}. --yes does not end it. Next: that command, then this one again",
+                offer.orders
+            ),
         };
-        let refusal = format!(
-            "{why}: a person must agree at a terminal before it draws. Next: look at the picture, stay beside the arm, and run: {}",
-            retyped_command::retyped(std::env::args().skip(1), &[], &["--yes"])
-        );
         questions::confirm(&question(offer, self.args.frame), &SHORT_YES, &refusal)
     }
 

@@ -17,7 +17,7 @@ mod log_end;
 mod past_records;
 
 pub(super) use log_end::can_be_continued;
-pub use past_records::{unescaped, visit_audit, was_node_here};
+pub use past_records::{has_jobs, unescaped, visit_audit, was_node_here};
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -26,8 +26,8 @@ mod state_check;
 mod tests;
 
 pub use audit_log::{
-    AuditError, AuditLog, UnrecordedError, VerifiedAudit, unescaped as unescaped_record, verify,
-    visit_audit, was_node_here,
+    AuditError, AuditLog, UnrecordedError, VerifiedAudit, has_jobs, unescaped as unescaped_record,
+    verify, visit_audit, was_node_here,
 };
 pub use ink_table::{InkProgress, InkTable, remaining_strokes};
 pub use job_journal::{

@@ -454,7 +454,7 @@ mod tests {
             {"verb": "jog", "scene": "default", "step": {"axis": "x", "by": 1.0}, "arm": "left"},
             {"verb": "jogged", "scene": "default", "arm": "left"},
             {"verb": "pending", "job": "job-1"},
-            {"verb": "draw", "order": {"scene": "default", "arm": "left", "again": true}, "assent": {"revision": "a", "plan": "b", "duration_s": 1.0}},
+            {"verb": "draw", "order": {"scene": "default", "arm": "left", "again": true}, "assent": {"revision": "a", "plan": "b", "duration_s": 1.0, "orders_seen": 0}},
             {"verb": "progress", "job": "job-1"},
             {"verb": "pen", "job": "job-1", "confirmed": 2},
             {"verb": "replay", "job": "job-1"},

@@ -5,6 +5,7 @@
 //! writes under, so that a stop that comes meanwhile is written again.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::Thread;
 use std::time::Duration;
@@ -328,6 +329,9 @@ impl PermitRegistry {
         let mut state = self.state();
         state.orders = loaded.clone();
         state.orders.number += 1;
+        // No number of orders that an earlier process showed is one of this process.
+        let orders_given = state.orders.number;
+        self.orders_given.store(orders_given, Ordering::SeqCst);
     }
 
     /// Waits until every order so far is on the disk; returns at once if none is kept in files.

@@ -29,7 +29,8 @@ impl PortRecords {
     /// Returns the records of a port in their folder, for an arm whose orders are kept in this state folder.
     #[must_use]
     pub fn of(folder: &Path, port: &str, state: &Path, file_name_part: &str) -> Self {
-        let names = [Some(port.into()), Path::new(port).canonicalize().ok()];
+        let path = Path::new(port);
+        let names = [Some(port.into()), path.canonicalize().ok(), device(path)];
         let names: BTreeSet<PathBuf> = names.into_iter().flatten().collect();
         let records = names.iter().map(|name| folder.join(record_name(name)));
         Self {
@@ -123,6 +124,19 @@ fn read(record: &Path) -> io::Result<Option<OrderPlace>> {
         state: state.into(),
         arm: arm.to_owned(),
     }))
+}
+
+/// Names a device by its number, which is the same under each of its paths.
+#[cfg(unix)]
+fn device(path: &Path) -> Option<PathBuf> {
+    use std::os::unix::fs::MetadataExt as _;
+    let number = path.metadata().ok()?.rdev();
+    (number != 0).then(|| format!("device-{number}").into())
+}
+
+#[cfg(not(unix))]
+fn device(_path: &Path) -> Option<PathBuf> {
+    None
 }
 
 fn record_name(port: &Path) -> String {

@@ -42,6 +42,9 @@ pub struct DrawingOffer {
     /// Orders of operators that the agreement ends; empty if none stands.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub orders: String,
+    /// Number of orders that had been given before it was planned.
+    #[serde(default)]
+    pub orders_seen: u64,
     /// The drawing and its scene.
     pub title: String,
     /// The unfinished job that it goes on with, and how far that came.
@@ -110,6 +113,7 @@ impl DrawingOffer {
         drawing: ResolvedDrawing,
     ) -> Result<Self, Refusal> {
         let (arm, scene) = (Arc::clone(&drawing.arm), Arc::clone(&drawing.scene));
+        let orders_seen = arm.permits().orders_given();
         let start = motion_job::measurement(&arm)?.position_rad;
         let planned = drawing.scope.scene(&scene);
         let strokes = planned.strokes.clone();
@@ -141,6 +145,7 @@ impl DrawingOffer {
             .as_ref()
             .map(|past| format!("{}: {}", past.id, past.summary()));
         let offer = Self {
+            orders_seen,
             resumes,
             hindrance,
             fits_mm: accepted.fits_mm,

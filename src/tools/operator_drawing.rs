@@ -84,6 +84,8 @@ pub struct DrawingAssent {
     pub plan: String,
     /// Time that the plan takes.
     pub duration_s: f64,
+    /// Number of operators' orders that had been given when it was shown: it ends no later one.
+    pub orders_seen: u64,
 }
 
 impl DrawingOrder {
@@ -226,6 +228,9 @@ impl Node {
                 "{} is not what was shown: its scene, overlay, arm or calibration has changed; nothing moved. Next: look at it again",
                 scene.title()
             ));
+        }
+        if arm.permits().orders_given() != assent.orders_seen {
+            return Err(PermitError::OrderedMeanwhile.into());
         }
         if let Some(reason) = hindrance(self, &drawing, order.again) {
             return Err(Refusal::new(reason));

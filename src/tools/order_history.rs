@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use base::clock::calendar_ms;
 use job::ArmKey;
-use permit::{NumberedOrders, RecordedOrders, StandingOrders};
+use permit::{NumberedOrders, OrderVerb, RecordedOrders, StandingOrder, StandingOrders};
 
 /// Kind of the records.
 pub(super) const KIND: &str = "orders";
@@ -17,6 +18,8 @@ pub(super) struct OrderHistory {
     last: HashMap<(String, bool), NumberedOrders>,
     /// `true` if a node was here, and its audit log has no orders.
     is_lost: bool,
+    /// `true` if a node was here, and its jobs are not: one of them may have been interrupted.
+    has_lost_jobs: bool,
 }
 
 impl OrderHistory {
@@ -31,6 +34,7 @@ impl OrderHistory {
         });
         Self {
             is_lost: last.is_empty() && job::was_node_here(state),
+            has_lost_jobs: !job::has_jobs(state),
             last,
         }
     }
@@ -39,10 +43,22 @@ impl OrderHistory {
     #[must_use]
     pub(super) fn of_arm(&self, arm: ArmKey<'_>) -> RecordedOrders {
         match self.last.get(&(arm.name.to_owned(), arm.is_on_port)) {
-            Some(change) => RecordedOrders::Last(change.clone()),
+            Some(change) => RecordedOrders::Last(self.with_lost_jobs(change.clone())),
             None if self.is_lost => RecordedOrders::Lost,
             None => RecordedOrders::None,
         }
+    }
+}
+
+impl OrderHistory {
+    /// Adds that lost jobs disable an arm.
+    fn with_lost_jobs(&self, mut change: NumberedOrders) -> NumberedOrders {
+        if self.has_lost_jobs {
+            let by = "the node, because the folder of jobs was removed";
+            let order = StandingOrder::new(OrderVerb::Disable, by, calendar_ms());
+            change.orders.give(order);
+        }
+        change
     }
 }
 

@@ -124,6 +124,7 @@ impl TestNode {
             revision: offer.revision,
             plan: offer.plan.unwrap(),
             duration_s: offer.duration_s,
+            orders_seen: offer.orders_seen,
         };
         let arrived = self.node.stamp_arrival();
         let begun = self.node.begin_drawing(order, &assent, &arrived).await;

@@ -661,7 +661,7 @@ fn what_the_page_has_previewed_is_drawn_and_nothing_else() {
         Value::Null,
         "a preview is no job"
     );
-    let assent = |plan: &Value| json!({"revision": offer["revision"], "plan": plan, "duration_s": offer["duration_s"]});
+    let assent = |plan: &Value| json!({"revision": offer["revision"], "plan": plan, "duration_s": offer["duration_s"], "orders_seen": offer["orders_seen"]});
     let draw = |command: &str, assent: &Value| {
         page.operate(
             command,
@@ -690,4 +690,10 @@ fn what_the_page_has_previewed_is_drawn_and_nothing_else() {
         "{drawn_mm} of {length_mm} mm: {drawn}"
     );
     assert_eq!(jobs[0]["plan_hash"], offer["plan"], "{jobs}");
+    // An order that came after what was shown stands.
+    let disabled = page.operate("four", &json!({"verb": "disable"}));
+    assert_eq!(disabled.json()["done"], true, "{}", disabled.body);
+    let late = draw("five", &assent(&offer["plan"]));
+    assert_eq!(late.json()["done"], false, "{}", late.body);
+    assert_eq!(state(&served)["arms"][0]["enabled"], "nothing");
 }

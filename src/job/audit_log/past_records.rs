@@ -54,6 +54,12 @@ pub fn was_node_here(state: &Path) -> bool {
     }
 }
 
+/// Returns whether the folder of jobs is there, which a node makes at its first start.
+#[must_use]
+pub fn has_jobs(state: &Path) -> bool {
+    state.join(JOBS).is_dir()
+}
+
 /// Reads what a log can hold of a file, if it is a plain file and no link to one.
 fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
     match std::fs::symlink_metadata(path)?.is_file() {

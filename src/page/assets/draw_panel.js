@@ -203,7 +203,8 @@ async function begin(isFrame) {
   byId("draw-buttons").replaceChildren();
   tell(answer(), isFrame ? "Beginning the frame …" : "Beginning …");
   try {
-    const assent = { revision: offer.revision, plan: offer.plan, duration_s: offer.duration_s };
+    const { revision, plan, duration_s, orders_seen } = offer;
+    const assent = { revision, plan, duration_s, orders_seen };
     const reply = await command({ verb: "draw", order: isFrame ? { ...asked, frame: true } : asked, assent });
     if (!reply.done) throw new Error(reply.text);
     tell(answer(), reply.text);

@@ -29,13 +29,13 @@ pub(crate) fn rows() -> Vec<Row> {
                 ),
                 before(
                     Family::Sts,
-                    "servo 4 is made for 7.4 V",
-                    &[poke(4, 14, 84)],
+                    "servo 4 is made for a lower supply",
+                    &[poke(4, 14, 70)],
                     Want::Refused(&["servo 4 (wrist_flex)", "voltage"]),
                 ),
                 before(
                     Family::Dxl2,
-                    "servo 4 is made for 7.4 V",
+                    "servo 4 is made for a lower supply",
                     &[poke(4, 32, 84)],
                     Want::Refused(&["servo 4 (elbow)", "voltage"]),
                 ),
