@@ -6,7 +6,7 @@ use steadyhand::arm::Capsule;
 use steadyhand::scene::SceneLibrary;
 
 /// Points of the maker's meshes, by link.
-const SO101_MESH: &str = include_str!("so101_mesh.txt");
+const SO101_MESH: &str = include_str!("../robots/so101_mesh.txt");
 
 fn depth_m(capsule: &Capsule, at_m: &Point3<f64>) -> f64 {
     let along = capsule.to_m - capsule.from_m;
