@@ -71,7 +71,12 @@ pub async fn diagnose(
     }
     listen_to_servos(open, clock, expected, &mut scan, &mut diagnosis).await?;
     diagnosis.add_scan_findings(&scan, expected);
-    diagnosis.add_complaints(&scan, expected.and_then(|expected| expected.supply_v));
+    // Servos of another family are another arm's: its file says nothing of their supply.
+    let own = expected.filter(|expected| {
+        let mut found = scan.found.iter();
+        found.any(|one| one.family == expected.protocol)
+    });
+    diagnosis.add_complaints(&scan, own.and_then(|expected| expected.supply_v));
     diagnosis.servos = scan.found;
     Ok(diagnosis)
 }

@@ -6,7 +6,6 @@
     reason = "a failing test may panic"
 )]
 
-mod bodies;
 mod bus_pty;
 mod cameras;
 mod designs;

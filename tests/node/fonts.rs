@@ -88,7 +88,7 @@ fn unknown_fonts_and_looks_of_no_text_are_refused() {
         (&["--text", "hi", "--align", "justify"], "center"),
         (&[&square, "--font", "script"], "font"),
         (&[&square, "--align", "left"], "--text"),
-        (&[&square, "--text-as", "outlines"], "Next"),
+        (&["--text", "hi", "--text-as", "outlines"], "Next"),
     ] {
         let output = bench.run(&[&["draw", "--dry-run"], args].concat());
         let printed = printed_by(&output);
