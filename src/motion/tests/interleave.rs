@@ -388,7 +388,7 @@ impl Bench {
                 scene,
                 ClockInstant::ZERO,
                 Some(Duration::from_secs(3600)),
-                0,
+                bench.shared.permits.orders_given(),
             )
             .unwrap();
         bench.old = bench.proof(|permits, scene| permits.ask(scene, ClockInstant::ZERO).ok());
