@@ -81,21 +81,21 @@ impl PortRecords {
     fn orders_at(&self, record: &Path, place: &OrderPlace) -> Vec<StandingOrder> {
         let files = OrderFiles::of_arm(&place.state, &place.arm, true);
         let kept = files.kept();
-        if matches!(files.read(), KeptOrders::Missing) {
-            return vec![unknown(record, "its orders were removed")];
-        }
         // A record is there only while an order stands.
-        if kept.is_empty() {
-            return vec![unknown(record, "no order stands where it leads to")];
+        let doubt = match files.read() {
+            KeptOrders::Missing => Some("its orders were removed"),
+            _ if kept.is_empty() => Some("no order stands where it leads to"),
+            _ => None,
+        };
+        let doubt = doubt.map(|reason| unknown(record, reason));
+        let mut orders: Vec<StandingOrder> = doubt.into_iter().collect();
+        if *place != self.own {
+            orders.extend(kept.iter().map(|order| {
+                let by = format!("{}, at this port, in {}", order.by, place.state.display());
+                StandingOrder::new(order.verb, &by, order.at_ms)
+            }));
         }
-        if *place == self.own {
-            return Vec::new();
-        }
-        let kept = kept.iter().map(|order| {
-            let by = format!("{}, at this port, in {}", order.by, place.state.display());
-            StandingOrder::new(order.verb, &by, order.at_ms)
-        });
-        kept.collect()
+        orders
     }
 }
 

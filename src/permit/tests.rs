@@ -601,6 +601,16 @@ async fn a_state_folder_that_was_removed_while_an_order_stood_disables() {
 }
 
 #[tokio::test]
+async fn an_emergency_stop_at_the_port_stands_although_the_file_of_orders_was_removed() {
+    let bench = PortBench::new();
+    bench.told("a", OrderVerb::EmergencyStop).await;
+    std::fs::remove_file(order_file(&bench.path("a"))).unwrap();
+    let second = bench.node("b");
+    assert!(second.orders().get(OrderVerb::Disable).is_some());
+    assert!(second.is_emergency());
+}
+
+#[tokio::test]
 async fn an_order_whose_port_has_no_record_says_so_and_is_kept_all_the_same() {
     let bench = PortBench::new();
     let first = bench.node("a");
