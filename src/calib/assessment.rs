@@ -13,7 +13,7 @@ use super::sheet_frame::touched_axes;
 use super::stats::TouchFit;
 use super::{
     AcceptanceLimits, CylinderTouch, FitError, FitFinding, FitVerdict, PlaneFit, ResolutionClass,
-    RulerDistances, SheetFrame, TouchTarget, ZerosTouch, curvature, frame, judge_on_mesh,
+    RulerDistances, SheetFrame, TouchTarget, TouchedShape, ZerosTouch, curvature, frame,
     judge_pivot, judge_plane, judge_reading, judge_rolled, judge_zeros, pivot_robust, plane_robust,
     rolled_robust, zeros,
 };
@@ -332,6 +332,13 @@ impl<'a> AssessmentInput<'a> {
         self.mount(contact) * self.pen.tip_m
     }
 
+    fn touched_shape(&self) -> TouchedShape {
+        match self.scene.surface.mesh_frame() {
+            Some(_) => TouchedShape::Mesh,
+            None => TouchedShape::Plane,
+        }
+    }
+
     /// Returns the tip of a touch as if the sheet were its plane: less by the height of a mesh under it.
     fn tip_over_plane(&self, contact: &TouchContact) -> Result<Point3<f64>, FitError> {
         let (surface, tip) = (&self.scene.surface, self.tip(contact));
@@ -445,20 +452,26 @@ impl<'a> AssessmentInput<'a> {
         {
             return Ok(self.mapped_sheet((&fit, &frame), map, tilt_rad));
         }
-        let is_mesh = self.scene.surface.mesh_frame().is_some();
-        let judge = if is_mesh { judge_on_mesh } else { judge_plane };
+        let shape = self.touched_shape();
         let (mut finding, mut figures) = self.judge_fit(
             &fit,
             &self.pen.tip_m,
             verify_m,
             |tip_m| frame.place_mm(tip_m),
             |limits, verify_m, spread_m| {
-                judge(&fit, limits, &corners, verify_m, spread_m, tilt_rad)
+                judge_plane(
+                    (&fit, shape),
+                    limits,
+                    &corners,
+                    verify_m,
+                    spread_m,
+                    tilt_rad,
+                )
             },
         );
         finding.check_touch_counts(&self.places_touched_too_rarely());
         figures.extend(self.sheet_figures(&fit, &frame));
-        let curvature = curvature(&tips, &fit, &frame.x).filter(|_| !is_mesh);
+        let curvature = curvature(&tips, &fit, &frame.x).filter(|_| shape == TouchedShape::Plane);
         let sides = ["x", "y"].into_iter().zip(self.scene.surface.size_mm());
         for (axis, (along, chord_mm)) in sides.enumerate() {
             if let Some(radius) = curvature.and_then(|curvature| curvature.radius_mm(axis)) {

@@ -285,48 +285,43 @@ fn rotation_to_add(fit: &PivotFit, axis: &Unit<Vector3<f64>>) -> &'static str {
     }
 }
 
-/// Judges a sheet's plane. `corners` are the sheet's, to say where to touch; `tilt_rad` is the angle to the
+/// What the sheet lies on whose place touches tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TouchedShape {
+    /// A plane.
+    Plane,
+    /// A mesh: heights are those over it.
+    Mesh,
+}
+
+impl TouchedShape {
+    /// Returns its name in a sentence, and what it means that touches miss it.
+    const fn missed(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Plane => (
+                "one plane",
+                "the sheet is bent or moved, or joint zeros are off. Touch the middles of its edges too: they show a bent sheet",
+            ),
+            Self::Mesh => (
+                "the mesh",
+                "it lies too far to a side, or is not as in its file, or joint zeros are off. Correct `origin_m`, or scan it again",
+            ),
+        }
+    }
+}
+
+/// Judges where a sheet lies. `corners` are the sheet's, to say where to touch; `tilt_rad` is the angle to the
 /// sheet accepted last.
 #[must_use]
 pub fn judge_plane(
-    fit: &PlaneFit,
+    (fit, shape): (&PlaneFit, TouchedShape),
     limits: &AcceptanceLimits,
     corners: &[(&str, Point3<f64>)],
     verify_m: Option<f64>,
     spread_m: Option<f64>,
     tilt_rad: Option<f64>,
 ) -> FitFinding {
-    let missed = [
-        "one plane",
-        "the sheet is bent or moved, or joint zeros are off. Touch the middles of its edges too: they show a bent sheet",
-    ];
-    judge_heights(fit, limits, corners, [verify_m, spread_m, tilt_rad], missed)
-}
-
-/// Judges where a mesh lies, as [`judge_plane`] judges a flat sheet. Heights are those over the mesh.
-#[must_use]
-pub fn judge_on_mesh(
-    fit: &PlaneFit,
-    limits: &AcceptanceLimits,
-    corners: &[(&str, Point3<f64>)],
-    verify_m: Option<f64>,
-    spread_m: Option<f64>,
-    tilt_rad: Option<f64>,
-) -> FitFinding {
-    let missed = [
-        "the mesh",
-        "it lies too far to a side, or is not as in its file, or joint zeros are off. Correct `origin_m`, or scan it again",
-    ];
-    judge_heights(fit, limits, corners, [verify_m, spread_m, tilt_rad], missed)
-}
-
-fn judge_heights(
-    fit: &PlaneFit,
-    limits: &AcceptanceLimits,
-    corners: &[(&str, Point3<f64>)],
-    [verify_m, spread_m, tilt_rad]: [Option<f64>; 3],
-    [surface, cause]: [&str; 2],
-) -> FitFinding {
+    let (surface, cause) = shape.missed();
     let mut finding = FitFinding::good();
     let used = fit.residuals_m.len() - usize::from(fit.outlier.is_some());
     finding.limit(used >= PLANE_TOUCHES_MIN, || {

@@ -61,7 +61,7 @@ pub use calibration_store::{
 pub use cylinder_fit::{CylinderFit, CylinderTouch, ROLLED_TOUCHES_MIN, rolled_robust};
 pub use edit_scene_file::{CalibrationEditError, flipped_joints, identify, write};
 pub use fit_verdict::{
-    FitFinding, FitVerdict, TOUCHES_EACH, judge_mapped, judge_on_mesh, judge_pivot, judge_plane,
+    FitFinding, FitVerdict, TOUCHES_EACH, TouchedShape, judge_mapped, judge_pivot, judge_plane,
     judge_reading, judge_rolled, judge_tracking, judge_zeros,
 };
 pub use hand_gaps::{GAP_SIGMA_MM, PatternGap, gap_sketch, gaps};

@@ -380,17 +380,38 @@ fn a_moved_sheet_is_refused() {
     let points = sheet(chance, 9, 1e-4);
     let fit = plane(&points, &Vector3::z()).unwrap();
     let tilted = Some(4_f64.to_radians());
-    let reasons = refusal(&judge_plane(&fit, &limits, &[], Some(0.0), None, tilted));
+    let reasons = refusal(&judge_plane(
+        (&fit, TouchedShape::Plane),
+        &limits,
+        &[],
+        Some(0.0),
+        None,
+        tilted,
+    ));
     assert!(reasons.contains("leans 4.0°"), "{reasons}");
     // It moved between the touches and the one that verifies.
     let off = fit.height_m(&Point3::new(0.02, 0.01, 0.004)).abs();
-    let reasons = refusal(&judge_plane(&fit, &limits, &[], Some(off), None, None));
+    let reasons = refusal(&judge_plane(
+        (&fit, TouchedShape::Plane),
+        &limits,
+        &[],
+        Some(off),
+        None,
+        None,
+    ));
     assert!(reasons.contains("something moved"), "{reasons}");
     // It moved half way through.
     let touches = points.iter().enumerate();
     let touches = touches.map(|(i, p)| if i > 4 { p + Vector3::z() * 0.008 } else { *p });
     let fit = plane_robust(&touches.collect::<Vec<_>>(), &Vector3::z()).unwrap();
-    let reasons = refusal(&judge_plane(&fit, &limits, &[], Some(0.0), None, None));
+    let reasons = refusal(&judge_plane(
+        (&fit, TouchedShape::Plane),
+        &limits,
+        &[],
+        Some(0.0),
+        None,
+        None,
+    ));
     assert!(reasons.contains("bent or moved"), "{reasons}");
 }
 
@@ -406,7 +427,7 @@ fn the_place_to_touch_is_named() {
         ("near", Point3::origin()),
     ];
     let reasons = refusal(&judge_plane(
-        &fit,
+        (&fit, TouchedShape::Plane),
         &ResolutionClass::Hobby.limits(),
         &corners,
         Some(0.0),

@@ -102,15 +102,15 @@ pub(super) fn question(offer: &DrawingOffer, is_frame: bool) -> String {
     });
     let place = place.unwrap_or_default();
     let (title, time) = (&offer.title, seconds(offer.duration_s));
-    let (node, arm) = (&offer.node, &offer.arm);
-    let port = match offer.orders.is_empty() {
-        true => offer.port.clone(),
-        false => format!("{} (this ends {})", offer.port, offer.orders),
+    let (node, arm, port) = (&offer.node, &offer.arm, &offer.port);
+    let ends = match offer.orders.as_str() {
+        "" => String::new(),
+        orders => format!(" (this ends {orders})"),
     };
     if is_frame {
         return format!(
-            "lead the pen round {title}{place}, up, on node {node}, arm {arm} at {port}? [y/N]"
+            "lead the pen round {title}{place}, up, on node {node}, arm {arm} at {port}{ends}? [y/N]"
         );
     }
-    format!("draw {title}{place}, in {time}, on node {node}, arm {arm} at {port}? [y/N]")
+    format!("draw {title}{place}, in {time}, on node {node}, arm {arm} at {port}{ends}? [y/N]")
 }

@@ -212,38 +212,36 @@ fn fitting_arms(library: &SceneLibrary, found: &[FoundServo]) -> Vec<String> {
     let fewest = fits.iter().map(|(strangers, _)| *strangers).min();
     let best = fits.into_iter().filter(|(count, _)| Some(*count) == fewest);
     let mut names: Vec<String> = best.map(|(_, name)| name).collect();
-    let all = names.clone();
-    names.retain(|name| !has_better_variant(library, name, &all, found));
+    keep_nearest_variants(library, &mut names, found);
     // Arms with the same servos are indistinguishable: the usual one is shown first.
     names.sort_by_key(|name| name != USUAL_ARM);
     names
 }
 
-/// Returns whether another variant of an arm, with the same joints, has servos made for a supply that is nearer to the one that was read.
-fn has_better_variant(
-    library: &SceneLibrary,
-    name: &str,
-    all: &[String],
-    found: &[FoundServo],
-) -> bool {
+/// Keeps, of variants with the same joints, those whose servos are made for the supply that is nearest to the one that was read.
+fn keep_nearest_variants(library: &SceneLibrary, names: &mut Vec<String>, found: &[FoundServo]) {
     let volts = found.iter().filter_map(|one| one.servo.voltage_v);
     let supply_v = volts.fold(0.0, f64::max);
-    let variant = |name: &str| {
+    if supply_v <= 0.0 {
+        return;
+    }
+    let variant = |name: &String| {
         let arm = library.arm(name).ok()?;
-        let stall_volts = arm.file.servo.as_ref()?.stall_volts.get();
-        let off = (supply_v / stall_volts).ln().abs();
-        Some((
-            arm.file.like.clone().unwrap_or_else(|| name.to_owned()),
-            off,
-        ))
+        let off = (supply_v / arm.file.servo.as_ref()?.stall_volts.get()).ln();
+        let base = arm.file.like.clone().unwrap_or_else(|| name.clone());
+        Some((base, off.abs()))
     };
-    let Some((base, off)) = variant(name).filter(|_| supply_v > 0.0) else {
-        return false;
+    let variants: Vec<Option<(String, f64)>> = names.iter().map(variant).collect();
+    let is_nearest = |variant: &Option<(String, f64)>| {
+        let Some((base, off)) = variant else {
+            return true;
+        };
+        let others = variants.iter().flatten();
+        let mut own = others.filter(|(other, _)| other == base);
+        own.all(|(_, other)| other >= off)
     };
-    let others = all.iter().filter_map(|other| variant(other));
-    others
-        .into_iter()
-        .any(|(other, nearer)| other == base && nearer < off)
+    let mut kept = variants.iter().map(is_nearest);
+    names.retain(|_| kept.next().unwrap_or(true));
 }
 
 /// Counts the answering servos that do not belong to an arm, or are of another model than its file says; `None` if one of its own did not answer, or if it exists only as

@@ -37,14 +37,15 @@ struct WindowFit {
 
 /// Returns what is known at each cell; `None` where the points do not tell it.
 pub(crate) fn known_heights(bins: &ScanBins, cells: &[Cell]) -> Vec<Option<KnownHeight>> {
-    let narrow: Vec<Option<f64>> = cells
+    let narrow: Vec<Option<WindowFit>> = cells
         .iter()
-        .map(|cell| Some(fit(bins, *cell, RADII_STEPS[0])?.scatter_m))
+        .map(|cell| fit(bins, *cell, RADII_STEPS[0]))
         .collect();
-    let noise_m = median(narrow.iter().flatten().copied().collect());
+    let noise_m = median(narrow.iter().flatten().map(|fit| fit.scatter_m).collect());
     let widths: Vec<Option<usize>> = cells
         .iter()
-        .map(|cell| width(bins, *cell, noise_m))
+        .zip(&narrow)
+        .map(|(cell, narrow)| width(bins, *cell, narrow.as_ref()?, noise_m))
         .collect();
     let widths = bins.by_cell(cells, &widths);
     // Windows that jump from place to place would leave steps.
@@ -70,14 +71,13 @@ pub(crate) fn known_heights(bins: &ScanBins, cells: &[Cell]) -> Vec<Option<Known
     cells.iter().map(known).collect()
 }
 
-/// Returns the widest window of a place that agrees with all narrower ones; `None` where the narrowest has too few points.
-fn width(bins: &ScanBins, cell: Cell, noise_m: f64) -> Option<usize> {
-    let first = fit(bins, cell, RADII_STEPS[0])?;
+/// Returns the widest window of a place that agrees with all narrower ones, of which `narrow` is the narrowest.
+fn width(bins: &ScanBins, cell: Cell, narrow: &WindowFit, noise_m: f64) -> Option<usize> {
     let interval = |fit: &WindowFit| {
         let half = fit.sigmas * (SIGMAS * noise_m);
         (fit.values - half, fit.values + half)
     };
-    let (mut low, mut high) = interval(&first);
+    let (mut low, mut high) = interval(narrow);
     let mut widest = 0;
     for (index, radius) in RADII_STEPS.iter().enumerate().skip(1) {
         let (lower, upper) = interval(&fit(bins, cell, *radius)?);

@@ -18,7 +18,7 @@ pub(super) struct OrderHistory {
     last: HashMap<(String, bool), NumberedOrders>,
     /// `true` if a node was here, and its audit log has no orders.
     is_lost: bool,
-    /// `true` if a node was here, and its jobs are not: one of them may have been interrupted.
+    /// `true` if the folder of jobs is away: one of them may have been interrupted.
     has_lost_jobs: bool,
 }
 
@@ -48,9 +48,7 @@ impl OrderHistory {
             None => RecordedOrders::None,
         }
     }
-}
 
-impl OrderHistory {
     /// Adds that lost jobs disable an arm.
     fn with_lost_jobs(&self, mut change: NumberedOrders) -> NumberedOrders {
         if self.has_lost_jobs {
