@@ -57,6 +57,9 @@ pub use visit::{VisitPoint, VisitTarget, go_to, visit};
 pub const PERIOD: Duration = Duration::from_millis(10);
 const PERIOD_S: f64 = 0.01;
 
+/// Samples by which an arm may be ahead of another with which it shares a scene.
+pub const NEIGHBOUR_SKEW: usize = 10;
+
 /// A trajectory, with its strokes, report and hash.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {

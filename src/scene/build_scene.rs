@@ -23,7 +23,7 @@ use super::replacement::DesignReplacement;
 use super::rest_clearance::check_keep_outs;
 use super::scene_fault::SceneFault;
 use super::{
-    AxisAlignedBox, InkCap, KeepOut, Revision, Scene, SceneLimits, ScenePage, ScenePen,
+    ArmBeside, AxisAlignedBox, InkCap, KeepOut, Revision, Scene, SceneLimits, ScenePage, ScenePen,
     SheetCorrection, SheetHeights, SheetStroke, SizeSource, Surface, ToolKind,
 };
 use arm::ArmModel;
@@ -63,6 +63,9 @@ pub(super) struct SceneParts {
     pub(super) size_from: SizeSource,
     /// Words of messages that offer a choice.
     pub(super) words: ChoiceWords,
+    /// Name of the arm among those that share the scene, and the others.
+    pub(super) arm_name: Option<String>,
+    pub(super) beside: Vec<ArmBeside>,
     pub(super) revision: Revision,
     pub(super) setting: Revision,
 }
@@ -156,6 +159,8 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         heights,
         limits,
         keep_outs,
+        arm_name: parts.arm_name,
+        beside: parts.beside,
         attended: file.attended,
         revision: parts.revision,
         setting: parts.setting,

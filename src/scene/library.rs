@@ -14,13 +14,11 @@ use super::design_overflow::DesignOverflow;
 use super::design_part::DesignPart;
 use super::embedded::{self, EmbeddedFile};
 use super::file::{DesignFile, OverlayFile, PenFile, SceneFile};
-use super::foot_frame;
 use super::mesh_sheet::MeshCache;
 use super::picture_design::PictureMemory;
 use super::placement::{DesignPlacement, PlacedPart, edge_margin_mm, fitting_size_mm};
 use super::replacement::{DesignReplacement, DesignSource};
-use super::text_layout;
-use super::{Revision, Scene, SceneFault, SizeSource};
+use super::{Revision, Scene, SceneFault, SizeSource, foot_frame, text_layout};
 use arm::{ArmError, ArmFault, ArmFile, ArmModel};
 use base::lock::MutexExt;
 use base::nearest;
@@ -516,6 +514,8 @@ impl SceneLibrary {
             replacement: self.replacement.clone(),
             size_from,
             words: self.choice_words(),
+            arm_name: None,
+            beside: Vec::new(),
             revision,
             setting: Revision(*setting_hash.finalize().as_bytes()),
         };

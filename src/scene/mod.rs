@@ -14,6 +14,7 @@ use base::plane::length;
 use base::units::JointVector;
 
 mod area_fill;
+mod arm_beside;
 mod arm_variant;
 mod axis_aligned_box;
 mod build_scene;
@@ -45,6 +46,7 @@ mod sheet_correction;
 mod surface;
 mod text_layout;
 
+pub use arm_beside::ArmBeside;
 pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
 pub use canvas::{CallerDesignKind, Canvas, CanvasBoundError};
 pub use design_overflow::{DesignOverflow, OverflowStroke};
@@ -120,6 +122,10 @@ pub struct Scene {
     pub limits: SceneLimits,
     /// Boxes that must stay empty.
     pub keep_outs: Vec<KeepOut>,
+    /// Name of its arm among those that share the scene; `None` where the arm has it for itself.
+    pub arm_name: Option<String>,
+    /// The other arms that share the scene.
+    pub beside: Vec<ArmBeside>,
     /// True if a person attends the arm.
     pub attended: bool,
     /// Hash of everything that the scene was built from.
