@@ -100,6 +100,8 @@ fn scene(arm: &str, pens: Vec<ScenePen>, surface: Surface, ready: &[f64], rest: 
             },
         },
         keep_outs: Vec::new(),
+        arm_name: None,
+        beside: Vec::new(),
         attended: false,
         revision: Revision::from_bytes([7; 32]),
         setting: Revision::from_bytes([7; 32]),
