@@ -311,15 +311,13 @@ impl PenRig {
         }
     }
 
-    /// Returns whether all is drawn and only the way to rest broke off. Then nothing is left to resume.
+    /// Returns whether all is drawn and only the way to rest broke off. Where the last line broke off at its end, the rest is begun.
     fn is_complete(&self, jobs: &[Value]) -> bool {
-        let complete = is_over(jobs) && position_mm(jobs) > LAYER_MM * 3.0 - 0.05;
-        if complete {
-            self.bring_to_rest();
-            let reply = self.call("stroke", r#"{"resume":true}"#);
-            assert_eq!(reply["code"], "drawing_complete", "{reply:#}");
+        if !is_over(jobs) || position_mm(jobs) <= LAYER_MM * 3.0 - 0.05 {
+            return false;
         }
-        complete
+        self.bring_to_rest();
+        self.call("stroke", r#"{"resume":true}"#)["code"] == "drawing_complete"
     }
 
     /// Puts in every pen that is asked for, to the end. Returns them.
@@ -390,7 +388,11 @@ impl PenRig {
                 index + 1
             );
             let elsewhere_mm = ink::missing_mm(&ink, &design, 2.0);
-            assert!(elsewhere_mm < 0.5, "pen {}: {elsewhere_mm} mm", index + 1);
+            assert!(
+                elsewhere_mm < 0.5,
+                "pen {}: {elsewhere_mm} mm elsewhere: {ink:?}: {jobs:#?}",
+                index + 1
+            );
         }
     }
 }
