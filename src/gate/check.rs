@@ -1,7 +1,6 @@
 //! Judges a whole trajectory before anything moves.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use nalgebra::{IsometryMatrix3, Point3};
@@ -9,11 +8,11 @@ use nalgebra::{IsometryMatrix3, Point3};
 use super::clearance::{height_mm, tilt_rad, tip_m};
 use super::collision_body::PosedBody;
 use super::collision_world::{CollisionWorld, JointLevers};
-use super::depth_trim::{TrimProof, TrimmedCopies};
+use super::depth_trim::TrimmedCopies;
 use super::escape::{EscapeTracker, Ratchet};
 use super::joint_rates::excess;
 use super::stop_proof::{StopProof, touches};
-use super::{CheckedTrajectory, GateRefusal, GateRule, LimitExcess, RefusedTrajectory};
+use super::{GateRefusal, GateRule, LimitExcess, RefusedTrajectory};
 use base::units::{ArmMeasurement, ClockInstant, JointVector, short, value_and_limit};
 use base::wording::duration;
 use kin::{LinkFrames, ToolTip};
@@ -60,45 +59,6 @@ const NEEDLE_NEAR_MM: f64 = 20.0;
 
 /// Speed limit of a needle near the sheet.
 pub(super) const NEEDLE_MM_S: f64 = 25.0;
-
-/// Judges a trajectory. Nothing is repaired; the error lists every rule that refused, each with
-/// its worst sample.
-///
-/// `start` is where the arm was measured to be, `now` is on the same clock.
-///
-/// # Errors
-/// [`RefusedTrajectory`] with one refusal per rule, stroke and activity.
-pub fn check(
-    scene: &Arc<Scene>,
-    permit: MotionPermit,
-    start: &ArmMeasurement,
-    now: ClockInstant,
-    trajectory: Trajectory,
-) -> Result<CheckedTrajectory, RefusedTrajectory> {
-    let copies = TrimmedCopies::of(scene, &trajectory);
-    let stops = TrajectoryJudge::new(scene, &trajectory).run(copies.as_ref(), |judge| {
-        judge.check_permit_and_start(&permit, start, now);
-    })?;
-    Ok(CheckedTrajectory {
-        scene: Arc::clone(scene),
-        permit,
-        trajectory,
-        stops,
-        trim: copies.map(|copies| TrimProof::new(scene, copies)),
-    })
-}
-
-/// Judges all of a trajectory except the permit and the arm's start, and makes no proof: for
-/// previews.
-///
-/// # Errors
-/// As [`check`].
-pub fn preview(scene: &Arc<Scene>, trajectory: &Trajectory) -> Result<(), RefusedTrajectory> {
-    let copies = TrimmedCopies::of(scene, trajectory);
-    TrajectoryJudge::new(scene, trajectory)
-        .run(copies.as_ref(), |_| {})
-        .map(|_| ())
-}
 
 /// The verdict of a judge as comparable text.
 #[cfg(test)]
@@ -182,7 +142,7 @@ impl<'a> TrajectoryJudge<'a> {
     }
 
     /// Applies every rule and `check_permit`, and the rules for what a trim may do; returns the proven stops if none refuses.
-    fn run(
+    pub(super) fn run(
         mut self,
         copies: Option<&TrimmedCopies>,
         check_permit: impl FnOnce(&mut Self),
@@ -201,7 +161,7 @@ impl<'a> TrajectoryJudge<'a> {
             Ok(_) => Err(RefusedTrajectory(self.refusals)),
             Err(refusal) => {
                 let at_mm = self.at_mm(refusal.sample);
-                self.refusals.push(GateRefusal { at_mm, ..refusal });
+                self.refusals.push(GateRefusal { at_mm, ..*refusal });
                 Err(RefusedTrajectory(self.refusals))
             }
         }
@@ -224,6 +184,7 @@ impl<'a> TrajectoryJudge<'a> {
         }
         let seconds = self.trajectory.period.as_secs_f64() * sample as f64;
         let refusal = GateRefusal {
+            arm: None,
             rule,
             sample,
             doing,
@@ -346,7 +307,7 @@ impl<'a> TrajectoryJudge<'a> {
         spans
     }
 
-    fn check_permit_and_start(
+    pub(super) fn check_permit_and_start(
         &mut self,
         permit: &MotionPermit,
         start: &ArmMeasurement,

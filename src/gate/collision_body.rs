@@ -79,7 +79,7 @@ impl<'a> CollisionBody<'a> {
     }
 
     /// Returns the placed capsules of all parts.
-    fn placed<'s>(&self, pose: &'s PosedBody) -> &'s [PlacedCapsule] {
+    pub(super) fn placed<'s>(&self, pose: &'s PosedBody) -> &'s [PlacedCapsule] {
         pose.placed.get_or_init(|| {
             let frames = self.frames(pose);
             let placed = self.parts.iter().map(|part| {
@@ -116,6 +116,12 @@ impl<'a> CollisionBody<'a> {
             .filter(beyond)
             .map(lever)
             .fold(0.0, f64::max)
+    }
+
+    /// Returns whether no joint moves a part.
+    pub(super) fn is_fixed(&self, part: usize) -> bool {
+        let part = self.parts.get(part);
+        part.is_some_and(|part| part.joints_before == 0)
     }
 
     /// Returns the name of a part for messages.

@@ -150,7 +150,7 @@ impl<'a> CollisionWorld<'a> {
 }
 
 impl JointLevers {
-    fn new(body: &CollisionBody<'_>) -> Self {
+    pub(super) fn new(body: &CollisionBody<'_>) -> Self {
         let all = JointVector::zeros(body.scene().arm.dof());
         Self {
             lengths_m: all.map(|joint, _| body.lever_m(joint)),
@@ -158,7 +158,7 @@ impl JointLevers {
     }
 
     /// Returns an upper bound of the movement of any point of the body between two sets of angles.
-    fn moved_m(&self, from_rad: &JointVector, to_rad: &JointVector) -> f64 {
+    pub(super) fn moved_m(&self, from_rad: &JointVector, to_rad: &JointVector) -> f64 {
         let angles = from_rad.iter().zip(to_rad.iter());
         let arcs = angles.zip(self.lengths_m.iter());
         arcs.map(|((from, to), lever_m)| (to - from).abs() * lever_m)

@@ -76,6 +76,7 @@
 //! }
 //! ```
 
+mod apart;
 mod check;
 mod clearance;
 mod collision_body;
@@ -91,10 +92,12 @@ mod joint_yield;
 mod lead_room;
 mod leading_goals;
 mod limp_joint;
+mod neighbour_body;
 mod sag_lead;
 mod stop_proof;
 #[cfg(test)]
 mod tests;
+mod together;
 mod unmoved_joint;
 
 use std::fmt;
@@ -105,11 +108,12 @@ use permit::MotionPermit;
 use plan::{SpanKind, Trajectory, TrajectorySpan};
 use scene::{Revision, Scene};
 
-pub use check::{READING_AGE_MAX, StartMismatch, check, preview};
+pub use check::{READING_AGE_MAX, StartMismatch};
 pub use depth_trim::{DepthTrim, DepthTrimChange, DepthTrimError};
 pub use disturbance::Disturbance;
 pub use execute::{Execution, ExecutionError, ExecutionProgress, ExecutionStep, HoldAt};
 pub use sag_lead::SagLead;
+pub use together::{MotionPart, StandingArm, check, check_together, preview, preview_together};
 
 /// A trajectory that was judged against a scene, a permit and a start, with a proven stop from
 /// every sample. Made only by [`check`]; spent by [`CheckedTrajectory::begin`].
@@ -240,11 +244,16 @@ pub enum GateRule {
     Pen,
     /// No stop could be proven.
     Stop,
+    /// Two arms of a scene too near to each other, or one of them not known to be where.
+    Apart,
 }
 
 /// A rule that refused, where and why.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct GateRefusal {
+    /// The arm, by its name in a scene that several share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
     /// The rule that refuses.
     pub rule: GateRule,
     /// The sample.
@@ -277,6 +286,9 @@ pub struct LimitExcess {
 
 impl fmt::Display for GateRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(arm) = &self.arm {
+            write!(f, "{arm}: ")?;
+        }
         match (self.item, self.at_mm) {
             (Some(item), _) if self.doing == Some(SpanKind::Pose) => {
                 write!(f, "pose {}: {}", item + 1, self.why)

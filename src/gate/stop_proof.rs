@@ -97,7 +97,7 @@ impl StopProof {
         mut world: CollisionWorld<'_>,
         trajectory: &Trajectory,
         trims: Option<&TrimmedCopies>,
-    ) -> Result<Self, GateRefusal> {
+    ) -> Result<Self, Box<GateRefusal>> {
         let brake_ticks = brake_ticks(world.body().scene(), trajectory)?;
         let mut lifts = Vec::new();
         let proven = ProvenFrom::new(trajectory, trims);
@@ -115,6 +115,25 @@ impl StopProof {
     pub(super) fn brake_ticks(&self, sample: usize) -> f64 {
         let ticks = self.brake_ticks.get(sample);
         *ticks.expect("a brake is proven at every sample of the trajectory")
+    }
+
+    /// Returns how many samples braking passes at the most, if it begins between two samples.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "no brake is longer than BRAKE_TICKS_MAX, and none is negative"
+    )]
+    pub(super) fn braking_samples(&self, first: usize, last: usize) -> usize {
+        // The rate falls evenly, so half as many samples as ticks are passed; a longer brake may be met on the way.
+        let half = |ticks: f64| (ticks / 2.0).ceil() as usize;
+        let reach = (last + 1 + half(BRAKE_TICKS_MAX)).min(self.brake_ticks.len());
+        let met = self.brake_ticks.iter().take(reach).skip(first);
+        half(met.copied().fold(0.0, f64::max))
+    }
+
+    /// Returns all lifts.
+    pub(super) fn lifts(&self) -> impl Iterator<Item = &ProvenLift> {
+        self.lifts.iter()
     }
 
     /// Returns the lift from a sample; `None` where a tip that only passes is up already, or cannot
@@ -161,7 +180,7 @@ fn prove_lifts(
     proven: &ProvenFrom<'_>,
     span: &TrajectorySpan,
     lifts: &mut Vec<ProvenLift>,
-) -> Result<(), GateRefusal> {
+) -> Result<(), Box<GateRefusal>> {
     let mut next = span.first;
     let reached = proven.trajectory.reached();
     let here = |next: usize| reached.get(next).filter(|_| next < span.end);
@@ -182,7 +201,8 @@ fn prove_lifts(
             // Away from the sheet a lift may be impossible: there a stop just stands.
             Err(_) if !touches(span.kind) => next + 1,
             Err(refusal) => {
-                return Err(GateRefusal {
+                return Err(Box::new(GateRefusal {
+                    arm: None,
                     rule: GateRule::Stop,
                     sample: next,
                     doing: Some(span.kind),
@@ -190,7 +210,7 @@ fn prove_lifts(
                     at_mm: None,
                     excess: None,
                     why: refusal.to_string(),
-                });
+                }));
             }
         };
     }
@@ -349,7 +369,7 @@ pub(super) fn ticks_to_brake(scene: &Scene, speed_rad_s: &JointVector, period_s:
     ticks.iter().copied().fold(0.0, f64::max)
 }
 
-fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, GateRefusal> {
+fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, Box<GateRefusal>> {
     let period = trajectory.period.as_secs_f64();
     let samples = &trajectory.samples;
     let needed: Vec<f64> = samples
@@ -365,7 +385,8 @@ fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, GateR
         .iter()
         .position(|ticks| exceeds(*ticks, BRAKE_TICKS_MAX))
     {
-        return Err(GateRefusal {
+        return Err(Box::new(GateRefusal {
+            arm: None,
             rule: GateRule::Stop,
             sample,
             doing: trajectory.span_at(sample).map(|span| span.kind),
@@ -376,7 +397,7 @@ fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, GateR
                 "stopping here would take more than {:.1} s: lower the speed",
                 BRAKE_TICKS_MAX * period
             ),
-        });
+        }));
     }
     Ok(window_max(&needed))
 }

@@ -843,6 +843,7 @@ fn a_tip_that_is_pressed_into_the_sheet_does_not_travel() {
 #[test]
 fn a_refusal_names_its_stroke_and_place() {
     let refusal = |item, at_mm| GateRefusal {
+        arm: None,
         rule: GateRule::Sheet,
         sample: 7,
         doing: Some(SpanKind::Draw),

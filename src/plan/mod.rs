@@ -60,6 +60,10 @@ const PERIOD_S: f64 = 0.01;
 /// Samples by which an arm may be ahead of another with which it shares a scene.
 pub const NEIGHBOUR_SKEW: usize = 10;
 
+/// Largest distance of any point of such an arm from where its path has it, a few samples back, in
+/// metres: for servos that sag, and for play.
+pub const NEIGHBOUR_FOLLOWING_M: f64 = 0.01;
+
 /// A trajectory, with its strokes, report and hash.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {

@@ -102,10 +102,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     let fiducials = tags(file, surface.as_ref(), &mut problems);
     let pens = pens(file, &mut problems);
     let inks = keep_each(&file.inks, ink_of, &mut problems);
-    let calibrator_m = file
-        .calibrator_m
-        .map(|at_m| near_point("calibrator_m", at_m));
-    let calibrator_m = calibrator_m.and_then(|point_m| keep(point_m, &mut problems));
+    let calibrator_m = calibrator(file, &mut problems);
     let limits = keep(limits(&file.limits, &parts.arm), &mut problems);
     let heights = keep(heights(&file.heights), &mut problems);
     let [rest_rad, ready_rad, change_rad] = poses(file, &parts.arm, &mut problems);
@@ -165,6 +162,11 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         revision: parts.revision,
         setting: parts.setting,
     })
+}
+
+fn calibrator(file: &SceneFile, problems: &mut Vec<String>) -> Option<Point3<f64>> {
+    let at_m = file.calibrator_m?;
+    keep(near_point("calibrator_m", at_m), problems)
 }
 
 fn surface(file: &SceneFile, mesh: Option<&Arc<MeshPatch>>) -> Result<Surface, SceneFault> {

@@ -7,7 +7,7 @@ use super::super::tests::{drawing, sample_in_stroke};
 use super::*;
 use scene::{KeepOut, SceneLibrary, ToolKind};
 
-fn proof(scene: &Scene, trajectory: &Trajectory) -> Result<StopProof, GateRefusal> {
+fn proof(scene: &Scene, trajectory: &Trajectory) -> Result<StopProof, Box<GateRefusal>> {
     StopProof::prove(CollisionWorld::new(scene), trajectory, None)
 }
 

@@ -9,6 +9,7 @@
     reason = "a failing test may panic"
 )]
 
+mod apart;
 mod leads;
 mod pens;
 mod slow;

@@ -1,0 +1,368 @@
+//! Keeps arms apart that share a scene: the rule [`GateRule::Apart`].
+//!
+//! While two arms are carried out together, neither goes on more than [`plan::NEIGHBOUR_SKEW`]
+//! samples ahead of where the other was measured (`concert`). So at any moment there is one sample
+//! near which both are, and it is enough to judge each sample on its own: there the two are apart by
+//! the clearance, by what is not known of where their bases stand, by how far an arm may be from
+//! its path, and by how far each part may be from its place, wherever a stop finds it and leaves
+//! it (`neighbour_body`). An arm that stands is where it was measured.
+
+use nalgebra::IsometryMatrix3;
+
+use super::check::{READING_AGE_MAX, TrajectoryJudge, exceeds};
+use super::escape::Ratchet;
+use super::joint_rates::excess;
+use super::neighbour_body::{JudgedMotion, NeighbourBody, seen_from};
+use super::{GateRefusal, GateRule, StandingArm};
+use base::units::value_and_limit;
+use base::wording::duration;
+use kin::capsule::PlacedCapsule;
+use plan::SpanKind;
+use scene::{ArmBeside, CLEARANCE_M, Scene};
+
+/// Speed of a joint from which an arm does not stand; noise between two readings is less.
+const STANDING_RAD_S: f64 = 0.1;
+
+/// Largest difference between where two arms have each other's bases, in metres and in a matrix of
+/// rotation.
+const SAME_BASE: f64 = 1e-6;
+
+/// Most that may be unknown of where an arm stands beside another.
+const UNCERTAINTY_M_MAX: f64 = 1.0;
+
+/// Exceeds the rounding of a distance.
+const ROUNDING_M: f64 = 1e-9;
+
+/// An arm of a pair.
+#[derive(Clone, Copy)]
+enum Neighbour<'a> {
+    Moves(&'a JudgedMotion<'a>),
+    Stands(&'a StandingArm<'a>),
+}
+
+/// Refuses motions that do not keep their arms apart from each other and from those that stand.
+pub(super) fn check(moving: &[JudgedMotion<'_>], standing: &[StandingArm<'_>]) -> Vec<GateRefusal> {
+    let Some(first) = moving.first() else {
+        return Vec::new();
+    };
+    let moving_arms = moving.iter().map(Neighbour::Moves);
+    let standing_arms = standing.iter().map(Neighbour::Stands);
+    let arms: Vec<Neighbour<'_>> = moving_arms.chain(standing_arms).collect();
+    let checked = check_all_there(&arms)
+        .and_then(|()| check_time_base(moving))
+        .and_then(|()| standing.iter().try_for_each(check_stands));
+    if let Err(why) = checked {
+        return vec![refusal(first, why)];
+    }
+    let mut refusals = Vec::new();
+    for (index, motion) in moving.iter().enumerate() {
+        for other in arms.iter().skip(index + 1) {
+            match PairJudge::new(motion, *other) {
+                Ok(pair) => refusals.extend(pair.run()),
+                Err(why) => refusals.push(refusal(motion, why)),
+            }
+        }
+    }
+    refusals
+}
+
+/// Returns the refusal of a motion as a whole.
+fn refusal(motion: &JudgedMotion<'_>, why: String) -> GateRefusal {
+    GateRefusal {
+        arm: motion.scene.arm_name.clone(),
+        rule: GateRule::Apart,
+        sample: 0,
+        doing: None,
+        item: None,
+        at_mm: None,
+        excess: None,
+        why,
+    }
+}
+
+/// Checks that the arms are exactly those of one scene.
+fn check_all_there(arms: &[Neighbour<'_>]) -> Result<(), String> {
+    for arm in arms {
+        let scene = arm.scene();
+        for beside in &scene.beside {
+            let mut names = arms.iter().map(|other| other.scene().arm_name.as_ref());
+            if !names.any(|name| name == Some(&beside.name)) {
+                return Err(format!(
+                    "arm `{}` stands beside {}, and it is not known where: it has to be read or planned as well",
+                    beside.name,
+                    words_of(scene)
+                ));
+            }
+        }
+        let (count, known) = (arms.len(), scene.beside.len() + 1);
+        if known != count {
+            return Err(format!(
+                "{count} arms are to move or stand together, and {} is one of {known}: each must be of the same scene",
+                words_of(scene)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that all motions have one time base, and that none goes back along its path while another
+/// goes on.
+fn check_time_base(moving: &[JudgedMotion<'_>]) -> Result<(), String> {
+    let bases = moving.iter().map(|motion| {
+        let trajectory = motion.trajectory;
+        (trajectory.period, trajectory.samples.len())
+    });
+    let pairs = bases.clone().zip(bases.skip(1));
+    for ((period, samples), (other_period, other_samples)) in pairs {
+        if (period, samples) != (other_period, other_samples) {
+            return Err(format!(
+                "arms beside each other move on one time base: one motion has {samples} samples of {period:?}, another {other_samples} of {other_period:?}"
+            ));
+        }
+    }
+    let mut spans = moving.iter().flat_map(|motion| &motion.trajectory.spans);
+    match moving.len() > 1 && spans.any(|span| span.kind == SpanKind::Probe) {
+        true => {
+            Err("a probe goes back where it touches: no other arm may move meanwhile".to_owned())
+        }
+        false => Ok(()),
+    }
+}
+
+/// Checks that an arm was read a moment ago and does not move.
+fn check_stands(arm: &StandingArm<'_>) -> Result<(), String> {
+    let (name, measured) = (words_of(arm.scene), arm.measured);
+    let age = arm.now.since(measured.at);
+    if exceeds(age, READING_AGE_MAX) {
+        return Err(format!(
+            "{name} has not answered for {} (at most {}), so it is not known where it stands",
+            duration(age),
+            duration(READING_AGE_MAX)
+        ));
+    }
+    let (dof, angles) = (arm.scene.arm.dof(), &measured.position_rad);
+    if angles.len() != dof || !angles.is_finite() {
+        return Err(format!("{name} was read without one of its {dof} angles"));
+    }
+    let is_moving = |speed: &f64| exceeds(speed.abs(), STANDING_RAD_S) || speed.is_nan();
+    if measured.velocity_rad_s.iter().any(is_moving) {
+        return Err(format!(
+            "{name} moves: it has to stand, or to be planned together with the others"
+        ));
+    }
+    Ok(())
+}
+
+fn words_of(scene: &Scene) -> String {
+    let name = scene.arm_name.as_ref();
+    name.map_or_else(|| "this arm".to_owned(), |name| format!("arm `{name}`"))
+}
+
+impl<'a> Neighbour<'a> {
+    fn scene(&self) -> &'a Scene {
+        match self {
+            Self::Moves(motion) => motion.scene,
+            Self::Stands(arm) => arm.scene,
+        }
+    }
+
+    /// Returns what the arm knows of another one.
+    fn beside(&self, other: &Self) -> Result<&'a ArmBeside, String> {
+        let name = other.scene().arm_name.as_ref();
+        let mut beside = self.scene().beside.iter();
+        let found = beside.find(|beside| Some(&beside.name) == name);
+        found.ok_or_else(|| {
+            let (one, other) = (words_of(self.scene()), words_of(other.scene()));
+            format!("{one} has no {other} beside it: each must be of the same scene")
+        })
+    }
+}
+
+/// Judges two arms, of which the first moves.
+struct PairJudge<'a> {
+    motion: &'a JudgedMotion<'a>,
+    one: NeighbourBody<'a>,
+    other: NeighbourBody<'a>,
+    other_name: String,
+    /// The other's base in the first one's frame.
+    base: IsometryMatrix3<f64>,
+    /// Distance that their bodies keep where both are as planned.
+    limit_m: f64,
+    /// The distance while the first arm only moves away from one that stands; `None` otherwise.
+    escape: Option<Ratchet>,
+}
+
+/// Two parts that are too near to each other.
+struct Nearness {
+    parts: (usize, usize),
+    gap_m: f64,
+    limit_m: f64,
+}
+
+impl<'a> PairJudge<'a> {
+    fn new(motion: &'a JudgedMotion<'a>, other: Neighbour<'a>) -> Result<Self, String> {
+        let one = Neighbour::Moves(motion);
+        let (ours, theirs) = (one.beside(&other)?, other.beside(&one)?);
+        let loop_back = ours.base_in_ours * theirs.base_in_ours;
+        let off = loop_back.to_homogeneous() - nalgebra::Matrix4::identity();
+        // NaN is no agreement.
+        if !off.iter().all(|off| off.abs() <= SAME_BASE) {
+            return Err(format!(
+                "{} and {} do not agree on where their bases stand: each must be of the same scene",
+                words_of(motion.scene),
+                words_of(other.scene())
+            ));
+        }
+        let known_within_m = [ours.uncertainty_m, theirs.uncertainty_m];
+        for uncertainty_m in known_within_m {
+            if !(0.0..=UNCERTAINTY_M_MAX).contains(&uncertainty_m) {
+                return Err(format!(
+                    "{} and {} stand to each other as is known within {uncertainty_m} m (valid: 0 to {UNCERTAINTY_M_MAX}): measure it again",
+                    words_of(motion.scene),
+                    words_of(other.scene())
+                ));
+            }
+        }
+        let (both_move, body) = match other {
+            Neighbour::Moves(other) => (true, NeighbourBody::moving(other, true)),
+            Neighbour::Stands(arm) => {
+                let at_rad = arm.measured.position_rad;
+                (false, NeighbourBody::standing(arm.scene, at_rad))
+            }
+        };
+        let withdraws = motion
+            .trajectory
+            .spans
+            .iter()
+            .all(|span| matches!(span.kind, SpanKind::Lift | SpanKind::Pose | SpanKind::Jog));
+        Ok(Self {
+            motion,
+            one: NeighbourBody::moving(motion, both_move),
+            other: body,
+            other_name: words_of(other.scene()),
+            base: ours.base_in_ours,
+            limit_m: known_within_m.into_iter().fold(0.0, f64::max) + CLEARANCE_M,
+            escape: (!both_move && withdraws).then(Ratchet::new),
+        })
+    }
+
+    /// Judges every sample; returns the worst one of each stroke and activity.
+    fn run(mut self) -> Vec<GateRefusal> {
+        let motion = self.motion;
+        let mut judge = TrajectoryJudge::new(motion.scene, motion.trajectory);
+        let mut measured: Option<(usize, f64)> = None;
+        for sample in 0..motion.trajectory.samples.len() {
+            let travel_m = self.one.travel_bound_m(sample) + self.other.travel_bound_m(sample);
+            let bound_m = self.limit_m + travel_m;
+            let room_m = measured.map_or(f64::NEG_INFINITY, |(at, gap_m)| {
+                gap_m - self.one.moved_m(at, sample) - self.other.moved_m(at, sample)
+            });
+            if room_m < bound_m {
+                let gap_m = self.nearest_m(sample);
+                measured = Some((sample, gap_m));
+                if gap_m < bound_m {
+                    self.judge_near(&mut judge, sample);
+                    continue;
+                }
+            }
+            self.escape = None;
+        }
+        let arm = &motion.scene.arm_name;
+        let refusals = judge.refusals.into_iter();
+        let of_arm = refusals.map(|refusal| GateRefusal {
+            arm: arm.clone(),
+            ..refusal
+        });
+        of_arm.collect()
+    }
+
+    fn judge_near(&mut self, judge: &mut TrajectoryJudge<'_>, sample: usize) {
+        let Some(near) = self.worst(sample).filter(|near| near.gap_m < near.limit_m) else {
+            self.escape = None;
+            return;
+        };
+        if self.may_escape(sample) {
+            return;
+        }
+        let (value, limit) = (near.gap_m * 1e3, near.limit_m * 1e3);
+        let other = format!(
+            "{} of {}",
+            self.other.part_name(near.parts.1),
+            self.other_name
+        );
+        let part = self.one.part_name(near.parts.0);
+        judge.refuse(GateRule::Apart, sample, excess(value, limit, "mm"), || {
+            let (value, limit) = value_and_limit(value, limit);
+            format!("{part} would come within {value} mm of {other}; {limit} mm is the limit here, for the clearance, a stop of either and one that is late")
+        });
+    }
+
+    /// Returns whether the arm began too near to one that stands and has come no nearer since.
+    fn may_escape(&mut self, sample: usize) -> bool {
+        let gap_m = self.nearest_m(sample);
+        let lifted_m = self.nearest_lifted_m(sample);
+        let Some(ratchet) = &mut self.escape else {
+            return false;
+        };
+        !ratchet.breached(gap_m, self.limit_m) && lifted_m >= gap_m.min(self.limit_m) - ROUNDING_M
+    }
+
+    /// Returns the distance of the two bodies where they are expected.
+    fn nearest_m(&self, sample: usize) -> f64 {
+        self.nearest_of(&self.one.parts(sample), sample)
+    }
+
+    /// Returns the distance of the two bodies where a stop lifts the first from a sample.
+    fn nearest_lifted_m(&self, sample: usize) -> f64 {
+        let lifted = self.one.lifted(sample);
+        lifted
+            .map(|parts| self.nearest_of(&parts, sample))
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    fn nearest_of(&self, ours: &[PlacedCapsule], sample: usize) -> f64 {
+        let theirs = seen_from(&self.base, self.other.parts(sample));
+        let gaps = self.pairs(ours, &theirs).map(|(_, gap_m)| gap_m);
+        gaps.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Returns the two parts that lack most of the distance that they have to keep.
+    fn worst(&mut self, sample: usize) -> Option<Nearness> {
+        let (our_travel, their_travel) = (self.one.travels_m(sample), self.other.travels_m(sample));
+        let ours = self.one.parts(sample);
+        let theirs = seen_from(&self.base, self.other.parts(sample));
+        let pairs = self.pairs(&ours, &theirs).filter_map(|(parts, gap_m)| {
+            let travel_m = our_travel.get(parts.0)? + their_travel.get(parts.1)?;
+            Some(Nearness {
+                parts,
+                gap_m,
+                limit_m: self.limit_m + travel_m,
+            })
+        });
+        let margin_m = |near: &Nearness| near.gap_m - near.limit_m;
+        pairs.min_by(|one, other| margin_m(one).total_cmp(&margin_m(other)))
+    }
+
+    /// Returns all pairs of parts of which a joint moves at least one, with their distances; one
+    /// that is not a number counts as none at all.
+    fn pairs(
+        &self,
+        ours: &[PlacedCapsule],
+        theirs: &[PlacedCapsule],
+    ) -> impl Iterator<Item = ((usize, usize), f64)> {
+        ours.iter().enumerate().flat_map(move |(one, our)| {
+            let others = theirs.iter().enumerate();
+            others
+                .filter(move |(other, _)| !(self.one.is_fixed(one) && self.other.is_fixed(*other)))
+                .map(move |(other, their)| {
+                    let gap_m = our.clearance_m(their);
+                    let gap_m = if gap_m.is_nan() {
+                        f64::NEG_INFINITY
+                    } else {
+                        gap_m
+                    };
+                    ((one, other), gap_m)
+                })
+        })
+    }
+}

@@ -1,0 +1,518 @@
+//! Two arms of one scene: what passes keeps them apart, by arithmetic of its own, wherever a stop
+//! finds either; what is not known of a neighbour is refused.
+
+use std::sync::{Arc, LazyLock};
+
+use base::units::{ArmMeasurement, ClockInstant, JointVector};
+use gate::{ExecutionStep, GateRefusal, GateRule, MotionPart, StandingArm};
+use nalgebra::{IsometryMatrix3, Point3, Rotation3, Translation3, Vector3};
+use permit::PermitRegistry;
+use plan::{NEIGHBOUR_SKEW, SilentObserver, SpanKind, Trajectory};
+use proptest::prelude::*;
+use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
+use scene::{ArmBeside, Order, Scene, SceneLibrary, SheetStroke};
+
+use super::slow;
+
+const SEED: u64 = 0x0057_eadf;
+const CLEARANCE_M: f64 = 0.003;
+const PEN_RADIUS_M: f64 = 0.005;
+
+/// A capsule by its ends and radius.
+type Rod = ([Point3<f64>; 2], f64);
+
+static DEFAULT: LazyLock<Arc<Scene>> =
+    LazyLock::new(|| SceneLibrary::new(None).scene("default", None).unwrap());
+
+fn base(x_m: f64, y_m: f64, yaw_rad: f64) -> IsometryMatrix3<f64> {
+    let turn = Rotation3::from_axis_angle(&Vector3::z_axis(), yaw_rad);
+    IsometryMatrix3::from_parts(Translation3::new(x_m, y_m, 0.0), turn)
+}
+
+fn beside(name: &str, scene: &Scene, base_in_ours: IsometryMatrix3<f64>) -> ArmBeside {
+    ArmBeside {
+        name: name.to_owned(),
+        arm: Arc::clone(&scene.arm),
+        base_in_ours,
+        pens: scene.pens.clone(),
+        uncertainty_m: 0.0,
+    }
+}
+
+/// Returns the scenes of a left arm and of a right one, whose base is in the left one's frame.
+fn shared(left: &Scene, right: &Scene, base: IsometryMatrix3<f64>) -> [Arc<Scene>; 2] {
+    let with = |scene: &Scene, name: &str, other: ArmBeside| {
+        Arc::new(Scene {
+            arm_name: Some(name.to_owned()),
+            beside: vec![other],
+            ..scene.clone()
+        })
+    };
+    [
+        with(left, "left", beside("right", right, base)),
+        with(right, "right", beside("left", left, base.inverse())),
+    ]
+}
+
+fn reading(q: JointVector, ms: u64) -> ArmMeasurement {
+    ArmMeasurement {
+        at: ClockInstant::from_nanos(ms * 1_000_000),
+        position_rad: q,
+        velocity_rad_s: q.map(|_, _| 0.0),
+        servos: Vec::new(),
+    }
+}
+
+/// A line on the sheet, drawn from the ready pose, or a move from there to another pose.
+#[derive(Clone, Debug)]
+enum Motion {
+    Draw([[f64; 2]; 2]),
+    Pose([f64; 5]),
+}
+
+fn motion() -> impl Strategy<Value = Motion> {
+    let place = || [10.0..90.0_f64, 10.0..90.0_f64];
+    prop_oneof![
+        (place(), place()).prop_map(|(from, to)| Motion::Draw([from, to])),
+        prop::array::uniform5(-0.5..0.5_f64).prop_map(Motion::Pose),
+    ]
+}
+
+/// Plans a motion; `None` where the arm alone cannot do it.
+fn planned(scene: &Scene, motion: &Motion) -> Option<Trajectory> {
+    let start = scene.ready_rad;
+    let plan = match motion {
+        Motion::Pose(by) => {
+            let there = start.map(|joint, angle| angle + by[joint]);
+            plan::go_to(scene, &start, &[there, start], &SilentObserver).ok()?
+        }
+        Motion::Draw(points_mm) => {
+            let drawing = Scene {
+                strokes: vec![SheetStroke {
+                    points_mm: points_mm.to_vec(),
+                    ..SheetStroke::default()
+                }],
+                order: Order::AsDrawn,
+                ..scene.clone()
+            };
+            plan::draw(&drawing, &start, &SilentObserver).ok()?
+        }
+    };
+    let trajectory = plan.trajectory;
+    let alone = gate::preview(&Arc::new(scene.clone()), &trajectory);
+    alone.is_ok().then_some(trajectory)
+}
+
+/// Lets a motion stand at its end until it has this many samples.
+fn padded(mut trajectory: Trajectory, samples: usize) -> Trajectory {
+    let fill = |joints: &mut Vec<JointVector>| {
+        if let Some(last) = joints.last().copied() {
+            joints.resize(samples, last);
+        }
+    };
+    fill(&mut trajectory.samples);
+    fill(&mut trajectory.reached);
+    trajectory.spans.last_mut().unwrap().end = samples;
+    trajectory
+}
+
+fn both(motions: [&Motion; 2]) -> Option<[Trajectory; 2]> {
+    let [left, right] = motions.map(|motion| planned(&DEFAULT, motion));
+    let (left, right) = (left?, right?);
+    let samples = left.samples.len().max(right.samples.len());
+    Some([left, right].map(|trajectory| padded(trajectory, samples)))
+}
+
+fn refused(scenes: &[Arc<Scene>; 2], plans: &[Trajectory; 2]) -> Vec<GateRefusal> {
+    let moving = [(&scenes[0], &plans[0]), (&scenes[1], &plans[1])];
+    let judged = gate::preview_together(&moving, &[]);
+    let refused = judged.err().map_or_else(Vec::new, |refused| refused.0);
+    for refusal in &refused {
+        assert_eq!(refusal.rule, GateRule::Apart, "{refusal:?}");
+    }
+    refused
+}
+
+/// Every part of an arm and its pens at a pose.
+fn rods(scene: &Scene, q: &JointVector, base: &IsometryMatrix3<f64>) -> Vec<Rod> {
+    let frames = slow::frames(scene, q);
+    let frame = base.to_homogeneous();
+    let place = |link: usize, ends: [Point3<f64>; 2]| {
+        ends.map(|end| frame.transform_point(&frames[link].transform_point(&end)))
+    };
+    let body = scene.arm.capsules.iter().map(|capsule| {
+        let ends = place(capsule.joints_before, [capsule.from_m, capsule.to_m]);
+        (ends, capsule.radius_m)
+    });
+    let mount = scene.arm.dof() + 1;
+    let pens = scene.pens.iter();
+    let pens = pens.map(|pen| (place(mount, [Point3::origin(), pen.tip_m]), PEN_RADIUS_M));
+    body.chain(pens).collect()
+}
+
+fn point_to_segment_m(point: &Point3<f64>, [from, to]: &[Point3<f64>; 2]) -> f64 {
+    let along = to - from;
+    let at = (point - from).dot(&along) / along.norm_squared().max(1e-18);
+    (point - (from + along * at.clamp(0.0, 1.0))).norm()
+}
+
+/// The distance from a point that moves along one segment to the other is convex: its least value
+/// is searched for.
+fn gap_m((one, one_radius): &Rod, (other, other_radius): &Rod) -> f64 {
+    let at = |fraction: f64| {
+        let point = one[0] + (one[1] - one[0]) * fraction;
+        point_to_segment_m(&point, other)
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..40 {
+        let third = (high - low) / 3.0;
+        if at(low + third) < at(high - third) {
+            high -= third;
+        } else {
+            low += third;
+        }
+    }
+    at(low.midpoint(high)).min(at(0.0)).min(at(1.0)) - one_radius - other_radius
+}
+
+fn nearest_m(one: &[Rod], other: &[Rod]) -> f64 {
+    let centre = |rod: &Rod| nalgebra::center(&rod.0[0], &rod.0[1]);
+    let ball = |rod: &Rod| (rod.0[1] - rod.0[0]).norm() / 2.0 + rod.1;
+    let mut least_m = f64::INFINITY;
+    for one in one {
+        for other in other {
+            let bound_m = (centre(one) - centre(other)).norm() - ball(one) - ball(other);
+            if bound_m < least_m {
+                least_m = least_m.min(gap_m(one, other));
+            }
+        }
+    }
+    least_m
+}
+
+/// Returns the poses of an arm that is stopped at a sample: along its path, and up.
+fn poses_of_stop(scene: &Arc<Scene>, trajectory: &Trajectory, stop_at: usize) -> Vec<JointVector> {
+    let first = trajectory.samples[0];
+    let mut now = ClockInstant::ZERO;
+    let permit = PermitRegistry::everything().ask(scene, now).unwrap();
+    let start = reading(first, 0);
+    let checked = gate::check(scene, permit, &start, now, trajectory.clone()).unwrap();
+    let mut execution = checked.begin(&start, now).unwrap();
+    let mut poses = vec![first];
+    for tick in 0.. {
+        if tick == stop_at {
+            execution.stop();
+            poses = vec![*execution.goal_rad()];
+        }
+        now = now.after(trajectory.period);
+        let mut measured = reading(*execution.goal_rad(), 0);
+        measured.at = now;
+        match execution.next(&measured, now).unwrap() {
+            ExecutionStep::Go(setpoint) => poses.push(*setpoint.goal_rad()),
+            ExecutionStep::Hold => {}
+            ExecutionStep::Finished => break,
+        }
+    }
+    poses
+}
+
+/// Stops that are tried of each arm, and how many of their poses are looked at.
+const STOPS: usize = 12;
+const POSE_STEP: usize = 3;
+
+/// The least distance of two arms, wherever both are stopped with one no more ahead of the other
+/// than it may be.
+fn least_of_stops_m(plans: &[Trajectory; 2], base: &IsometryMatrix3<f64>, from: usize) -> f64 {
+    let count = plans[0].samples.len();
+    let identity = IsometryMatrix3::identity();
+    let mut least_m = f64::INFINITY;
+    let step = (count / STOPS).max(1);
+    for stop_at in (from % step..count).step_by(step) {
+        let bodies = |index: usize, stop_at: usize| -> Vec<Vec<Rod>> {
+            let poses = poses_of_stop(&DEFAULT, &plans[index], stop_at);
+            let base = [&identity, base][index];
+            let poses = poses.iter().step_by(POSE_STEP).chain(poses.last());
+            poses.map(|q| rods(&DEFAULT, q, base)).collect()
+        };
+        let left = bodies(0, stop_at);
+        for ahead in [0, NEIGHBOUR_SKEW / 2, NEIGHBOUR_SKEW] {
+            for other_at in [stop_at.saturating_sub(ahead), stop_at + ahead] {
+                for right in bodies(1, other_at.min(count - 1)) {
+                    for left in &left {
+                        least_m = least_m.min(nearest_m(left, &right));
+                    }
+                }
+            }
+        }
+    }
+    least_m
+}
+
+fn run<S: Strategy>(
+    cases: u32,
+    strategy: &S,
+    test: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) {
+    let config = ProptestConfig {
+        cases: ProptestConfig::default().cases.min(cases),
+        rng_seed: RngSeed::Fixed(SEED),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    TestRunner::new(config).run(strategy, test).unwrap();
+}
+
+/// Two arms that face each other more or less, near enough that some of their motions collide.
+fn bases() -> impl Strategy<Value = IsometryMatrix3<f64>> {
+    let yaw = std::f64::consts::PI;
+    (-0.15..0.15_f64, 0.32..0.5_f64, yaw - 0.6..yaw + 0.6)
+        .prop_map(|(x_m, ahead_m, yaw_rad)| base(x_m, -ahead_m, yaw_rad))
+}
+
+#[test]
+fn what_passes_keeps_both_arms_apart_in_motion_and_in_stops() {
+    use std::cell::Cell;
+    let (passed, refused_count) = (Cell::new(0), Cell::new(0));
+    let strategy = (motion(), motion(), bases(), any::<prop::sample::Index>());
+    run(48, &strategy, |(left, right, base, from)| {
+        let Some(plans) = both([&left, &right]) else {
+            return Ok(());
+        };
+        let scenes = shared(&DEFAULT, &DEFAULT, base);
+        if !refused(&scenes, &plans).is_empty() {
+            refused_count.set(refused_count.get() + 1);
+            return Ok(());
+        }
+        passed.set(passed.get() + 1);
+        let least_m = least_of_stops_m(&plans, &base, from.index(1_000));
+        prop_assert!(least_m >= CLEARANCE_M, "{least_m} m at {base:?}");
+        Ok(())
+    });
+    let (passed, refused) = (passed.get(), refused_count.get());
+    assert!(passed >= 8 && refused >= 8, "{passed} {refused}");
+}
+
+/// The farthest that the bodies of the left arm reach, and the nearest of the right one, along the
+/// line between their bases.
+fn extents_m(plans: &[Trajectory; 2], base: &IsometryMatrix3<f64>) -> [f64; 2] {
+    let along = base.translation.vector.normalize();
+    let reach = |index: usize, base: &IsometryMatrix3<f64>| -> Vec<f64> {
+        let samples = plans[index].samples.iter();
+        let rods = samples.flat_map(|q| rods(&DEFAULT, q, base));
+        let ends = rods.flat_map(|(ends, _)| ends);
+        ends.map(|end| end.coords.dot(&along)).collect()
+    };
+    let left = reach(0, &IsometryMatrix3::identity());
+    let right = reach(1, base);
+    [
+        left.into_iter().fold(f64::NEG_INFINITY, f64::max),
+        right.into_iter().fold(f64::INFINITY, f64::min),
+    ]
+}
+
+/// Arms side by side of a plane come nearer in every point when their bases do.
+#[test]
+fn nearer_bases_never_turn_a_refusal_into_a_pass() {
+    use std::cell::Cell;
+    let judged = Cell::new(0);
+    let strategy = (motion(), motion(), bases(), 0.0..1.0_f64);
+    run(96, &strategy, |(left, right, base, part)| {
+        let Some(plans) = both([&left, &right]) else {
+            return Ok(());
+        };
+        if refused(&shared(&DEFAULT, &DEFAULT, base), &plans).is_empty() {
+            return Ok(());
+        }
+        let [left_m, right_m] = extents_m(&plans, &base);
+        let most_m = right_m - left_m;
+        if most_m <= 0.0 {
+            return Ok(());
+        }
+        judged.set(judged.get() + 1);
+        let mut nearer = base;
+        let along = base.translation.vector.normalize();
+        nearer.translation.vector -= along * (most_m * part);
+        let refused = refused(&shared(&DEFAULT, &DEFAULT, nearer), &plans);
+        prop_assert!(!refused.is_empty(), "{base:?} {part}");
+        Ok(())
+    });
+    assert!(judged.get() >= 8, "{}", judged.get());
+}
+
+#[test]
+fn what_is_less_known_is_kept_farther_away() {
+    let still = Motion::Pose([0.0, 0.1, 0.0, 0.0, 0.0]);
+    let plans = both([&still, &still]).unwrap();
+    let judged = |ahead_m: f64, uncertainty_m: f64| {
+        let mut scenes = shared(
+            &DEFAULT,
+            &DEFAULT,
+            base(0.0, -ahead_m, std::f64::consts::PI),
+        );
+        // One of the two scenes is enough to say so.
+        Arc::make_mut(&mut scenes[1]).beside[0].uncertainty_m = uncertainty_m;
+        refused(&scenes, &plans).is_empty()
+    };
+    let edge_m = |uncertainty_m: f64| {
+        let (mut low, mut high) = (0.3, 2.0);
+        assert!(!judged(low, uncertainty_m) && judged(high, uncertainty_m));
+        for _ in 0..20 {
+            let middle = f64::midpoint(low, high);
+            match judged(middle, uncertainty_m) {
+                true => high = middle,
+                false => low = middle,
+            }
+        }
+        high
+    };
+    let grown_m = edge_m(0.05) - edge_m(0.0);
+    assert!((grown_m - 0.05).abs() < 0.005, "{grown_m}");
+    assert!(!judged(2.0, f64::NAN) && !judged(2.0, -0.001) && !judged(2.0, 1.1));
+}
+
+/// The scenes of two arms a metre and a half apart, with a small motion of each.
+fn far_apart() -> ([Arc<Scene>; 2], [Trajectory; 2]) {
+    let scenes = shared(&DEFAULT, &DEFAULT, base(1.5, 0.0, 0.0));
+    let motion = Motion::Pose([0.1, 0.0, 0.0, 0.0, 0.0]);
+    (scenes, both([&motion, &motion]).unwrap())
+}
+
+/// Returns the refusal of a left arm that moves alone while the right one is said to stand.
+fn beside_standing(
+    scenes: &[Arc<Scene>; 2],
+    plan: &Trajectory,
+    measured: &ArmMeasurement,
+    now_ms: u64,
+) -> Option<GateRefusal> {
+    let standing = StandingArm {
+        scene: &scenes[1],
+        measured,
+        now: ClockInstant::from_nanos(now_ms * 1_000_000),
+    };
+    let judged = gate::preview_together(&[(&scenes[0], plan)], &[standing]);
+    let mut refused = judged.err().map_or_else(Vec::new, |refused| refused.0);
+    assert!(refused.len() < 2, "{refused:?}");
+    refused.pop()
+}
+
+#[test]
+fn an_arm_that_stands_is_judged_where_it_was_measured() {
+    let (scenes, [plan, _]) = far_apart();
+    let stands = reading(DEFAULT.rest_rad, 10);
+    assert_eq!(beside_standing(&scenes, &plan, &stands, 260), None);
+    let is_refused = |measured: &ArmMeasurement, now_ms: u64| {
+        let refusal = beside_standing(&scenes, &plan, measured, now_ms);
+        refusal.is_some_and(|refusal| {
+            refusal.rule == GateRule::Apart && refusal.arm.as_deref() == Some("left")
+        })
+    };
+    assert!(is_refused(&stands, 261), "an old reading");
+    let mut moves = stands.clone();
+    moves.velocity_rad_s = moves
+        .velocity_rad_s
+        .map(|joint, _| if joint == 2 { -0.2 } else { 0.0 });
+    assert!(is_refused(&moves, 10), "one of a moving arm");
+    let few = reading(JointVector::zeros(4), 10);
+    let unread = reading(stands.position_rad.map(|_, _| f64::NAN), 10);
+    assert!(is_refused(&few, 10) && is_refused(&unread, 10));
+    // Beside where the other may be anywhere that its joints allow, it matters where it is.
+    let near = shared(&DEFAULT, &DEFAULT, base(0.0, -0.4, std::f64::consts::PI));
+    let out = reading(
+        DEFAULT
+            .ready_rad
+            .map(|joint, q| q + if joint == 1 { 0.5 } else { 0.0 }),
+        0,
+    );
+    let far = reading(
+        DEFAULT
+            .ready_rad
+            .map(|joint, q| if joint == 0 { 1.7 } else { q }),
+        0,
+    );
+    assert!(beside_standing(&near, &plan, &out, 0).is_some());
+    assert_eq!(beside_standing(&near, &plan, &far, 0), None);
+}
+
+#[test]
+fn every_arm_beside_another_has_to_be_known() {
+    let (scenes, plans) = far_apart();
+    assert_eq!(refused(&scenes, &plans), []);
+    let only = |judged: Result<(), gate::RefusedTrajectory>| {
+        let refused = judged.unwrap_err().0;
+        assert_eq!(refused.len(), 1, "{refused:?}");
+        assert_eq!(refused[0].rule, GateRule::Apart);
+        refused[0].why.clone()
+    };
+    // Alone, by the door for one arm.
+    let why = only(gate::preview(&scenes[0], &plans[0]));
+    assert!(why.contains("`right`"), "{why}");
+    // The same arm twice; and one that is not of the scene.
+    only(gate::preview_together(
+        &[(&scenes[0], &plans[0]), (&scenes[0], &plans[1])],
+        &[],
+    ));
+    only(gate::preview_together(
+        &[(&scenes[0], &plans[0]), (&*DEFAULT, &plans[1])],
+        &[],
+    ));
+    only(gate::preview_together(
+        &[(&*DEFAULT, &plans[0]), (&*DEFAULT, &plans[1])],
+        &[],
+    ));
+    // Bases that disagree.
+    let mut others = scenes;
+    Arc::make_mut(&mut others[1]).beside[0].base_in_ours = base(-1.5, 0.001, 0.0);
+    only(gate::preview_together(
+        &[(&others[0], &plans[0]), (&others[1], &plans[1])],
+        &[],
+    ));
+}
+
+#[test]
+fn motions_of_two_arms_have_one_time_base() {
+    let (scenes, [left, right]) = far_apart();
+    let longer = padded(right.clone(), right.samples.len() + 1);
+    assert_eq!(refused(&scenes, &[left.clone(), longer]).len(), 1);
+    let mut slower = right.clone();
+    slower.period *= 2;
+    assert_eq!(refused(&scenes, &[left.clone(), slower]).len(), 1);
+    // A probe may go back.
+    let mut probe = right;
+    let count = probe.samples.len();
+    let still = probe.samples[0];
+    probe.samples = vec![still; count];
+    for span in &mut probe.spans {
+        span.kind = SpanKind::Probe;
+    }
+    probe.spans.truncate(1);
+    probe.spans[0].first = 0;
+    probe.spans[0].end = count;
+    assert!(!refused(&scenes, &[left, probe]).is_empty());
+}
+
+#[test]
+fn each_arm_is_judged_by_its_own_permit_and_start() {
+    let (scenes, [left, right]) = far_apart();
+    let now = ClockInstant::ZERO;
+    let start = reading(left.samples[0], 0);
+    let elsewhere = reading(left.samples[0].map(|_, q| q + 0.1), 0);
+    let part = |index: usize, permits: &PermitRegistry, start| MotionPart {
+        scene: Arc::clone(&scenes[index]),
+        permit: permits.ask(&scenes[index], now).unwrap(),
+        start,
+        now,
+        trajectory: [&left, &right][index].clone(),
+    };
+    let permits = PermitRegistry::everything();
+    let together = |right| gate::check_together(vec![part(0, &permits, &start), right], &[]);
+    let checked = together(part(1, &permits, &start)).unwrap();
+    let names = checked
+        .iter()
+        .map(|proof| proof.scene().arm_name.as_deref());
+    assert!(names.eq([Some("left"), Some("right")]));
+    let refused = together(part(1, &permits, &elsewhere)).unwrap_err().0;
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert_eq!(refused[0].rule, GateRule::Start);
+    assert_eq!(refused[0].arm.as_deref(), Some("right"));
+    assert!(refused[0].to_string().starts_with("right: "));
+}
