@@ -17,7 +17,7 @@ use job::JobStoreError;
 use link::serial::SerialLink;
 use node::{open, peers, state_folder, tls_identity};
 use plan::{self, SilentObserver};
-use scene::{Scene, SceneLibrary};
+use scene::{Scene, SceneLibrary, SharedScene};
 
 /// Results of the checks, good and wrong.
 #[derive(Default)]
@@ -249,11 +249,29 @@ fn check_arms_and_scenes(
             Err(error) => findings.note(&what, Err(anyhow::Error::msg(error))),
         }
     }
+    for name in library.shared_scenes() {
+        let what = format!("scene {name}");
+        match library.shared(&name, None) {
+            Ok(shared) if has_arms_of(&models, &shared) => {
+                let arms = shared.arm_names().join(" and ");
+                findings.note(&what, Ok(format!("shared by {arms}")));
+            }
+            Ok(_) => {}
+            Err(error) => findings.note(&what, Err(anyhow::Error::msg(error))),
+        }
+    }
     let scenes = library.scenes_for(&models);
     for overlay in library.overlays() {
         let found = scene_of_overlay(library, &scenes, &overlay);
         findings.note(&format!("overlay {overlay}"), found);
     }
+}
+
+/// Returns whether a node has as many arms of each model as a scene.
+fn has_arms_of(models: &[&str], shared: &SharedScene) -> bool {
+    let needed = || shared.parts.iter().map(|part| &*part.scene.arm.file.name);
+    let count = |model: &str| models.iter().filter(|one| **one == model).count();
+    needed().all(|model| needed().filter(|one| *one == model).count() <= count(model))
 }
 
 /// Finds a scene that an overlay goes with; if there is none, returns why it does not go with the first that is good without it.

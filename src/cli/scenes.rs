@@ -125,12 +125,25 @@ fn list(library: &SceneLibrary) -> anyhow::Result<ExitStatus> {
             Ok(scene) => [name, scene.arm.file.name.clone(), scene.about.clone()],
             Err(error) => [name, String::new(), error.to_string()],
         });
+    let shared =
+        library
+            .shared_scenes()
+            .into_iter()
+            .map(|name| match library.shared(&name, None) {
+                Ok(shared) => {
+                    let arms = shared.parts.iter().map(|part| &*part.scene.arm.file.name);
+                    let about = shared.parts.first().map(|part| part.scene.about.clone());
+                    let arms = arms.collect::<Vec<_>>().join("+");
+                    [name, arms, about.unwrap_or_default()]
+                }
+                Err(error) => [name, String::new(), error.to_string()],
+            });
     let overlays = library.overlays().into_iter().map(|name| {
         let about = library.overlay_about(&name);
         let about = about.unwrap_or_else(|error| error.to_string());
         [name, "overlay".to_owned(), about]
     });
-    let rows: Vec<[String; 3]> = scenes.chain(overlays).collect();
+    let rows: Vec<[String; 3]> = scenes.chain(shared).chain(overlays).collect();
     let column_width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(String::len).max().unwrap_or(0) + 2

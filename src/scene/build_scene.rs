@@ -23,7 +23,7 @@ use super::replacement::DesignReplacement;
 use super::rest_clearance::check_keep_outs;
 use super::scene_fault::SceneFault;
 use super::{
-    ArmBeside, AxisAlignedBox, InkCap, KeepOut, Revision, Scene, SceneLimits, ScenePage, ScenePen,
+    AxisAlignedBox, InkCap, KeepOut, Revision, Scene, SceneLimits, ScenePage, ScenePen,
     SheetCorrection, SheetHeights, SheetStroke, SizeSource, Surface, ToolKind,
 };
 use arm::ArmModel;
@@ -63,9 +63,8 @@ pub(super) struct SceneParts {
     pub(super) size_from: SizeSource,
     /// Words of messages that offer a choice.
     pub(super) words: ChoiceWords,
-    /// Name of the arm among those that share the scene, and the others.
-    pub(super) arm_name: Option<String>,
-    pub(super) beside: Vec<ArmBeside>,
+    /// Names of the pens that its arm holds; `None` for all.
+    pub(super) held: Option<Vec<String>>,
     pub(super) revision: Revision,
     pub(super) setting: Revision,
 }
@@ -74,6 +73,15 @@ impl SceneParts {
     /// Returns the name of the drawing that replaces the scene's own design.
     fn drawing(&self) -> Option<String> {
         self.replacement.as_ref().map(|drawing| drawing.label())
+    }
+
+    /// Returns those of the file's pens that its arm holds.
+    fn held_of(&self, pens: &[ScenePen]) -> Vec<ScenePen> {
+        let is_held = |pen: &&ScenePen| {
+            let held = self.held.as_ref();
+            held.is_none_or(|held| held.contains(&pen.name))
+        };
+        pens.iter().filter(is_held).cloned().collect()
     }
 
     fn sheet(&self, file: &SceneFile, size_mm: [f64; 2]) -> DesignSheet {
@@ -86,6 +94,12 @@ impl SceneParts {
     }
 }
 
+/// A scene, and for each of its strokes whether the author named its pen.
+pub(super) struct BuiltScene {
+    pub(super) scene: Scene,
+    pub(super) is_pen_named: Vec<bool>,
+}
+
 /// The reason why a file is not a valid scene.
 pub(super) enum SceneFileError {
     /// Everything that is wrong with it.
@@ -95,7 +109,7 @@ pub(super) enum SceneFileError {
 }
 
 /// Checks every value, and collects everything that is wrong.
-pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneFileError> {
+pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<BuiltScene, SceneFileError> {
     let mut problems = Vec::new();
     let surface = keep(surface(file, parts.mesh.as_ref()), &mut problems);
     let correction = correction(file, &mut problems);
@@ -106,10 +120,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     let limits = keep(limits(&file.limits, &parts.arm), &mut problems);
     let heights = keep(heights(&file.heights), &mut problems);
     let [rest_rad, ready_rad, change_rad] = poses(file, &parts.arm, &mut problems);
-    let keep_outs = keep_each(&file.keep_outs, keep_out, &mut problems);
-    if let Some(rest_rad) = &rest_rad {
-        problems.extend(check_keep_outs(&parts.arm, &pens, rest_rad, &keep_outs));
-    }
+    let keep_outs = keep_outs(file, &parts, &pens, rest_rad.as_ref(), &mut problems);
     check_tools(file, &mut problems);
     if let (Some(surface), Some(limits)) = (&surface, &limits) {
         keep(check_sheet(surface, &limits.workspace), &mut problems);
@@ -132,7 +143,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     ) else {
         return Err(SceneFileError::Values(problems));
     };
-    Ok(Scene {
+    let scene = Scene {
         name: file.name.clone(),
         drawing: parts.drawing(),
         overlay: parts.overlay,
@@ -156,11 +167,16 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         heights,
         limits,
         keep_outs,
-        arm_name: parts.arm_name,
-        beside: parts.beside,
+        arm_name: None,
+        beside: Vec::new(),
         attended: file.attended,
         revision: parts.revision,
         setting: parts.setting,
+    };
+    let is_pen_named = placed.is_pen_named;
+    Ok(BuiltScene {
+        scene,
+        is_pen_named,
     })
 }
 
@@ -185,13 +201,32 @@ fn surface(file: &SceneFile, mesh: Option<&Arc<MeshPatch>>) -> Result<Surface, S
     }
 }
 
+/// Reads the keep-outs, and refuses those that contain the arm at rest with the pens that it holds.
+fn keep_outs(
+    file: &SceneFile,
+    parts: &SceneParts,
+    pens: &[ScenePen],
+    rest_rad: Option<&JointVector>,
+    problems: &mut Vec<String>,
+) -> Vec<KeepOut> {
+    let keep_outs = keep_each(&file.keep_outs, keep_out, problems);
+    if let Some(rest_rad) = rest_rad {
+        let held = parts.held_of(pens);
+        problems.extend(check_keep_outs(&parts.arm, &held, rest_rad, &keep_outs));
+    }
+    keep_outs
+}
+
 /// Reads the rest pose, the ready pose and the pose in which a pen is changed.
 fn poses(file: &SceneFile, arm: &ArmModel, problems: &mut Vec<String>) -> [Option<JointVector>; 3] {
-    let poses = &file.poses;
+    let poses = file.poses.as_ref();
     [
-        ("rest_rad", Some(&poses.rest_rad)),
-        ("ready_rad", Some(&poses.ready_rad)),
-        ("change_rad", poses.change_rad.as_ref()),
+        ("rest_rad", poses.map(|poses| &poses.rest_rad)),
+        ("ready_rad", poses.map(|poses| &poses.ready_rad)),
+        (
+            "change_rad",
+            poses.and_then(|poses| poses.change_rad.as_ref()),
+        ),
     ]
     .map(|(name, angles)| angles.and_then(|angles| keep(pose(name, angles, arm), problems)))
 }
@@ -233,7 +268,7 @@ fn keep_each<F, T>(
 const COORDINATE_M_MAX: f64 = 10.0;
 
 /// Returns the point of these coordinates, which a file in millimetres would put far beyond the arm.
-fn near_point(what: &str, coordinates: [Finite; 3]) -> Result<Point3<f64>, SceneFault> {
+pub(super) fn near_point(what: &str, coordinates: [Finite; 3]) -> Result<Point3<f64>, SceneFault> {
     check_near(what, Point3::from(coordinates.map(Finite::get)))
 }
 
@@ -255,6 +290,11 @@ fn tags(
 ) -> Option<SheetFiducials> {
     let (fiducials_file, surface) = file.fiducials.as_ref().zip(surface)?;
     keep(fiducials::check(fiducials_file, surface), problems)
+}
+
+fn calibrator(file: &SceneFile, problems: &mut Vec<String>) -> Option<Point3<f64>> {
+    let point_m = near_point("calibrator_m", file.calibrator_m?);
+    keep(point_m, problems)
 }
 
 fn correction(file: &SceneFile, problems: &mut Vec<String>) -> Option<SheetCorrection> {
@@ -502,7 +542,11 @@ fn check_tools(file: &SceneFile, problems: &mut Vec<String>) {
             "measure_change: only pens are measured by a touch, and only on a flat sheet; leave it out, and calibrate each tool with `steadyhand calibrate tool`".to_owned(),
         );
     }
-    if file.poses.change_rad.is_some() && is_all_mounted {
+    let changes_in_pose = file
+        .poses
+        .as_ref()
+        .is_some_and(|poses| poses.change_rad.is_some());
+    if changes_in_pose && is_all_mounted {
         problems.push(only_by_hand("poses.change_rad"));
     }
 }
@@ -511,6 +555,8 @@ fn check_tools(file: &SceneFile, problems: &mut Vec<String>) {
 #[derive(Default)]
 struct PlacedDesign {
     strokes: Vec<SheetStroke>,
+    /// For each stroke whether the author named its pen.
+    is_pen_named: Vec<bool>,
     join_mm: f64,
     /// Notes on what is left out.
     notes: Vec<String>,
@@ -534,9 +580,8 @@ fn place(
     let tidying = LineTidying::of(&file.design, replacement)?;
     let mut filter = PenFilter::of(replacement, pens)?;
     let (mut point_count, mut kept_points) = (0, 0);
-    let mut strokes = Vec::with_capacity(design.strokes.len());
-    let mut overflow = OverflowCollector::default();
-    let mut unassigned = UnassignedStrokes::default();
+    let (mut strokes, mut is_pen_named) = (Vec::new(), Vec::new());
+    let (mut overflow, mut unassigned) = <(OverflowCollector, UnassignedStrokes)>::default();
     let (mut pause, mut pauses, mut drawn) = (None, DrawnPauses::default(), None);
     let (mut colours, mut widest_mm) = (ColourChanges::default(), 0.0_f64);
     let mut due = PauseCounter::of(replacement, &file.limits)?;
@@ -554,17 +599,16 @@ fn place(
         point_count += stroke.points_mm.len();
         kept_points += points_mm.len();
         let scene_pen = pen.as_ref().ok().and_then(|pen| pens.get(*pen));
-        if let Some(pen) = scene_pen {
-            widest_mm = widest_mm.max(pen.width_mm);
-            if !replacement.is_some_and(|drawing| drawing.one_pen) {
-                colours.add(stroke, pen);
-            }
+        widest_mm = scene_pen.map_or(widest_mm, |pen| widest_mm.max(pen.width_mm));
+        if let Some(pen) = scene_pen.filter(|_| !filter.is_one_pen()) {
+            colours.add(stroke, pen);
         }
         let is_outside = overflow.add(&points_mm, &stroke.source, scene_pen, sheet_mm);
         match pen {
             Ok(pen) if !is_outside => {
                 let placed = due.placed(stroke, pen, points_mm, &mut pause, &mut pauses);
                 strokes.extend(placed);
+                is_pen_named.resize(strokes.len(), filter.is_pen_named(stroke));
             }
             Ok(_) => {}
             Err(fault) => unassigned.add(&stroke.source, fault),
@@ -576,14 +620,15 @@ fn place(
     let page = page.page(&file.design, design, drawn, parts.size_from);
     let mut notes: Vec<String> = pauses.notes().chain(filter.notes()).collect();
     notes.extend(tidying.note(point_count, kept_points));
-    notes.extend(colours.note());
-    notes.extend(capital_mm.and_then(|mm| small_letters_note(mm, widest_mm)));
+    let small_letters = capital_mm.and_then(|mm| small_letters_note(mm, widest_mm));
+    notes.extend(colours.note().into_iter().chain(small_letters));
     let outside = overflow.finish(sheet_mm, design.strokes.len(), || OverflowPlacement {
         notes: design.notes.iter().chain(&notes).cloned().collect(),
         ..overflow_placement(file, parts, sheet_mm, page)
     });
     Ok(PlacedDesign {
         strokes,
+        is_pen_named,
         join_mm: tidying.join_mm,
         notes,
         page,

@@ -51,6 +51,8 @@ pub(super) const FILES: &[EmbeddedFile] = files![
     "pens_by_hand.toml",
     "so100.toml",
     "tagged.toml",
+    "two_arms.toml",
+    "two_arms_dips.toml",
     "two_pens.toml",
     "vx300.toml",
     "widowx.toml",

@@ -19,9 +19,13 @@ pub struct SceneFile {
     pub name: String,
     /// One line for people and models.
     pub about: String,
-    /// The arm that it is for.
-    pub arm: String,
-    /// Frame of its places in space and its poses. Absent: the older frame of the arm's file.
+    /// The arm that it is for; `arms` instead if several share it.
+    #[serde(default)]
+    pub arm: Option<String>,
+    /// The arms that share it, instead of `arm`. Its places in space are then in a frame that all of them have in common.
+    #[serde(default)]
+    pub arms: Vec<SceneArmFile>,
+    /// Frame of its places in space and its poses. Absent: the older frame of the arm's file. Not with `arms`.
     #[serde(default)]
     pub frame: Option<BaseFrame>,
     /// The design to draw.
@@ -48,8 +52,9 @@ pub struct SceneFile {
     /// A fixed point whose place is known precisely, for zeros.
     #[serde(default)]
     pub calibrator_m: Option<[Finite; 3]>,
-    /// Waiting poses of the arm.
-    pub poses: PosesFile,
+    /// Waiting poses of the arm; each of several `arms` has its own.
+    #[serde(default)]
+    pub poses: Option<PosesFile>,
     /// Heights and depths over the sheet.
     #[serde(default)]
     pub heights: HeightsFile,
@@ -75,6 +80,28 @@ impl SceneFile {
             None => Ok(()),
         }
     }
+}
+
+/// An arm of a scene that several arms share.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SceneArmFile {
+    /// Its name in this scene: lower case letters, digits, `_` and `-`.
+    pub name: String,
+    /// Model of the arm: the name of an arm file.
+    pub model: String,
+    /// Position of its base frame in the common frame.
+    pub base_m: [Finite; 3],
+    /// Rotation of its base frame about the common frame's z, counter-clockwise.
+    #[serde(default)]
+    pub base_yaw_deg: Finite,
+    /// Largest error of where any point of it is in the common frame, 0 to 50. The arms keep apart by as much more.
+    #[serde(default = "arm_uncertainty_mm_default")]
+    pub uncertainty_mm: Finite,
+    /// Names of the pens that it holds. A pen that two arms name is one pen of each.
+    pub pens: Vec<String>,
+    /// Its waiting poses, clear of everything that the other arms do.
+    pub poses: PosesFile,
 }
 
 /// The design to draw: exactly one of `file`, `text`, `polylines` and `from_caller`.
@@ -302,6 +329,11 @@ pub struct TagFile {
     /// Its rotation, counter-clockwise.
     #[serde(default)]
     pub turn_deg: Finite,
+}
+
+/// What a ruler on a table is good for.
+fn arm_uncertainty_mm_default() -> Finite {
+    finite(3.0)
 }
 
 fn moved_mm_default() -> Finite {

@@ -7,18 +7,18 @@ use std::time::SystemTime;
 
 use super::area_fill;
 use super::arm_variant;
-use super::build_scene::{self, SceneFileError, SceneParts};
-use super::canvas::{Canvas, CanvasBoundError};
+use super::build_scene::SceneFileError;
+use super::canvas::CanvasBoundError;
 use super::copies::Copies;
 use super::design_overflow::DesignOverflow;
 use super::design_part::DesignPart;
 use super::embedded::{self, EmbeddedFile};
-use super::file::{DesignFile, OverlayFile, PenFile, SceneFile};
+use super::file::{DesignFile, PenFile, SceneFile};
 use super::mesh_sheet::MeshCache;
 use super::picture_design::PictureMemory;
 use super::placement::{DesignPlacement, PlacedPart, edge_margin_mm, fitting_size_mm};
 use super::replacement::{DesignReplacement, DesignSource};
-use super::{Revision, Scene, SceneFault, SizeSource, foot_frame, text_layout};
+use super::{Scene, SceneFault, SizeSource, foot_frame, text_layout};
 use arm::{ArmError, ArmFault, ArmFile, ArmModel};
 use base::lock::MutexExt;
 use base::nearest;
@@ -27,6 +27,7 @@ use config::toml::{self as strict, FileError};
 use design::{self, AreaFill, ChoiceWords, Design, DesignCaps, DesignError, ReadOptions};
 use mesh::MeshError;
 
+mod build_parts;
 mod read_files;
 mod revision_hash;
 
@@ -58,6 +59,8 @@ type FileStamp = Option<(SystemTime, u64)>;
 struct SceneHead {
     /// The arm that it is for.
     arm: Option<String>,
+    /// True if several arms share it.
+    is_shared: bool,
     /// Sides of the sheet of a canvas; `None` for any other scene.
     canvas_mm: Option<[f64; 2]>,
 }
@@ -92,6 +95,17 @@ pub enum SceneError {
         name: String,
         /// The known names, the most similar first.
         valid: Vec<String>,
+    },
+    /// Several arms share the scene where one is needed.
+    #[error(
+        "scene `{scene}` is shared by the arms {}; this is for a scene of one arm. Next: plan it with `steadyhand draw {scene} --dry-run`, or choose another from `steadyhand scene list`",
+        arms.join(", ")
+    )]
+    SeveralArms {
+        /// The scene.
+        scene: String,
+        /// The names of its arms.
+        arms: Vec<String>,
     },
     /// The file cannot be read.
     #[error("cannot read {file}: {why}")]
@@ -231,10 +245,20 @@ impl SceneLibrary {
         self.folder.as_deref()
     }
 
-    /// Returns the names of all scenes, sorted.
+    /// Returns the names of all scenes of one arm, sorted.
     #[must_use]
     pub fn scenes(&self) -> Vec<String> {
-        self.names("")
+        let mut names = self.names("");
+        names.retain(|name| !self.head_of(name).is_shared);
+        names
+    }
+
+    /// Returns the names of the scenes that several arms share, sorted.
+    #[must_use]
+    pub fn shared_scenes(&self) -> Vec<String> {
+        let mut names = self.names("");
+        names.retain(|name| self.head_of(name).is_shared);
+        names
     }
 
     /// Returns the names of the scenes for these arms, sorted. Unreadable files are kept: a call
@@ -300,7 +324,7 @@ impl SceneLibrary {
         if let Some(arm) = quick_arm(&text).filter(|_| !may_be_canvas) {
             return Some(SceneHead {
                 arm: Some(arm.to_owned()),
-                canvas_mm: None,
+                ..SceneHead::default()
             });
         }
         let table: toml::Table = toml::from_str(&text).ok()?;
@@ -318,6 +342,7 @@ impl SceneLibrary {
         let [width, height] = [side(0), side(1)].map(Option::unwrap_or_default);
         Some(SceneHead {
             arm: arm.map(str::to_owned),
+            is_shared: table.contains_key("arms"),
             canvas_mm: is_canvas.then_some([width, height]),
         })
     }
@@ -456,110 +481,6 @@ impl SceneLibrary {
         Ok(Some(converted.unwrap_or(text)))
     }
 
-    fn build(
-        &self,
-        file: &str,
-        name: Option<&str>,
-        text: &str,
-        overlay: Option<&str>,
-    ) -> Result<Arc<Scene>, SceneError> {
-        let mut hash = blake3::Hasher::new();
-        hash_part(&mut hash, text.as_bytes());
-        let (mut scene, is_of_before) = self.read_scene(file, text, overlay, &mut hash)?;
-        let mesh = self.mesh(file, &scene, &mut hash)?;
-        let mut setting_hash = hash.clone();
-        let canvas = self.canvas(file, &scene, name.zip(overlay))?;
-        if let Some(drawing) = &self.replacement {
-            drawing.apply_to(&mut scene.design);
-            drawing.lay_paper(file, &mut scene, &mut setting_hash)?;
-            // A person enables a canvas whatever a caller draws on it: its hash has no design.
-            if canvas.is_none() {
-                hash_part(&mut hash, &drawing.bytes_to_hash());
-            }
-        }
-        let named = scene.check_name(name);
-        named.map_err(|why| FileError::single(file, why))?;
-        let (arm, is_arm_of_before) = self.arm_and_age(self.stand_in_for(&scene.arm))?;
-        if scene.frame.is_some() && scene.frame != arm.file.frame {
-            let arm = arm.file.name.clone();
-            return Err(FileError::single(file, SceneFault::OtherFrame { arm }.to_string()).into());
-        }
-        let arm_bytes = serde_json::to_vec(&arm.file).unwrap_or_default();
-        hash_part(&mut hash, &arm_bytes);
-        hash_part(&mut setting_hash, &arm_bytes);
-        let mut caller_hash = blake3::Hasher::new();
-        let design_hash = match canvas {
-            Some(_) => &mut caller_hash,
-            None => &mut hash,
-        };
-        let sized = self.design(file, &mut scene, design_hash)?;
-        let (mut design, size_from) = (sized.design, sized.from);
-        if design.is_a_dot() && scene.design.size_mm.take().is_some() {
-            design.notes.push(DOT_NOTE.to_owned());
-        }
-        let arm_file = arm_place(&arm.file.name);
-        let of_before = [(is_of_before, file), (is_arm_of_before, &arm_file)];
-        design.notes.extend(foot_frame::note(&arm.file, &of_before));
-        let mended = mesh.iter().flat_map(|mesh| mesh.lines());
-        design
-            .notes
-            .extend(mended.map(|line| format!("mesh: {line}")));
-        let revision = Revision(*hash.finalize().as_bytes());
-        let parts = SceneParts {
-            arm,
-            mesh,
-            design,
-            overlay: overlay.map(str::to_owned),
-            canvas,
-            replacement: self.replacement.clone(),
-            size_from,
-            words: self.choice_words(),
-            arm_name: None,
-            beside: Vec::new(),
-            revision,
-            setting: Revision(*setting_hash.finalize().as_bytes()),
-        };
-        let built = build_scene::scene(&scene, parts).map_err(|error| scene_error(file, error))?;
-        if let Some(Err(bound)) = built.canvas.as_ref().map(|canvas| canvas.check(&built)) {
-            let file = file.to_owned();
-            return Err(SceneError::Canvas { file, bound });
-        }
-        Ok(Arc::new(built))
-    }
-
-    /// Returns the canvas of a scene, with the hash of the caller's design. It is `None` for an
-    /// operator's drawing, which is enabled by itself.
-    fn canvas(
-        &self,
-        file: &str,
-        scene: &SceneFile,
-        scene_and_overlay: Option<(&str, &str)>,
-    ) -> Result<Option<Canvas>, SceneError> {
-        let canvas = Canvas::of(scene).map_err(|problems| FileError {
-            file: file.to_owned(),
-            problems,
-        })?;
-        match (canvas, &self.replacement) {
-            (None, Some(_)) if self.is_of_caller => {
-                let overlay =
-                    scene_and_overlay.filter(|(name, _)| self.head_of(name).canvas_mm.is_some());
-                let what = match overlay {
-                    Some((_, overlay)) => format!(
-                        "overlay `{overlay}` has its own design, which would replace the caller's: leave the overlay out"
-                    ),
-                    None => "is not a canvas: [design] has no `from_caller`".to_owned(),
-                };
-                Err(FileError::single(file, &what).into())
-            }
-            (Some(canvas), Some(drawing)) if self.is_of_caller => Ok(Some(Canvas {
-                design_hash: Some(*blake3::hash(&drawing.bytes_to_hash()).as_bytes()),
-                ..canvas
-            })),
-            (_, Some(_)) => Ok(None),
-            (canvas, None) => Ok(canvas),
-        }
-    }
-
     /// Returns the copies that are asked for, if they are possible; others are refused once the design is read.
     pub(super) fn copies(&self) -> Option<Copies> {
         let replacement = self.replacement.as_ref()?;
@@ -578,52 +499,6 @@ impl SceneLibrary {
             (Some(_), true) => ChoiceWords::Call,
             (Some(_), false) => ChoiceWords::CommandLine,
         }
-    }
-
-    /// Reads a scene with its overlay; true if its file names no frame and was read in that of before.
-    fn read_scene(
-        &self,
-        file: &str,
-        text: &str,
-        overlay: Option<&str>,
-        hash: &mut blake3::Hasher,
-    ) -> Result<(SceneFile, bool), SceneError> {
-        let mut scene: SceneFile = strict::read(file, text)?;
-        let converted = match scene.frame {
-            Some(_) => None,
-            None => self.in_foot_frame_of(&scene, text)?,
-        };
-        if let Some(text) = &converted {
-            scene = strict::read(file, text)?;
-        }
-        let is_of_before = converted.is_some();
-        let Some(name) = overlay else {
-            return Ok((scene, is_of_before));
-        };
-        let (text, mut changes) = self.overlay(name)?;
-        hash_part(hash, text.as_bytes());
-        if changes.inks.is_some()
-            && let Some(text) = self.in_foot_frame_of(&scene, &text)?
-        {
-            changes = strict::read(&format!("overlays/{name}.toml"), &text)?;
-        }
-        Ok((changes.apply_to(scene), is_of_before))
-    }
-
-    /// Returns a scene's or its overlay's text in the frame of the arm's foot, as [`foot_frame::scene`].
-    fn in_foot_frame_of(
-        &self,
-        scene: &SceneFile,
-        text: &str,
-    ) -> Result<Option<String>, SceneError> {
-        let arm = self.arm(self.stand_in_for(&scene.arm))?;
-        Ok(foot_frame::scene(text, &arm))
-    }
-
-    fn overlay(&self, name: &str) -> Result<(String, OverlayFile), SceneError> {
-        let text = self.text("overlay", "overlays/", name)?;
-        let file = strict::read(&format!("overlays/{name}.toml"), &text)?;
-        Ok((text, file))
     }
 
     /// Returns the part of a design that is drawn, in all its copies.

@@ -15,6 +15,7 @@ use base::units::JointVector;
 
 mod area_fill;
 mod arm_beside;
+mod arm_places;
 mod arm_variant;
 mod axis_aligned_box;
 mod build_scene;
@@ -42,6 +43,7 @@ mod placement;
 mod replacement;
 mod rest_clearance;
 mod scene_fault;
+mod shared_scene;
 mod sheet_correction;
 mod surface;
 mod text_layout;
@@ -65,6 +67,7 @@ pub use placement::{DesignPlacement, PAGE_SIDE_MM};
 pub use replacement::{DesignReplacement, DesignSource};
 pub use rest_clearance::{CLEARANCE_M, PEN_RADIUS_M};
 pub use scene_fault::SceneFault;
+pub use shared_scene::{ScenePart, SharedScene, SharedStroke};
 pub use sheet_correction::{CORRECTION_MM_MAX, SheetCorrection, SheetCorrectionFile};
 pub use surface::{SheetShape, Surface, SurfaceDistortion, SurfacePoint, SurfaceProjection, pose};
 

@@ -62,6 +62,16 @@ impl PenFilter {
         self.passes(pen.as_ref().ok().copied()).then_some(pen)
     }
 
+    /// Returns whether the first pen draws everything.
+    pub(super) fn is_one_pen(&self) -> bool {
+        self.one_pen
+    }
+
+    /// Returns whether the author named the very pen that draws a stroke.
+    pub(super) fn is_pen_named(&self, stroke: &DesignStroke) -> bool {
+        stroke.pen.is_some() && !self.one_pen
+    }
+
     /// Returns whether a stroke of this pen is drawn, and counts it where it is not. A pen that the scene lacks is none of
     /// those that were named.
     fn passes(&mut self, pen: Option<usize>) -> bool {

@@ -1,0 +1,241 @@
+//! Expands a scene file of several arms into one for each arm, with its places in space in that arm's base frame.
+
+use nalgebra::{IsometryMatrix3, Point3, Rotation3, Translation3, Vector3};
+
+use super::build_scene::near_point;
+use super::file::{BoxFile, CornersFile, PenChangeKind, SceneArmFile, SceneFile};
+use base::units::{Finite, OutOfRange};
+
+/// Largest error of an arm's place.
+const UNCERTAINTY_MM_MAX: f64 = 50.0;
+
+/// The place of one arm in a scene that it shares, and its pens.
+#[derive(Clone, Debug)]
+pub(super) struct ArmPlace {
+    pub(super) name: String,
+    /// Names of the pens that it holds.
+    pub(super) pens: Vec<String>,
+    /// Pose of its base frame in the common frame.
+    pub(super) base: IsometryMatrix3<f64>,
+    pub(super) uncertainty_m: f64,
+    /// The scene in its base frame; it still has the pens of all arms, by which strokes are assigned.
+    pub(super) file: SceneFile,
+}
+
+/// Expands a file into one for each of its arms; a file of one arm has none.
+///
+/// # Errors
+/// Everything that is wrong with its arms.
+pub(super) fn expand(file: &SceneFile) -> Result<Vec<ArmPlace>, Vec<String>> {
+    let mut problems = form_problems(file);
+    problems.extend(pen_problems(file));
+    let mut places = Vec::with_capacity(file.arms.len());
+    for (index, arm) in file.arms.iter().enumerate() {
+        let mut others = file.arms.iter().take(index);
+        if others.any(|other| other.name == arm.name) {
+            let name = &arm.name;
+            problems.push(format!(
+                "two arms are called `{name}`; each needs its own name"
+            ));
+        }
+        match expand_for(file, arm) {
+            Ok(place) => places.push(place),
+            Err(problem) => problems.push(format!("arm `{}`: {problem}", arm.name)),
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(places),
+        false => Err(problems),
+    }
+}
+
+/// Says what a file of one arm needs and one of several must not have, and the other way round.
+fn form_problems(file: &SceneFile) -> Vec<String> {
+    let is_shared = !file.arms.is_empty();
+    let by_hand = file.pen_change == PenChangeKind::ByHand;
+    let problems = [
+        (
+            !is_shared && file.arm.is_none(),
+            "missing field `arm`: name the model of the arm, or list several as [[arms]]",
+        ),
+        (
+            !is_shared && file.poses.is_none(),
+            "missing field `poses`: give rest_rad and ready_rad",
+        ),
+        (
+            is_shared && file.arm.is_some(),
+            "`arm` is for a scene of one arm; each of [[arms]] has its `model`: remove `arm`",
+        ),
+        (
+            is_shared && file.poses.is_some(),
+            "[poses] is for a scene of one arm; each of [[arms]] has its `poses`: remove [poses]",
+        ),
+        (
+            is_shared && file.frame.is_some(),
+            "`frame` is for a scene of one arm; where several share it, places are in the frame of their `base_m`: remove `frame`",
+        ),
+        (
+            is_shared && by_hand,
+            "pen_change = \"by_hand\" is for a scene of one arm: mount all pens, or draw with one arm",
+        ),
+    ];
+    let wrong = problems.into_iter().filter(|(is_wrong, _)| *is_wrong);
+    wrong.map(|(_, problem)| problem.to_owned()).collect()
+}
+
+/// Says which pens are of no arm, or unknown to the file.
+fn pen_problems(file: &SceneFile) -> Vec<String> {
+    if file.arms.is_empty() {
+        return Vec::new();
+    }
+    let known: Vec<&String> = file.pens.iter().map(|pen| &pen.name).collect();
+    let mut problems = Vec::new();
+    for (index, name) in known.iter().enumerate() {
+        if known.iter().take(index).any(|other| other == name) {
+            problems.push(format!(
+                "two pens are called `{name}`; arms name their pens: each needs its own name"
+            ));
+        }
+        if !file.arms.iter().any(|arm| arm.pens.contains(name)) {
+            problems.push(format!(
+                "pen `{name}` is of no arm: add it to `pens` of one of [[arms]]"
+            ));
+        }
+    }
+    for arm in &file.arms {
+        let name = &arm.name;
+        let unknown = arm.pens.iter().filter(|pen| !known.contains(pen));
+        problems.extend(
+            unknown.map(|pen| {
+                format!("arm `{name}`: there is no pen `{pen}`; the scene has {known:?}")
+            }),
+        );
+        if arm.pens.is_empty() {
+            problems.push(format!(
+                "arm `{name}` has no pens; an arm needs at least one"
+            ));
+        }
+    }
+    problems
+}
+
+fn expand_for(file: &SceneFile, arm: &SceneArmFile) -> Result<ArmPlace, String> {
+    if arm.name.trim().is_empty() || arm.name.chars().any(char::is_control) {
+        return Err("its name is empty or contains a control character".to_owned());
+    }
+    let base_m = near_point("base_m", arm.base_m).map_err(|fault| fault.to_string())?;
+    let within = |key: &str, value: Finite, range: std::ops::RangeInclusive<f64>| {
+        let checked = OutOfRange::check(|| key.to_owned(), value, &range);
+        checked.map_err(|fault| fault.to_string())
+    };
+    let yaw_deg = within("base_yaw_deg", arm.base_yaw_deg, -360.0..=360.0)?;
+    let uncertainty_mm = within(
+        "uncertainty_mm",
+        arm.uncertainty_mm,
+        0.0..=UNCERTAINTY_MM_MAX,
+    )?;
+    let turn = Rotation3::from_axis_angle(&Vector3::z_axis(), yaw_deg.to_radians());
+    let base = IsometryMatrix3::from_parts(Translation3::from(base_m.coords), turn);
+    let frame = OwnFrame {
+        from_common: base.inverse(),
+        is_square: (yaw_deg / 90.0).fract() == 0.0,
+    };
+    Ok(ArmPlace {
+        name: arm.name.clone(),
+        pens: arm.pens.clone(),
+        base,
+        uncertainty_m: uncertainty_mm / 1e3,
+        file: frame.file(file, arm)?,
+    })
+}
+
+/// An arm's base frame, seen from the common one.
+struct OwnFrame {
+    from_common: IsometryMatrix3<f64>,
+    /// True if its axes are parallel to the common frame's.
+    is_square: bool,
+}
+
+impl OwnFrame {
+    fn file(&self, file: &SceneFile, arm: &SceneArmFile) -> Result<SceneFile, String> {
+        let mut own = SceneFile {
+            arm: Some(arm.model.clone()),
+            arms: Vec::new(),
+            poses: Some(arm.poses.clone()),
+            ..file.clone()
+        };
+        let sheet = &mut own.sheet;
+        sheet.origin_m = self.place_m(sheet.origin_m)?;
+        sheet.x_axis = self.direction(sheet.x_axis)?;
+        sheet.y_axis = self.direction(sheet.y_axis)?;
+        for ink in &mut own.inks {
+            ink.rim_m = self.place_m(ink.rim_m)?;
+        }
+        if let Some(at_m) = &mut own.calibrator_m {
+            *at_m = self.place_m(*at_m)?;
+        }
+        for BoxFile { min_m, max_m, .. } in &mut own.keep_outs {
+            [*min_m, *max_m] = self.around(*min_m, *max_m)?;
+        }
+        if let Some(CornersFile { min_m, max_m }) = &mut own.limits.workspace {
+            if !self.is_square {
+                return Err("limits.workspace is a box along the common frame's axes, so base_yaw_deg must be a multiple of 90: leave the workspace out, or name keep_outs instead".to_owned());
+            }
+            [*min_m, *max_m] = self.around(*min_m, *max_m)?;
+        }
+        Ok(own)
+    }
+
+    fn place_m(&self, at_m: [Finite; 3]) -> Result<[Finite; 3], String> {
+        let at_m = Point3::from(at_m.map(Finite::get));
+        finite((self.from_common * at_m).coords)
+    }
+
+    fn direction(&self, along: [Finite; 3]) -> Result<[Finite; 3], String> {
+        finite(self.from_common * Vector3::from(along.map(Finite::get)))
+    }
+
+    /// Returns the box around a turned box: it holds all of it, and is the same box where the axes are parallel.
+    fn around(&self, min_m: [Finite; 3], max_m: [Finite; 3]) -> Result<[[Finite; 3]; 2], String> {
+        let [min_m, max_m] = [min_m, max_m].map(|corner| corner.map(Finite::get));
+        let is_box = min_m.iter().zip(&max_m).all(|(low, high)| low < high);
+        let ends = [min_m, max_m].map(Point3::from);
+        if !is_box {
+            // Left as it is wrong, so that the message shows it.
+            return Ok([finite(ends[0].coords)?, finite(ends[1].coords)?]);
+        }
+        let corners = (0..8_usize).map(|corner| {
+            let at = |axis: usize| {
+                if corner >> axis & 1 == 1 {
+                    ends[1][axis]
+                } else {
+                    ends[0][axis]
+                }
+            };
+            self.from_common * Point3::new(at(0), at(1), at(2))
+        });
+        let corners: Vec<Point3<f64>> = corners.collect();
+        let fold = |start: f64, choose: fn(f64, f64) -> f64| {
+            let most = |axis: usize| {
+                corners
+                    .iter()
+                    .map(|corner| corner[axis])
+                    .fold(start, choose)
+            };
+            finite(Vector3::new(most(0), most(1), most(2)))
+        };
+        Ok([
+            fold(f64::INFINITY, f64::min)?,
+            fold(f64::NEG_INFINITY, f64::max)?,
+        ])
+    }
+}
+
+/// Rounds to the nanometre, so that a quarter turn leaves no dust.
+fn finite(values: Vector3<f64>) -> Result<[Finite; 3], String> {
+    let rounded = |value: f64| {
+        let rounded = (value * 1e9).round() / 1e9 + 0.0;
+        Finite::new(rounded).map_err(|fault| fault.to_string())
+    };
+    Ok([rounded(values.x)?, rounded(values.y)?, rounded(values.z)?])
+}
