@@ -292,11 +292,6 @@ fn tags(
     keep(fiducials::check(fiducials_file, surface), problems)
 }
 
-fn calibrator(file: &SceneFile, problems: &mut Vec<String>) -> Option<Point3<f64>> {
-    let point_m = near_point("calibrator_m", file.calibrator_m?);
-    keep(point_m, problems)
-}
-
 fn correction(file: &SceneFile, problems: &mut Vec<String>) -> Option<SheetCorrection> {
     let correction_file = file.sheet.correction.as_ref()?;
     let size_mm = file.sheet.size_mm.map(Finite::get);
