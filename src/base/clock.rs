@@ -2,7 +2,7 @@
 //!
 //! A real clock counts from its creation and waits on a timer descriptor, whose resolution is finer than
 //! an asynchronous runtime's. A simulated clock jumps to the moment that it is asked to wait for, so that
-//! arm time costs only computing time. A starvation-tolerant clock keeps the machine's time, but stands
+//! arm time costs only computing time; threads that share one wait for each other. A starvation-tolerant clock keeps the machine's time, but stands
 //! still while the machine does not run the thread that waits on it.
 
 use std::io;
@@ -12,12 +12,23 @@ use std::time::Duration;
 
 use crate::alarm_timer::AlarmTimer;
 pub use crate::alarm_timer::alarm_runtime;
+use crate::clock_seats::{ClockSeat, SeatRest, SharedTime};
 use crate::system_clocks;
 use crate::units::{ClockInstant, nanos};
 
 /// A node's clock; clones are the same clock.
 #[derive(Clone, Debug)]
-pub struct NodeClock(Arc<ClockSource>);
+pub struct NodeClock {
+    source: Arc<ClockSource>,
+    /// The place of the thread that it is for among those that share it; `None` for one that only reads it.
+    seat: Option<Arc<ClockSeat>>,
+}
+
+/// A time in which a thread does without its clock; see [`NodeClock::sleep`].
+#[derive(Debug)]
+pub struct ClockSleep {
+    _rest: Option<SeatRest>,
+}
 
 #[derive(Debug)]
 enum ClockSource {
@@ -26,7 +37,7 @@ enum ClockSource {
     },
     Tolerant(TolerantTime),
     Simulated {
-        nanos: AtomicU64,
+        time: Arc<SharedTime>,
         /// Time that the machine was suspended.
         slept_nanos: AtomicU64,
         /// Rate relative to real time; `None` to run as fast as possible.
@@ -105,9 +116,9 @@ impl NodeClock {
         reason = "the only reader of the machine's clock"
     )]
     pub fn real() -> Self {
-        Self(Arc::new(ClockSource::Real {
+        Self::of(ClockSource::Real {
             origin: std::time::Instant::now(),
-        }))
+        })
     }
 
     /// Creates a clock for one served simulated arm. It keeps the machine's time, except that at most [`BUSY_MAX`] passes
@@ -119,12 +130,12 @@ impl NodeClock {
         reason = "the only reader of the machine's clock"
     )]
     pub fn starvation_tolerant() -> Self {
-        Self(Arc::new(ClockSource::Tolerant(TolerantTime {
+        Self::of(ClockSource::Tolerant(TolerantTime {
             origin: std::time::Instant::now(),
             rate: simulation_rate(),
             lost_nanos: AtomicU64::new(0),
             cap_nanos: AtomicU64::new(nanos(BUSY_MAX)),
-        })))
+        }))
     }
 
     /// Creates a clock that stands still until a task waits on it.
@@ -141,21 +152,49 @@ impl NodeClock {
     }
 
     fn simulated_with_rate(rate: Option<u32>) -> Self {
-        Self(Arc::new(ClockSource::Simulated {
-            nanos: AtomicU64::new(0),
+        Self::of(ClockSource::Simulated {
+            time: Arc::default(),
             slept_nanos: AtomicU64::new(0),
             rate,
-        }))
+        })
+    }
+
+    fn of(source: ClockSource) -> Self {
+        Self {
+            source: Arc::new(source),
+            seat: None,
+        }
+    }
+
+    /// Returns the same clock for a thread that shares its time with others: a simulated one stands still while any of them
+    /// works.
+    #[must_use]
+    pub fn seated(&self) -> Self {
+        let seat = match &*self.source {
+            ClockSource::Simulated { time, .. } => Some(Arc::new(ClockSeat::new(time))),
+            ClockSource::Real { .. } | ClockSource::Tolerant(_) => None,
+        };
+        Self {
+            source: Arc::clone(&self.source),
+            seat,
+        }
+    }
+
+    /// Lets a shared clock go on without the calling thread, which waits for no moment of it, until the result is dropped.
+    #[must_use]
+    pub fn sleep(&self) -> ClockSleep {
+        let rest = self.seat.as_ref().map(ClockSeat::sleep);
+        ClockSleep { _rest: rest }
     }
 
     /// Returns whether the clock stands still while no task waits.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
-        matches!(*self.0, ClockSource::Simulated { .. })
+        matches!(*self.source, ClockSource::Simulated { .. })
     }
 
     fn rate(&self) -> u32 {
-        match &*self.0 {
+        match &*self.source {
             ClockSource::Simulated {
                 rate: Some(rate), ..
             } => *rate,
@@ -167,12 +206,10 @@ impl NodeClock {
     /// Returns the current time of this clock.
     #[must_use]
     pub fn now(&self) -> ClockInstant {
-        match &*self.0 {
+        match &*self.source {
             ClockSource::Real { origin } => ClockInstant::from_nanos(nanos(origin.elapsed())),
             ClockSource::Tolerant(time) => time.now(),
-            ClockSource::Simulated { nanos, .. } => {
-                ClockInstant::from_nanos(nanos.load(Ordering::SeqCst))
-            }
+            ClockSource::Simulated { time, .. } => time.now(),
         }
     }
 
@@ -191,7 +228,7 @@ impl NodeClock {
     /// interrupted at each of several attempts to read it, and on systems other than Linux.
     #[must_use]
     pub fn suspended_time(&self) -> Option<Duration> {
-        if let ClockSource::Simulated { slept_nanos, .. } = &*self.0 {
+        if let ClockSource::Simulated { slept_nanos, .. } = &*self.source {
             return Some(Duration::from_nanos(slept_nanos.load(Ordering::SeqCst)));
         }
         system_clocks::suspended_time()
@@ -201,7 +238,7 @@ impl NodeClock {
     /// simulated clock, on which no time passes unseen.
     #[must_use]
     pub fn machine_time(&self) -> Option<Duration> {
-        match &*self.0 {
+        match &*self.source {
             ClockSource::Real { origin } => Some(origin.elapsed()),
             ClockSource::Tolerant(time) => Some(time.origin.elapsed()),
             ClockSource::Simulated { .. } => None,
@@ -210,15 +247,23 @@ impl NodeClock {
 
     /// Simulates that the machine was suspended for a time; has no effect on other clocks.
     pub fn sleep_through(&self, duration: Duration) {
-        if let ClockSource::Simulated { slept_nanos, .. } = &*self.0 {
+        if let ClockSource::Simulated { slept_nanos, .. } = &*self.source {
             slept_nanos.fetch_add(nanos(duration), Ordering::SeqCst);
         }
     }
 
     /// Advances a simulated clock to `to`, never back; has no effect on other clocks.
     pub fn jump_to(&self, to: ClockInstant) {
-        if let ClockSource::Simulated { nanos, .. } = &*self.0 {
-            nanos.fetch_max(to.as_nanos(), Ordering::SeqCst);
+        if let ClockSource::Simulated { time, .. } = &*self.source {
+            time.jump_to(to);
+        }
+    }
+
+    /// Comes to a moment of a simulated clock, once no other thread works that shares it.
+    async fn come_to(&self, moment: ClockInstant) {
+        match &self.seat {
+            Some(seat) => seat.wait_until(moment).await,
+            None => self.jump_to(moment),
         }
     }
 
@@ -227,7 +272,7 @@ impl NodeClock {
     /// # Errors
     /// When the system gives no timer descriptor.
     pub fn alarm(&self) -> io::Result<ClockAlarm> {
-        let timer = match *self.0 {
+        let timer = match *self.source {
             ClockSource::Simulated { rate: None, .. } => None,
             _ => Some(AlarmTimer::new()?),
         };
@@ -297,18 +342,18 @@ impl ClockAlarm {
     /// When the timer descriptor fails.
     pub async fn until(&mut self, moment: ClockInstant) -> io::Result<()> {
         let Some(timer) = &mut self.timer else {
-            self.clock.jump_to(moment);
+            self.clock.come_to(moment).await;
             return Ok(());
         };
-        if let ClockSource::Tolerant(time) = &*self.clock.0 {
+        if let ClockSource::Tolerant(time) = &*self.clock.source {
             time.move_cap_to(moment);
         }
         let wait = moment.since(self.clock.now()) / self.clock.rate();
         if !wait.is_zero() {
             timer.wait(wait).await?;
         }
-        self.clock.jump_to(moment);
-        if let ClockSource::Tolerant(time) = &*self.clock.0 {
+        self.clock.come_to(moment).await;
+        if let ClockSource::Tolerant(time) = &*self.clock.source {
             time.move_cap_to(time.now().after(BUSY_MAX));
         }
         Ok(())
@@ -328,6 +373,63 @@ mod tests {
         alarm.until(hour).await.unwrap();
         alarm.until(ClockInstant::ZERO).await.unwrap();
         assert_eq!(clock.now(), hour);
+    }
+
+    /// Two threads take turns: each sees every moment of the other before its own next one.
+    #[test]
+    fn threads_that_share_a_clock_do_not_run_away_from_each_other() {
+        let clock = NodeClock::simulated();
+        let moments = Arc::new(std::sync::Mutex::new(Vec::new()));
+        // Both sit down before either waits.
+        let seats = [10_u64, 15].map(|step_ms| (clock.seated(), step_ms));
+        let threads = seats.map(|(clock, step_ms)| {
+            let moments = Arc::clone(&moments);
+            std::thread::spawn(move || {
+                alarm_runtime().unwrap().block_on(async {
+                    let mut alarm = clock.alarm().unwrap();
+                    for step in 1..=200 {
+                        let moment = Duration::from_millis(step * step_ms);
+                        alarm.until(ClockInstant::ZERO.after(moment)).await.unwrap();
+                        moments.lock().unwrap().push(clock.now());
+                    }
+                });
+            })
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        let moments = moments.lock().unwrap();
+        assert_eq!(moments.len(), 400);
+        assert!(moments.is_sorted(), "{moments:?}");
+    }
+
+    #[tokio::test]
+    async fn a_thread_that_sleeps_or_is_gone_holds_up_no_other() {
+        let clock = NodeClock::simulated();
+        let (one, other) = (clock.seated(), clock.seated());
+        let mut alarm = one.alarm().unwrap();
+        let until = |ms: u64| ClockInstant::ZERO.after(Duration::from_millis(ms));
+        assert!(poll_once(alarm.until(until(1))).is_pending());
+        assert_eq!(clock.now(), ClockInstant::ZERO);
+        let asleep = other.sleep();
+        alarm.until(until(2)).await.unwrap();
+        drop(asleep);
+        assert!(poll_once(alarm.until(until(3))).is_pending());
+        drop(other);
+        alarm.until(until(4)).await.unwrap();
+        assert_eq!(clock.now(), until(4));
+        // A reader that jumps waits for nobody.
+        let busy = clock.seated();
+        clock.jump_to(until(7));
+        alarm.until(until(6)).await.unwrap();
+        assert!(poll_once(alarm.until(until(8))).is_pending());
+        drop(busy);
+    }
+
+    /// Polls a future once and drops it.
+    fn poll_once<T>(future: impl Future<Output = T>) -> std::task::Poll<T> {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        std::pin::pin!(future).as_mut().poll(&mut context)
     }
 
     #[tokio::test]

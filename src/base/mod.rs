@@ -5,6 +5,7 @@ mod alarm_timer;
 pub mod background_thread;
 pub mod calendar;
 pub mod clock;
+mod clock_seats;
 pub mod disk;
 pub mod file_access;
 pub mod file_lock;
