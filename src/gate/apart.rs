@@ -188,7 +188,7 @@ struct PairJudge<'a> {
     base: IsometryMatrix3<f64>,
     /// Distance that their bodies keep where both are as planned.
     limit_m: f64,
-    /// The distance while the first arm only moves away from one that stands; `None` otherwise.
+    /// The greatest distance so far of a motion that may only go away from an arm that stands; `None` for any other.
     escape: Option<Ratchet>,
 }
 
@@ -257,15 +257,17 @@ impl<'a> PairJudge<'a> {
             let room_m = measured.map_or(f64::NEG_INFINITY, |(at, gap_m)| {
                 gap_m - self.one.moved_m(at, sample) - self.other.moved_m(at, sample)
             });
-            if room_m < bound_m {
-                let gap_m = self.nearest_m(sample);
-                measured = Some((sample, gap_m));
-                if gap_m < bound_m {
-                    self.judge_near(&mut judge, sample);
-                    continue;
-                }
+            if room_m >= bound_m {
+                continue;
             }
-            self.escape = None;
+            let gap_m = self.nearest_m(sample);
+            measured = Some((sample, gap_m));
+            let escape = self.escape.as_mut();
+            let comes_nearer =
+                escape.is_none_or(|farthest| farthest.breached(gap_m, f64::INFINITY));
+            if gap_m < bound_m && (comes_nearer || !self.is_lifted_away(sample, gap_m)) {
+                self.judge_near(&mut judge, sample);
+            }
         }
         let arm = &motion.scene.arm_name;
         let refusals = judge.refusals.into_iter();
@@ -277,47 +279,32 @@ impl<'a> PairJudge<'a> {
     }
 
     fn judge_near(&mut self, judge: &mut TrajectoryJudge<'_>, sample: usize) {
-        let Some(near) = self.worst(sample).filter(|near| near.gap_m < near.limit_m) else {
-            self.escape = None;
+        let worst = self.worst(sample);
+        let Some(near) = worst.filter(|near| near.gap_m < near.limit_m) else {
             return;
         };
-        if self.may_escape(sample) {
-            return;
-        }
         let (value, limit) = (near.gap_m * 1e3, near.limit_m * 1e3);
-        let other = format!(
-            "{} of {}",
-            self.other.part_name(near.parts.1),
-            self.other_name
-        );
         let part = self.one.part_name(near.parts.0);
+        let theirs = self.other.part_name(near.parts.1);
+        let other = format!("{theirs} of {}", self.other_name);
         judge.refuse(GateRule::Apart, sample, excess(value, limit, "mm"), || {
             let (value, limit) = value_and_limit(value, limit);
-            format!("{part} would come within {value} mm of {other}; {limit} mm is the limit here, for the clearance, a stop of either and one that is late")
+            format!(
+                "{part} would come within {value} mm of {other}; {limit} mm is the limit here, for the clearance, a stop of either and one that is late"
+            )
         });
     }
 
-    /// Returns whether the arm began too near to one that stands and has come no nearer since.
-    fn may_escape(&mut self, sample: usize) -> bool {
-        let gap_m = self.nearest_m(sample);
-        let lifted_m = self.nearest_lifted_m(sample);
-        let Some(ratchet) = &mut self.escape else {
-            return false;
-        };
-        !ratchet.breached(gap_m, self.limit_m) && lifted_m >= gap_m.min(self.limit_m) - ROUNDING_M
+    /// Returns whether a stop does not lift the first arm nearer to the other than it is.
+    fn is_lifted_away(&self, sample: usize, gap_m: f64) -> bool {
+        let lifted = self.one.lifted(sample);
+        let mut gaps = lifted.map(|parts| self.nearest_of(&parts, sample));
+        gaps.all(|lifted_m| lifted_m >= gap_m.min(self.limit_m) - ROUNDING_M)
     }
 
     /// Returns the distance of the two bodies where they are expected.
     fn nearest_m(&self, sample: usize) -> f64 {
         self.nearest_of(&self.one.parts(sample), sample)
-    }
-
-    /// Returns the distance of the two bodies where a stop lifts the first from a sample.
-    fn nearest_lifted_m(&self, sample: usize) -> f64 {
-        let lifted = self.one.lifted(sample);
-        lifted
-            .map(|parts| self.nearest_of(&parts, sample))
-            .fold(f64::INFINITY, f64::min)
     }
 
     fn nearest_of(&self, ours: &[PlacedCapsule], sample: usize) -> f64 {

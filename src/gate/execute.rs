@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::check::{StartMismatch, check_at_start};
 use super::clearance::tip_m;
+use super::concert::PartState;
 use super::depth_trim::TrimRamp;
 use super::disturbance::{self, Disturbance, DisturbanceObserver, ObservedPlace};
 use super::following_error::{self, FollowingErrorMonitor};
@@ -20,12 +21,13 @@ use super::{CheckedTrajectory, Setpoint, TorqueLimit};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use kin::ToolTip;
 use nalgebra::Vector3;
-use permit::MotionPermit;
-use plan::{SpanKind, TrajectorySpan};
+use plan::{NEIGHBOUR_FOLLOWING_M, SpanKind, TrajectorySpan};
 use scene::{Scene, ToolKind};
 
+mod holding;
 mod landing;
 mod let_go;
+mod neighbours;
 mod safe_end;
 mod standing;
 
@@ -87,6 +89,12 @@ pub struct Execution {
     /// Duration of a stop's lift, once there is one.
     lift_time: Duration,
     has_let_go: bool,
+    /// `true` while it is held because another arm is.
+    is_held_with_other: bool,
+    /// The arm whose stop made this one stop.
+    stopped_with: Option<String>,
+    /// Ticks for which the arm has been beside its path.
+    off_path_ticks: u32,
 }
 
 #[derive(Debug)]
@@ -200,6 +208,12 @@ pub enum ExecutionError {
         /// Distance from the goal.
         behind_deg: f64,
     },
+    /// The arm is beside its path, and another arm may be there.
+    #[error("the arm has been {off_mm:.0} mm from its path for {ms} ms; {limit_mm:.0} mm is the limit beside another arm: something pushes it, or a servo is too weak", ms = following_error::STALL_TIME.as_millis(), limit_mm = NEIGHBOUR_FOLLOWING_M * 1e3)]
+    OffPath {
+        /// Distance of the farthest point from where it should be.
+        off_mm: f64,
+    },
     /// No reading for too long.
     #[error("no valid reading from the arm for {0} ms; {limit} ms is the limit", limit = following_error::AGE_MAX.as_millis())]
     Blind(u128),
@@ -238,6 +252,12 @@ impl CheckedTrajectory {
         check_at_start(&self.scene, &first, &raised, now).map_err(ExecutionError::Moved)?;
         let has_to_settle = sag.has_to_settle();
         sag.begin(&self.scene.arm, &first);
+        self.concert.note(PartState::Going);
+        let first_rate = if self.concert.all_have_begun() {
+            1.0
+        } else {
+            0.0
+        };
         Ok(Execution {
             sinking_ticks: if has_to_settle { SINKING_TICKS } else { 0 },
             arriving_ticks: if sag.is_led() { ARRIVING_TICKS } else { 0 },
@@ -254,8 +274,8 @@ impl CheckedTrajectory {
             phase: ExecutionPhase::Path,
             request: MotionGoal::Go,
             // The path begins at rest.
-            rate: 1.0,
-            target_rate: 1.0,
+            rate: first_rate,
+            target_rate: first_rate,
             position: 0.0,
             goal_rad: first,
             is_paused: false,
@@ -263,6 +283,9 @@ impl CheckedTrajectory {
             has_lifted: false,
             lift_time: Duration::ZERO,
             has_let_go: false,
+            is_held_with_other: false,
+            stopped_with: None,
+            off_path_ticks: 0,
         })
     }
 
@@ -288,7 +311,18 @@ impl Execution {
         measured: &ArmMeasurement,
         now: ClockInstant,
     ) -> Result<ExecutionStep, ExecutionError> {
+        let step = self.step(measured, now);
+        self.tell_neighbours();
+        step
+    }
+
+    fn step(
+        &mut self,
+        measured: &ArmMeasurement,
+        now: ClockInstant,
+    ) -> Result<ExecutionStep, ExecutionError> {
         self.note_reading(measured, now);
+        let waits_for_others = self.heed_neighbours(measured, now);
         let ahead_rad = self.braked_rad();
         let period = self.checked.trajectory.period;
         if !self.is_stopped {
@@ -307,8 +341,8 @@ impl Execution {
             return Err(error);
         }
         // A move to a safe end ignores the pause.
-        let waits =
-            waits || (!self.monitor.has_reported() && (self.is_paused || self.monitor.has_error()));
+        let is_paused = self.is_paused || self.monitor.has_error();
+        let waits = waits || waits_for_others || (!self.monitor.has_reported() && is_paused);
         if self.monitor.is_lost() {
             self.request = MotionGoal::Halt;
         }
@@ -341,7 +375,7 @@ impl Execution {
             strength_n_m,
         };
         if let Some(found) = observer.update(&place, measured) {
-            self.monitor.record_disturbance(found);
+            self.monitor.record(ExecutionError::Pushed(found));
         }
     }
 
@@ -376,6 +410,7 @@ impl Execution {
         if !matches!(self.request, MotionGoal::Back(_) | MotionGoal::Halt) {
             self.request = MotionGoal::Stop;
         }
+        self.tell_neighbours();
     }
 
     /// Goes back up along the path of a probe from the next tick on, because something was felt.
@@ -402,6 +437,7 @@ impl Execution {
     /// state is unknown.
     pub fn halt(&mut self) {
         self.request = MotionGoal::Halt;
+        self.tell_neighbours();
     }
 
     /// Ends the motion at the last setpoint, at once. Only a move that [`Execution::let_go`] began
@@ -411,61 +447,7 @@ impl Execution {
         if !matches!(self.phase, ExecutionPhase::LetGo(_)) {
             self.phase = ExecutionPhase::Stand;
         }
-    }
-
-    /// Stands with the tip up until [`Execution::resume`]. Returns `false` and changes nothing where
-    /// the motion is ending already.
-    pub fn hold(&mut self, at: HoldAt) -> bool {
-        let can_hold = matches!(self.request, MotionGoal::Go | MotionGoal::Hold(_));
-        if can_hold {
-            self.request = match self.request {
-                MotionGoal::Hold(HoldAt::Once) => MotionGoal::Hold(HoldAt::Once),
-                _ => MotionGoal::Hold(at),
-            };
-        }
-        can_hold
-    }
-
-    /// Goes on with the same proof: back down the lift, and along the path.
-    ///
-    /// # Errors
-    /// When it was not held, the arm is not where it was held, or the permit does not cover it.
-    pub fn resume(
-        &mut self,
-        measured: &ArmMeasurement,
-        permit: MotionPermit,
-        now: ClockInstant,
-    ) -> Result<(), ExecutionError> {
-        if !matches!(self.request, MotionGoal::Hold(_)) {
-            return Err(ExecutionError::NotHeld);
-        }
-        if !permit.covers(&self.checked.scene, now) {
-            return Err(ExecutionError::Expired);
-        }
-        if self.is_held() {
-            check_at_start(&self.checked.scene, &self.goal_rad, measured, now)
-                .map_err(ExecutionError::Moved)?;
-        }
-        self.checked.permit = permit;
-        self.request = MotionGoal::Go;
-        Ok(())
-    }
-
-    /// Returns whether the arm stands with the tip up and waits for [`Execution::resume`].
-    #[must_use]
-    pub fn is_held(&self) -> bool {
-        let MotionGoal::Hold(at) = self.request else {
-            return false;
-        };
-        match &self.phase {
-            ExecutionPhase::Path => {
-                self.rate.abs() <= 0.0
-                    && (self.is_up_already() || self.lift().is_none())
-                    && !self.finishes_stroke(at)
-            }
-            ExecutionPhase::Lift(motion) => motion.tick >= motion.ticks,
-            ExecutionPhase::LetGo(_) | ExecutionPhase::Stand => false,
-        }
+        self.tell_neighbours();
     }
 
     /// Returns whether [`Execution::stop`] or [`Execution::stand`] was called.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::TorqueLimit;
 use super::check::exceeds;
-use super::disturbance::Disturbance;
 use super::execute::ExecutionError;
 use super::limp_joint::LimpJoint;
 use super::unmoved_joint::{UNMOVED_RAD, UnmovedJoint};
@@ -229,9 +228,10 @@ impl FollowingErrorMonitor {
         }
     }
 
-    pub(super) fn record_disturbance(&mut self, disturbance: Disturbance) {
+    /// Records an error, unless the motion is ending for one already.
+    pub(super) fn record(&mut self, error: ExecutionError) {
         if !self.is_reported {
-            self.record_error(ExecutionError::Pushed(disturbance));
+            self.record_error(error);
         }
     }
 

@@ -68,6 +68,72 @@
 //! let execution: steadyhand_gate::Execution = conjure();
 //! ```
 //!
+//! The motions of arms that share a scene are judged by [`check_together`]. Each proof has its part
+//! in what the others do: a part alone stands at its first sample, and stops when another goes away.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use base::units::{ArmMeasurement, ClockInstant, JointVector};
+//! # use nalgebra::{IsometryMatrix3, Translation3};
+//! # use scene::{ArmBeside, Scene, SceneLibrary};
+//! use steadyhand_gate::{MotionPart, check_together};
+//! # let alone = SceneLibrary::new(None).scene("default", None).unwrap();
+//! # let side = |ours: &str, theirs: &str, x_m: f64| Arc::new(Scene {
+//! #     arm_name: Some(ours.to_owned()),
+//! #     beside: vec![ArmBeside {
+//! #         name: theirs.to_owned(),
+//! #         arm: alone.arm.clone(),
+//! #         base_in_ours: IsometryMatrix3::from_parts(Translation3::new(x_m, 0.0, 0.0), Default::default()),
+//! #         pens: alone.pens.clone(),
+//! #         uncertainty_m: 0.0,
+//! #     }],
+//! #     ..Scene::clone(&alone)
+//! # });
+//! # let scenes = [side("left", "right", 1.5), side("right", "left", -1.5)];
+//! # let mut now = ClockInstant::ZERO;
+//! # let mut seen = ArmMeasurement {
+//! #     at: now,
+//! #     position_rad: alone.rest_rad,
+//! #     velocity_rad_s: JointVector::zeros(5),
+//! #     servos: Vec::new(),
+//! # };
+//! # let plan = plan::go_to(&alone, &alone.rest_rad, &[alone.ready_rad], &plan::SilentObserver).unwrap();
+//! # let period = plan.trajectory.period;
+//! # let permits = permit::PermitRegistry::everything();
+//! # let start = seen.clone();
+//! # let moving = scenes.map(|scene| MotionPart {
+//! #     permit: permits.ask(&scene, now).unwrap(),
+//! #     scene,
+//! #     start: &start,
+//! #     now,
+//! #     trajectory: plan.trajectory.clone(),
+//! # }).into();
+//! let mut proofs = check_together(moving, &[]).unwrap();
+//! let (right, left) = (proofs.pop().unwrap(), proofs.pop().unwrap());
+//! let mut alone = left.begin(&seen, now).unwrap();
+//! for _ in 0..50 {
+//!     now = now.after(period);
+//!     seen.at = now;
+//!     alone.next(&seen, now).unwrap();
+//!     assert_eq!(alone.progress().sample, 0);
+//! }
+//! drop(right);
+//! alone.next(&seen, now).unwrap();
+//! assert_eq!(alone.stopped_with(), Some("right"));
+//! ```
+//!
+//! A proof cannot take another's part, and nothing else has one:
+//!
+//! ```compile_fail,E0616
+//! fn take(checked: &mut steadyhand_gate::CheckedTrajectory, other: steadyhand_gate::CheckedTrajectory) {
+//!     checked.concert = other.concert;
+//! }
+//! ```
+//!
+//! ```compile_fail,E0603
+//! use steadyhand_gate::concert::ConcertPart;
+//! ```
+//!
 //! And it cannot be copied:
 //!
 //! ```compile_fail,E0599
@@ -81,6 +147,7 @@ mod check;
 mod clearance;
 mod collision_body;
 mod collision_world;
+mod concert;
 mod depth_trim;
 mod disturbance;
 mod escape;
@@ -124,6 +191,8 @@ pub struct CheckedTrajectory {
     trajectory: Trajectory,
     stops: stop_proof::StopProof,
     trim: Option<depth_trim::TrimProof>,
+    /// What it shares with the other motions that it was judged together with.
+    concert: concert::ConcertPart,
 }
 
 impl CheckedTrajectory {

@@ -18,6 +18,9 @@ use scene::Scene;
 /// Number of steps in which a lift is followed.
 const LIFT_STEPS: u32 = 4;
 
+/// Samples for which one bound is computed.
+const BLOCK: usize = 16;
+
 /// Samples around the one near which both arms are.
 const HALF_SKEW: usize = NEIGHBOUR_SKEW / 2;
 const _: () = assert!(NEIGHBOUR_SKEW.is_multiple_of(2));
@@ -37,6 +40,8 @@ pub(super) struct NeighbourBody<'a> {
     track: BodyTrack<'a>,
     /// Every pose that it may take from a sample on, by sample.
     poses: HashMap<usize, Vec<Vec<PlacedCapsule>>>,
+    /// The last block of samples, and how far any point may be from its place there.
+    bound: Option<(usize, f64)>,
 }
 
 /// The places of an arm over time.
@@ -77,6 +82,7 @@ impl<'a> NeighbourBody<'a> {
             body,
             track,
             poses: HashMap::new(),
+            bound: None,
         }
     }
 
@@ -119,26 +125,33 @@ impl<'a> NeighbourBody<'a> {
         self.levers.moved_m(self.at_rad(from), self.at_rad(to))
     }
 
-    /// Returns an upper bound of how far any point may be from where it is expected at a sample, by
-    /// the farthest that each joint may be.
-    pub(super) fn travel_bound_m(&self, sample: usize) -> f64 {
-        let at_rad = self.at_rad(sample);
-        let farthest_rad = self
-            .window(sample)
-            .fold(at_rad.map(|_, _| 0.0), |most, near| {
-                let poses = self.poses_rad(near, 1);
-                poses.fold(most, |most, pose| {
-                    let off_rad = pose.zip(at_rad, |pose, at| (pose - at).abs());
-                    most.zip(&off_rad, f64::max)
-                })
-            });
-        let still_rad = at_rad.map(|_, _| 0.0);
-        self.levers.moved_m(&farthest_rad, &still_rad) + self.following_m()
+    /// Returns an upper bound of how far any point may be from where it is expected at a sample: by the
+    /// range of each joint around a block of samples, so that it costs little.
+    pub(super) fn travel_bound_m(&mut self, sample: usize) -> f64 {
+        let block = sample / BLOCK;
+        match self.bound {
+            Some((known, bound_m)) if known == block => bound_m,
+            _ => {
+                let bound_m = self.block_bound_m(block * BLOCK) + self.following_m();
+                self.bound = Some((block, bound_m));
+                bound_m
+            }
+        }
+    }
+
+    fn block_bound_m(&self, first: usize) -> f64 {
+        let at_rad = *self.at_rad(first);
+        let window = self.window(first, first + BLOCK - 1);
+        let poses = window.flat_map(|near| self.poses_rad(near, 1));
+        let (low, high) = poses.fold((at_rad, at_rad), |(low, high), pose| {
+            (low.zip(&pose, f64::min), high.zip(&pose, f64::max))
+        });
+        self.levers.moved_m(&low, &high)
     }
 
     /// Returns how far any point of each part may be from where it is expected at a sample.
     pub(super) fn travels_m(&mut self, sample: usize) -> Vec<f64> {
-        let window = self.window(sample);
+        let window = self.window(sample, sample);
         self.poses.retain(|near, _| window.contains(near));
         for near in window {
             if !self.poses.contains_key(&near) {
@@ -184,25 +197,25 @@ impl<'a> NeighbourBody<'a> {
             .map(|pose| self.placed(&pose))
     }
 
-    /// Returns the samples at which it may be, or from which it may be lifted, while the one near
-    /// which both arms are is `sample`.
-    fn window(&self, sample: usize) -> RangeInclusive<usize> {
+    /// Returns the samples at which it may be, or from which it may be lifted, while the one near which
+    /// both arms are is from `first` to `last`.
+    fn window(&self, first: usize, last: usize) -> RangeInclusive<usize> {
         let BodyTrack::Moves {
             motion,
             is_beside_motion,
             ..
         } = self.track
         else {
-            return sample..=sample;
+            return first..=first;
         };
-        let last = motion.trajectory.samples.len().saturating_sub(1);
+        let end = motion.trajectory.samples.len().saturating_sub(1);
         if !is_beside_motion {
-            // Every other sample is judged by itself; this covers the step to the next.
-            return sample..=(sample + 1).min(last);
+            // Every sample is judged by itself; this covers the step to the next.
+            return first..=(last + 1).min(end);
         }
-        let (first, ahead) = (sample.saturating_sub(HALF_SKEW), sample + HALF_SKEW);
-        let passed = motion.stops.braking_samples(first, ahead.min(last));
-        first..=(ahead + passed).min(last)
+        let (first, ahead) = (first.saturating_sub(HALF_SKEW), last + HALF_SKEW);
+        let passed = motion.stops.braking_samples(first, ahead.min(end));
+        first..=(ahead + passed).min(end)
     }
 
     /// Returns every pose that it may take at a sample: where it is expected, where its goals may

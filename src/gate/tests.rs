@@ -47,6 +47,7 @@ pub(super) fn begin_led(scene: &Arc<Scene>, trajectory: &Trajectory, sag: SagLea
         trajectory: trajectory.clone(),
         stops,
         trim: None,
+        concert: concert::ConcertPart::of_all(std::iter::once(None)).remove(0),
     };
     let first = *trajectory.samples.first().unwrap();
     let measured = reading(first, ClockInstant::ZERO);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::apart;
 use super::check::TrajectoryJudge;
+use super::concert::ConcertPart;
 use super::depth_trim::{TrimProof, TrimmedCopies};
 use super::neighbour_body::JudgedMotion;
 use super::stop_proof::StopProof;
@@ -84,14 +85,19 @@ pub fn check_together(
             judge.check_permit_and_start(&part.permit, part.start, part.now);
         }
     })?;
-    let proven = moving.into_iter().zip(proofs);
-    let checked = proven.map(|(part, Proof { stops, copies })| CheckedTrajectory {
-        trim: copies.map(|copies| TrimProof::new(&part.scene, copies)),
-        scene: part.scene,
-        permit: part.permit,
-        trajectory: part.trajectory,
-        stops,
-    });
+    let names = moving.iter().map(|part| part.scene.arm_name.clone());
+    let concert = ConcertPart::of_all(names);
+    let proven = moving.into_iter().zip(proofs).zip(concert);
+    let checked = proven.map(
+        |((part, Proof { stops, copies }), concert)| CheckedTrajectory {
+            concert,
+            trim: copies.map(|copies| TrimProof::new(&part.scene, copies)),
+            scene: part.scene,
+            permit: part.permit,
+            trajectory: part.trajectory,
+            stops,
+        },
+    );
     Ok(checked.collect())
 }
 

@@ -4,3 +4,4 @@ extern crate steadyhand_gate as gate;
 
 mod behaviour;
 mod rules;
+mod together;

@@ -48,9 +48,11 @@ impl Execution {
     pub(super) fn return_position(&self, arm_rad: &JointVector) -> f64 {
         let here = self.sample();
         let samples = self.checked.trajectory.samples.iter().enumerate();
+        // No farther than where it was measured to be: another arm may be beside what lies behind.
+        let back = here.saturating_sub(BACK_SAMPLES_MAX);
         let nearest = samples
             .take(here + 1)
-            .skip(here.saturating_sub(BACK_SAMPLES_MAX))
+            .skip(back.max(self.checked.concert.followed()))
             .min_by(|(_, a), (_, b)| a.distance_max(arm_rad).total_cmp(&b.distance_max(arm_rad)));
         let (sample, _) = nearest.expect("the sample that it is at is one of them");
         (sample as f64).min(self.position)

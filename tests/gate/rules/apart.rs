@@ -19,12 +19,12 @@ const CLEARANCE_M: f64 = 0.003;
 const PEN_RADIUS_M: f64 = 0.005;
 
 /// A capsule by its ends and radius.
-type Rod = ([Point3<f64>; 2], f64);
+pub(crate) type Rod = ([Point3<f64>; 2], f64);
 
-static DEFAULT: LazyLock<Arc<Scene>> =
+pub(crate) static DEFAULT: LazyLock<Arc<Scene>> =
     LazyLock::new(|| SceneLibrary::new(None).scene("default", None).unwrap());
 
-fn base(x_m: f64, y_m: f64, yaw_rad: f64) -> IsometryMatrix3<f64> {
+pub(crate) fn base(x_m: f64, y_m: f64, yaw_rad: f64) -> IsometryMatrix3<f64> {
     let turn = Rotation3::from_axis_angle(&Vector3::z_axis(), yaw_rad);
     IsometryMatrix3::from_parts(Translation3::new(x_m, y_m, 0.0), turn)
 }
@@ -40,7 +40,7 @@ fn beside(name: &str, scene: &Scene, base_in_ours: IsometryMatrix3<f64>) -> ArmB
 }
 
 /// Returns the scenes of a left arm and of a right one, whose base is in the left one's frame.
-fn shared(left: &Scene, right: &Scene, base: IsometryMatrix3<f64>) -> [Arc<Scene>; 2] {
+pub(crate) fn shared(left: &Scene, right: &Scene, base: IsometryMatrix3<f64>) -> [Arc<Scene>; 2] {
     let with = |scene: &Scene, name: &str, other: ArmBeside| {
         Arc::new(Scene {
             arm_name: Some(name.to_owned()),
@@ -54,7 +54,7 @@ fn shared(left: &Scene, right: &Scene, base: IsometryMatrix3<f64>) -> [Arc<Scene
     ]
 }
 
-fn reading(q: JointVector, ms: u64) -> ArmMeasurement {
+pub(crate) fn reading(q: JointVector, ms: u64) -> ArmMeasurement {
     ArmMeasurement {
         at: ClockInstant::from_nanos(ms * 1_000_000),
         position_rad: q,
@@ -63,35 +63,36 @@ fn reading(q: JointVector, ms: u64) -> ArmMeasurement {
     }
 }
 
-/// A line on the sheet, drawn from the ready pose, or a move from there to another pose.
+/// Lines on the sheet, drawn from the ready pose, or a move from there to another pose.
 #[derive(Clone, Debug)]
-enum Motion {
-    Draw([[f64; 2]; 2]),
+pub(crate) enum Motion {
+    Draw(Vec<[[f64; 2]; 2]>),
     Pose([f64; 5]),
 }
 
 fn motion() -> impl Strategy<Value = Motion> {
     let place = || [10.0..90.0_f64, 10.0..90.0_f64];
     prop_oneof![
-        (place(), place()).prop_map(|(from, to)| Motion::Draw([from, to])),
+        (place(), place()).prop_map(|(from, to)| Motion::Draw(vec![[from, to]])),
         prop::array::uniform5(-0.5..0.5_f64).prop_map(Motion::Pose),
     ]
 }
 
 /// Plans a motion; `None` where the arm alone cannot do it.
-fn planned(scene: &Scene, motion: &Motion) -> Option<Trajectory> {
+pub(crate) fn planned(scene: &Scene, motion: &Motion) -> Option<Trajectory> {
     let start = scene.ready_rad;
     let plan = match motion {
         Motion::Pose(by) => {
             let there = start.map(|joint, angle| angle + by[joint]);
             plan::go_to(scene, &start, &[there, start], &SilentObserver).ok()?
         }
-        Motion::Draw(points_mm) => {
+        Motion::Draw(lines_mm) => {
+            let line = |points_mm: &[[f64; 2]; 2]| SheetStroke {
+                points_mm: points_mm.to_vec(),
+                ..SheetStroke::default()
+            };
             let drawing = Scene {
-                strokes: vec![SheetStroke {
-                    points_mm: points_mm.to_vec(),
-                    ..SheetStroke::default()
-                }],
+                strokes: lines_mm.iter().map(line).collect(),
                 order: Order::AsDrawn,
                 ..scene.clone()
             };
@@ -104,7 +105,7 @@ fn planned(scene: &Scene, motion: &Motion) -> Option<Trajectory> {
 }
 
 /// Lets a motion stand at its end until it has this many samples.
-fn padded(mut trajectory: Trajectory, samples: usize) -> Trajectory {
+pub(crate) fn padded(mut trajectory: Trajectory, samples: usize) -> Trajectory {
     let fill = |joints: &mut Vec<JointVector>| {
         if let Some(last) = joints.last().copied() {
             joints.resize(samples, last);
@@ -116,14 +117,14 @@ fn padded(mut trajectory: Trajectory, samples: usize) -> Trajectory {
     trajectory
 }
 
-fn both(motions: [&Motion; 2]) -> Option<[Trajectory; 2]> {
+pub(crate) fn both(motions: [&Motion; 2]) -> Option<[Trajectory; 2]> {
     let [left, right] = motions.map(|motion| planned(&DEFAULT, motion));
     let (left, right) = (left?, right?);
     let samples = left.samples.len().max(right.samples.len());
     Some([left, right].map(|trajectory| padded(trajectory, samples)))
 }
 
-fn refused(scenes: &[Arc<Scene>; 2], plans: &[Trajectory; 2]) -> Vec<GateRefusal> {
+pub(crate) fn refused(scenes: &[Arc<Scene>; 2], plans: &[Trajectory; 2]) -> Vec<GateRefusal> {
     let moving = [(&scenes[0], &plans[0]), (&scenes[1], &plans[1])];
     let judged = gate::preview_together(&moving, &[]);
     let refused = judged.err().map_or_else(Vec::new, |refused| refused.0);
@@ -134,7 +135,7 @@ fn refused(scenes: &[Arc<Scene>; 2], plans: &[Trajectory; 2]) -> Vec<GateRefusal
 }
 
 /// Every part of an arm and its pens at a pose.
-fn rods(scene: &Scene, q: &JointVector, base: &IsometryMatrix3<f64>) -> Vec<Rod> {
+pub(crate) fn rods(scene: &Scene, q: &JointVector, base: &IsometryMatrix3<f64>) -> Vec<Rod> {
     let frames = slow::frames(scene, q);
     let frame = base.to_homogeneous();
     let place = |link: usize, ends: [Point3<f64>; 2]| {
@@ -175,7 +176,7 @@ fn gap_m((one, one_radius): &Rod, (other, other_radius): &Rod) -> f64 {
     at(low.midpoint(high)).min(at(0.0)).min(at(1.0)) - one_radius - other_radius
 }
 
-fn nearest_m(one: &[Rod], other: &[Rod]) -> f64 {
+pub(crate) fn nearest_m(one: &[Rod], other: &[Rod]) -> f64 {
     let centre = |rod: &Rod| nalgebra::center(&rod.0[0], &rod.0[1]);
     let ball = |rod: &Rod| (rod.0[1] - rod.0[0]).norm() / 2.0 + rod.1;
     let mut least_m = f64::INFINITY;
@@ -515,4 +516,69 @@ fn each_arm_is_judged_by_its_own_permit_and_start() {
     assert_eq!(refused[0].rule, GateRule::Start);
     assert_eq!(refused[0].arm.as_deref(), Some("right"));
     assert!(refused[0].to_string().starts_with("right: "));
+}
+
+/// An arm that was stopped near another may go away from it, and do nothing else.
+#[test]
+fn an_arm_that_begins_near_one_that_stands_may_only_go_away() {
+    let start = DEFAULT.ready_rad;
+    let facing = |ahead_m: f64| base(0.0, -ahead_m, std::f64::consts::PI);
+    let gap_m = |ahead_m: f64| {
+        let left = rods(&DEFAULT, &start, &IsometryMatrix3::identity());
+        nearest_m(&left, &rods(&DEFAULT, &start, &facing(ahead_m)))
+    };
+    let (mut low, mut high) = (0.3, 0.6);
+    for _ in 0..30 {
+        let middle = f64::midpoint(low, high);
+        match gap_m(middle) < 0.008 {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    let scenes = shared(&DEFAULT, &DEFAULT, facing(high));
+    let stands = reading(start, 0);
+    let moved = |from: &JointVector, to: &[JointVector]| {
+        let plan = plan::go_to(&DEFAULT, from, to, &SilentObserver).unwrap();
+        assert_eq!(gate::preview(&DEFAULT, &plan.trajectory), Ok(()));
+        plan.trajectory
+    };
+    let judged = |plan: &Trajectory| beside_standing(&scenes, plan, &stands, 0);
+    // Some joint takes it away, and the other way round nearer.
+    let turned = |joint: usize, by: f64| start.map(|at, q| q + if at == joint { by } else { 0.0 });
+    let goes_away = |joint: usize, by: f64| {
+        let gaps = (0..=20).map(|step| {
+            let left = turned(joint, by * f64::from(step) / 20.0);
+            let left = rods(&DEFAULT, &left, &IsometryMatrix3::identity());
+            nearest_m(&left, &rods(&DEFAULT, &start, &facing(high)))
+        });
+        gaps.is_sorted()
+    };
+    let mut ways = [1, 2, 3]
+        .into_iter()
+        .flat_map(|joint| [(joint, 0.3), (joint, -0.3)]);
+    let (joint, by) = ways.find(|(joint, by)| goes_away(*joint, *by)).unwrap();
+    let aside = turned(joint, by);
+    assert_eq!(judged(&moved(&start, &[aside])), None);
+    // Back to where it was, from there, and nearer at once.
+    let nearer = turned(joint, -by / 15.0);
+    for plan in [
+        moved(&start, &[aside, start]),
+        moved(&aside, &[start]),
+        moved(&start, &[nearer]),
+    ] {
+        let refusal = judged(&plan).unwrap();
+        assert_eq!(refusal.rule, GateRule::Apart);
+        let excess = refusal.excess.unwrap();
+        assert!(
+            excess.value < excess.limit && excess.value > 0.0,
+            "{refusal:?}"
+        );
+    }
+    // What is more than going away begins clear.
+    let mut draws = moved(&start, &[aside]);
+    draws.spans[0].kind = SpanKind::Travel;
+    assert!(judged(&draws).is_some());
+    // Beside an arm that moves, too, there is no going away from too near.
+    let away = moved(&start, &[aside]);
+    assert!(!refused(&scenes, &[away.clone(), away]).is_empty());
 }

@@ -9,7 +9,7 @@
     reason = "a failing test may panic"
 )]
 
-mod apart;
+pub(crate) mod apart;
 mod leads;
 mod pens;
 mod slow;
