@@ -6,7 +6,7 @@ use super::thread::ArmThread;
 use super::{MotionOutcome, MotionState, StopReport};
 use base::units::ClockInstant;
 use driver::HaltMode;
-use permit::StopLatch;
+use permit::{ActorRank, StopLatch};
 
 /// A stop that is not completed yet.
 pub(super) struct ActiveStop {
@@ -96,6 +96,16 @@ impl ArmThread {
         self.snapshot.state = MotionState::Stopping;
     }
 
+    /// Makes a stop of this arm's own of one that the gate began because another arm stopped.
+    pub(super) fn join_neighbours_stop(&mut self, now: ClockInstant) {
+        let job = self.job.as_ref().filter(|job| job.failure.is_none());
+        let is_joined = job.is_some_and(|job| job.execution.stopped_with().is_some());
+        if is_joined && self.stopping.is_none() {
+            self.shared.stop.request(ActorRank::Node, false, now);
+            self.take_stop();
+        }
+    }
+
     /// Latches the stop. Called after the frame, because no frame may wait for a reader of the latches;
     /// repeated at each tick until it succeeds.
     pub(super) fn latch_stop(&mut self) {
@@ -127,6 +137,12 @@ impl ArmThread {
         }
     }
 
+    /// Returns the arm whose stop made this one stop.
+    fn stopped_with(&self) -> Option<String> {
+        let job = self.job.as_ref()?;
+        job.execution.stopped_with().map(str::to_owned)
+    }
+
     pub(super) fn finish_stop(&mut self, verified: bool) {
         let Some(stopping) = self.stopping.take() else {
             return;
@@ -156,6 +172,7 @@ impl ArmThread {
             speed_rad_s,
             verified,
             lifted: self.has_lifted(),
+            neighbour: self.stopped_with(),
             not_kept: None,
         };
         self.snapshot.state = match (&self.snapshot.fault, &self.link) {

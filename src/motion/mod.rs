@@ -181,6 +181,9 @@ pub struct StopReport {
     pub verified: bool,
     /// `true` if the tip was lifted on the way.
     pub lifted: bool,
+    /// The arm of the same scene whose stop or fault made this one stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbour: Option<String>,
     /// What an operator's stop lacks that could not be saved to disk, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
@@ -366,6 +369,17 @@ impl MotionHandle {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.snapshots.borrow().clone()
+    }
+
+    /// Returns a snapshot from now on: a simulated arm at rest is read only when something wakes it, so its last reading may
+    /// be old where other arms share its clock. The latest one if the thread does not respond.
+    pub async fn fresh_snapshot(&self) -> Snapshot {
+        let mut snapshots = self.snapshots.clone();
+        snapshots.mark_unchanged();
+        self.shared.stop.wake();
+        // Without a change there is nothing fresher to return.
+        let _ = tokio::time::timeout(REPLY_TIMEOUT, snapshots.changed()).await;
+        self.snapshot()
     }
 
     /// Returns a receiver of all further snapshots.

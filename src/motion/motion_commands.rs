@@ -28,6 +28,8 @@ impl ArmThread {
                     self.standstill.forget();
                     self.held_pose.forget();
                     self.snapshot.state = MotionState::Moving;
+                    let stop = Arc::clone(&self.shared.stop);
+                    execution.on_neighbour_change(Box::new(move || stop.wake()));
                     self.job = Some(ActiveMotion::new(execution, release, done));
                     self.trim_as_before();
                 }
@@ -55,7 +57,9 @@ impl ArmThread {
     }
 
     fn hold(&mut self, at: HoldAt) -> Result<(), MotionError> {
-        if self.is_held() {
+        let is_held = self.is_held();
+        let job = self.job.as_ref();
+        if is_held && job.is_some_and(|job| !job.execution.is_held_with_other()) {
             return Err(MotionError::HeldAlready);
         }
         let job = self.job.as_mut().filter(|job| job.failure.is_none());

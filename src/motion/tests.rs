@@ -7,6 +7,7 @@
 
 mod ends;
 mod interleave;
+mod neighbours;
 mod probes;
 mod unmoved;
 

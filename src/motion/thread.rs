@@ -17,7 +17,7 @@ use super::realtime_priority::set_realtime_priority;
 use super::snapshot_publisher::{ReplyCallback, SnapshotPublisher};
 use super::standstill::{StandstillDetector, counts_rad};
 use super::{MotionError, MotionShared, MotionState, MotionTick, PortOpener, Snapshot};
-use base::clock::ClockAlarm;
+use base::clock::{ClockAlarm, NodeClock};
 use base::units::ClockInstant;
 use driver::{ArmDriver, AttachReport, ServoIdentity};
 use gate::{CheckedTrajectory, SagLead};
@@ -89,6 +89,8 @@ pub(super) struct ArmThread {
     publisher: Arc<SnapshotPublisher>,
     pub(super) link: Option<Box<dyn ByteLink>>,
     pub(super) driver: ArmDriver,
+    /// The clock that the arm's thread waits on, which may be that of other arms as well.
+    clock: NodeClock,
     pub(super) alarm: ClockAlarm,
     pub(super) snapshot: Snapshot,
     pub(super) job: Option<ActiveMotion>,
@@ -130,8 +132,9 @@ impl ArmThread {
         port: PortOpener,
         publisher: Arc<SnapshotPublisher>,
     ) -> Result<Self, MotionError> {
-        let alarm = shared.clock.alarm().map_err(MotionError::NoTimer)?;
-        let driver = ArmDriver::new(&shared.arm, &shared.clock);
+        let clock = shared.clock.seated();
+        let alarm = clock.alarm().map_err(MotionError::NoTimer)?;
+        let driver = ArmDriver::new(&shared.arm, &clock);
         let mut worker = Self {
             next_tick: shared.clock.now(),
             standstill: StandstillDetector::new(&shared.arm),
@@ -145,6 +148,7 @@ impl ArmThread {
             publisher,
             link: None,
             driver,
+            clock,
             alarm,
             snapshot: Snapshot::default(),
             job: None,
@@ -183,7 +187,7 @@ impl ArmThread {
     }
 
     async fn open(&mut self) -> Result<(), MotionError> {
-        let mut link = (self.port)(&self.shared.clock)?;
+        let mut link = (self.port)(&self.clock)?;
         let attached = self.driver.attach(link.as_mut()).await;
         let attached = attached.map_err(|source| MotionError::Attach {
             port: link.name().to_owned(),
@@ -233,6 +237,7 @@ impl ArmThread {
 
     async fn run(&mut self) {
         while !(self.is_ending && self.is_idle()) {
+            self.wait_for_beginning().await;
             self.wait_for_release().await;
             self.wait_for_tick().await;
             let job = self.job.as_ref();
@@ -318,13 +323,53 @@ impl ArmThread {
         self.job.is_none() && self.stopping.is_none()
     }
 
+    /// Waits, in simulated time, until every arm has begun that is carried out together with this one. Neither a stop nor a
+    /// command waits.
+    async fn wait_for_beginning(&mut self) {
+        if !self.shared.clock.is_simulated() {
+            return;
+        }
+        let mut has_waited = false;
+        while self.awaits_beginning() {
+            let _asleep = self.clock.sleep();
+            self.shared.stop.woken().await;
+            has_waited = true;
+        }
+        if has_waited {
+            self.shared.stop.wake();
+            self.read_after_sleep().await;
+            self.next_tick = self.shared.clock.now();
+        }
+    }
+
+    fn awaits_beginning(&self) -> bool {
+        let job = self.job.as_ref();
+        let is_called = self.stopping.is_some()
+            || self.shared.stop.is_requested(self.stops_seen)
+            || !self.shared.commands.is_empty();
+        !is_called && job.is_some_and(|job| job.execution.awaits_beginning())
+    }
+
+    /// Reads an arm in the middle of a motion that slept while other arms' time went on: its last reading is out of date.
+    async fn read_after_sleep(&mut self) {
+        let now = self.shared.clock.now();
+        let measured = self.snapshot.measured.as_ref();
+        let is_old = measured.is_some_and(|measured| now.since(measured.at) > PERIOD * 2);
+        if self.job.is_some() && is_old {
+            self.cycle(None).await;
+        }
+    }
+
     /// Waits in simulated time until the next sample is released and the recording has room; a stop
     /// does not wait.
     async fn wait_for_release(&self) {
         if !self.shared.clock.is_simulated() {
             return;
         }
-        let waits = |job: &&ActiveMotion| !job.is_released() || self.shared.ticks.is_full();
+        let waits = |job: &&ActiveMotion| {
+            let is_ready = job.is_released() && !self.shared.ticks.is_full();
+            !is_ready && !job.execution.is_neighbour_stopped()
+        };
         while let Some(job) = self.job.as_ref().filter(waits) {
             tokio::select! {
                 biased;
@@ -369,6 +414,7 @@ impl ArmThread {
             self.next_tick
         };
         // A simulated arm at rest costs nothing: its time stands still as well.
+        let asleep = is_asleep.then(|| self.clock.sleep());
         loop {
             let timer = async {
                 if is_asleep {
@@ -390,6 +436,10 @@ impl ArmThread {
                     break;
                 }
             }
+        }
+        drop(asleep);
+        if is_asleep {
+            self.read_after_sleep().await;
         }
         // Ticks do not drift; a late one is not made up for by two.
         let now = self.shared.clock.now();

@@ -45,6 +45,7 @@ impl ArmThread {
             }
             None => Ok(ExecutionStep::Hold),
         };
+        self.join_neighbours_stop(now);
         let sent = match &step {
             Ok(ExecutionStep::Go(setpoint)) => self.cycle(Some(setpoint)).await,
             Ok(ExecutionStep::Hold | ExecutionStep::Finished) | Err(_) => self.cycle(None).await,

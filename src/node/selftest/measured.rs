@@ -231,6 +231,7 @@ mod tests {
                 speed_rad_s: Some(0.0),
                 verified: true,
                 lifted: lift_ms.is_some(),
+                neighbour: None,
                 not_kept: None,
             },
             mm_s: 98.0,
