@@ -278,3 +278,103 @@ pub(super) fn seen_from(
     });
     seen.collect()
 }
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+    use crate::collision_world::CollisionWorld;
+    use crate::tests::drawing;
+
+    /// How far each part is from its place at a sample at the most: in the samples around it, in
+    /// those that a brake passes, and in the lifts from each of them.
+    fn farthest_m(motion: &JudgedMotion<'_>, sample: usize, around: usize) -> Vec<f64> {
+        let (scene, samples) = (motion.scene, &motion.trajectory.samples);
+        let body = CollisionBody::new(scene);
+        let placed = |q: &JointVector| body.placed(&body.pose(q)).to_vec();
+        let here = placed(&samples[sample]);
+        let last = samples.len() - 1;
+        let (first, ahead) = (sample.saturating_sub(around), sample + around.max(1));
+        let ahead = if around == 0 {
+            ahead
+        } else {
+            let reach = (ahead + 30).min(last);
+            let brakes = (first..=reach).map(|near| motion.stops.brake_ticks(near));
+            ahead + (brakes.fold(0.0, f64::max) / 2.0).ceil() as usize
+        };
+        let mut most = vec![0.0_f64; here.len()];
+        let window = samples.iter().enumerate().take(ahead + 1).skip(first);
+        for (near, at) in window {
+            let lifts = [near.checked_sub(1), Some(near)].into_iter().flatten();
+            let lifts = lifts.filter_map(|from| motion.stops.lift(from));
+            let steps = lifts.flat_map(|lift| {
+                (1..=4).map(|step| at.zip(&lift.by_rad, |q, by| q + by * f64::from(step) / 4.0))
+            });
+            for pose in std::iter::once(*at).chain(steps) {
+                for (part, there) in placed(&pose).iter().enumerate() {
+                    let from_m = (there.from_m - here[part].from_m).norm();
+                    let to_m = (there.to_m - here[part].to_m).norm();
+                    most[part] = most[part].max(from_m).max(to_m);
+                }
+            }
+        }
+        most
+    }
+
+    #[test]
+    fn a_part_is_as_far_from_its_place_as_skew_brake_and_lift_bring_it() {
+        let (scene, trajectory) = drawing();
+        let stops = StopProof::prove(CollisionWorld::new(scene), trajectory, None).unwrap();
+        let motion = JudgedMotion {
+            scene,
+            trajectory,
+            stops: &stops,
+            copies: None,
+        };
+        let last = trajectory.samples.len() - 1;
+        let mut farthest = 0.0_f64;
+        for (is_beside_motion, around) in [(true, NEIGHBOUR_SKEW / 2), (false, 0)] {
+            let mut body = NeighbourBody::moving(&motion, is_beside_motion);
+            for sample in (0..=last).step_by(37).chain([last - 3, last]) {
+                let expected = farthest_m(&motion, sample, around);
+                let travels = body.travels_m(sample);
+                let bound_m = body.travel_bound_m(sample);
+                for (part, travel_m) in travels.iter().enumerate() {
+                    let spare_m = match body.is_fixed(part) {
+                        true => 0.0,
+                        false => NEIGHBOUR_FOLLOWING_M,
+                    };
+                    let beyond_m = travel_m - expected[part] - spare_m;
+                    assert!(
+                        (0.0..2e-4).contains(&(beyond_m + 1e-12)),
+                        "{sample}: {beyond_m}"
+                    );
+                    assert!(bound_m >= travel_m - 2e-4, "{sample}: {bound_m} {travel_m}");
+                    farthest = farthest.max(expected[part]);
+                }
+            }
+        }
+        // The drawing brakes and lifts, so that all of it is looked at.
+        assert!(farthest > 0.02, "{farthest}");
+    }
+
+    #[test]
+    fn an_arm_that_stands_is_nowhere_else() {
+        let (scene, trajectory) = drawing();
+        let at_rad = trajectory.samples[0];
+        let mut body = NeighbourBody::standing(scene, at_rad);
+        assert!(
+            body.travels_m(5)
+                .iter()
+                .all(|travel_m| travel_m.abs() <= 0.0)
+        );
+        assert!(body.travel_bound_m(5).abs() <= 0.0 && body.moved_m(3, 700).abs() <= 0.0);
+        assert_eq!(body.lifted(9).count(), 1);
+    }
+}

@@ -582,3 +582,37 @@ fn an_arm_that_begins_near_one_that_stands_may_only_go_away() {
     let away = moved(&start, &[aside]);
     assert!(!refused(&scenes, &[away.clone(), away]).is_empty());
 }
+
+/// Two motions in which nothing moves: what is left is the clearance, and 10 mm for each arm that is
+/// held on its path.
+#[test]
+fn arms_that_do_not_move_are_apart_by_the_clearance_and_how_well_they_follow() {
+    let mut still = planned(&DEFAULT, &Motion::Pose([0.1, 0.0, 0.0, 0.0, 0.0])).unwrap();
+    still.samples = vec![DEFAULT.ready_rad; 40];
+    still.spans.truncate(1);
+    still.spans[0].end = 40;
+    let plans = [still.clone(), still];
+    let facing = |ahead_m: f64| base(0.0, -ahead_m, std::f64::consts::PI);
+    let edge_m = |passes: &dyn Fn(&[Arc<Scene>; 2]) -> bool| {
+        let passes = |ahead_m: f64| passes(&shared(&DEFAULT, &DEFAULT, facing(ahead_m)));
+        let (mut low, mut high) = (0.3, 0.6);
+        assert!(!passes(low) && passes(high));
+        for _ in 0..30 {
+            let middle = f64::midpoint(low, high);
+            match passes(middle) {
+                true => high = middle,
+                false => low = middle,
+            }
+        }
+        let left = rods(&DEFAULT, &DEFAULT.ready_rad, &IsometryMatrix3::identity());
+        nearest_m(&left, &rods(&DEFAULT, &DEFAULT.ready_rad, &facing(high)))
+    };
+    let both_m = edge_m(&|scenes| refused(scenes, &plans).is_empty());
+    assert!((both_m - 0.023).abs() < 1e-5, "{both_m}");
+    let stands = reading(DEFAULT.ready_rad, 0);
+    let mut draws = plans[0].clone();
+    // A motion that may go away from where it is too near would pass.
+    draws.spans[0].kind = SpanKind::Travel;
+    let one_m = edge_m(&|scenes| beside_standing(scenes, &draws, &stands, 0).is_none());
+    assert!((one_m - 0.013).abs() < 1e-5, "{one_m}");
+}
