@@ -115,9 +115,9 @@ pub enum CameraFailure {
         /// Host and port.
         host: String,
     },
-    /// It asks for a login in another way than Basic.
+    /// It asks for a login in another way than Digest and Basic.
     #[error(
-        "{host} asks for a login, but not by Basic. Next: set it to Basic, or let it show its snapshot without a login"
+        "{host} asks for a login, but neither by Digest (MD5, SHA-256) nor by Basic. Next: set it to Digest, or let it show its snapshot without a login"
     )]
     LoginWay {
         /// Host and port.

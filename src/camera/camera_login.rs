@@ -8,13 +8,15 @@ use base64::prelude::BASE64_STANDARD;
 use http::HeaderValue;
 
 use super::CameraFailure;
+use super::digest_login::{DigestChallenge, NamedPassword};
+use super::login_challenge::LoginChallenge;
 use base::plain_file;
 
 /// Most bytes of a login.
 const BYTES_MAX: usize = 512;
 
-/// A login as the header of a request.
-pub(super) struct CameraLogin(HeaderValue);
+/// A login: `NAME:PASSWORD`.
+pub(super) struct CameraLogin(String);
 
 impl fmt::Debug for CameraLogin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,18 +41,37 @@ impl CameraLogin {
             && login
                 .split_once(':')
                 .is_some_and(|(name, _)| !name.is_empty());
-        let wrong = || failure("it must hold NAME:PASSWORD and nothing else".to_owned());
-        if !is_login {
-            return Err(wrong());
+        match is_login {
+            true => Ok(Self(login.to_owned())),
+            false => Err(failure(
+                "it must hold NAME:PASSWORD and nothing else".to_owned(),
+            )),
         }
-        let text = format!("Basic {}", BASE64_STANDARD.encode(login));
-        let mut value = HeaderValue::from_str(&text).map_err(|_| wrong())?;
-        value.set_sensitive(true);
-        Ok(Self(value))
     }
 
-    /// Returns the value of the header `Authorization`.
-    pub(super) fn header(&self) -> HeaderValue {
-        self.0.clone()
+    /// Answers a server that asks for a login before it shows a path, by its strongest way: Digest does not send the password, Basic
+    /// does. Returns the value of the header `Authorization`; `None` if it asks in another way.
+    pub(super) fn answer(
+        &self,
+        challenges: &[LoginChallenge],
+        path: &str,
+    ) -> Result<Option<HeaderValue>, getrandom::Error> {
+        let (name, password) = self.0.split_once(':').unwrap_or_default();
+        let digests = challenges.iter().filter_map(DigestChallenge::new);
+        let is_basic = |way: &LoginChallenge| way.scheme == "basic";
+        let text = match digests.max_by_key(|challenge| challenge.hash) {
+            Some(challenge) => {
+                let own_nonce = format!("{:016x}", getrandom::u64()?);
+                challenge.answer(&NamedPassword { name, password }, path, &own_nonce)
+            }
+            None if challenges.is_empty() || challenges.iter().any(is_basic) => {
+                format!("Basic {}", BASE64_STANDARD.encode(&self.0))
+            }
+            None => return Ok(None),
+        };
+        Ok(HeaderValue::from_str(&text).ok().map(|mut value| {
+            value.set_sensitive(true);
+            value
+        }))
     }
 }

@@ -1,7 +1,7 @@
 //! Fetches one picture by HTTP: a JPEG response, or the second JPEG of a stream.
 
-use http::header::{ACCEPT, AGE, AUTHORIZATION, CONTENT_TYPE, HOST, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderName, Request, StatusCode, Uri};
+use http::header::{ACCEPT, AGE, AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::TokioIo;
@@ -11,6 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::CameraFailure;
 use super::camera_login::CameraLogin;
 use super::jpeg_decode::JPEG_BYTES_MAX;
+use super::login_challenge::challenges;
 use super::mjpeg_stream::{MjpegParts, media_type};
 
 /// Largest head of a response.
@@ -33,77 +34,104 @@ struct SnapshotTarget {
 }
 
 /// Fetches a picture. May be dropped while it waits; the connection is then closed.
+///
+/// A login is sent only to a camera that asks, in the way that it asks for.
 pub(super) async fn fetch(
     address: &str,
     login: Option<&CameraLogin>,
 ) -> Result<Vec<u8>, CameraFailure> {
-    let SnapshotTarget { host, path } = parse_address(address)?;
-    let broken = |error: hyper::Error| CameraFailure::Broken {
-        host: host.clone(),
-        what: error.to_string(),
-    };
-    let stream = TcpStream::connect(&host).await;
-    let stream = stream.map_err(|what| CameraFailure::Connect {
-        host: host.clone(),
-        what,
-    })?;
-    let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
-        .max_buf_size(HEAD_BYTES_MAX)
-        .max_headers(HEADERS_MAX)
-        .handshake(TokioIo::new(stream))
-        .await
-        .map_err(broken)?;
-    let _connection = AbortOnDropHandle::new(base::task::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection to a camera ended");
+    let target = parse_address(address)?;
+    let first = target.request(None).await?;
+    let answer = match login {
+        Some(login) if first.response.status() == StatusCode::UNAUTHORIZED => {
+            let ways = challenges(first.response.headers());
+            let path = target.path.to_string();
+            let answer = login.answer(&ways, &path);
+            let host = || target.host.clone();
+            let answer = answer.map_err(|error| CameraFailure::Broken {
+                host: host(),
+                what: error.to_string(),
+            })?;
+            answer.ok_or_else(|| CameraFailure::LoginWay { host: host() })?
         }
-    }));
-    let mut request = Request::get(path)
-        .header(HOST, &host)
-        .header(ACCEPT, "image/jpeg, multipart/x-mixed-replace");
-    if let Some(login) = login {
-        request = request.header(AUTHORIZATION, login.header());
-    }
-    let request = request
-        .body(Empty::<Bytes>::new())
-        .map_err(|_| CameraFailure::Address(address.to_owned()))?;
-    let response = sender.send_request(request).await.map_err(broken)?;
-    if !response.status().is_success() {
-        return Err(refused(host, response.status(), response.headers(), login));
-    }
-    let content_type = header_text(response.headers(), &CONTENT_TYPE);
-    check_age(response.headers())?;
-    let body = SnapshotBody {
-        body: response.into_body(),
-        host,
+        _ => return target.picture(first, false).await,
     };
-    match media_type(&content_type).as_str() {
-        "image/jpeg" | "image/jpg" => body.read_all().await,
-        "multipart/x-mixed-replace" => body.read_from_stream(MjpegParts::new(&content_type)?).await,
-        other => Err(CameraFailure::wrong_content_type(other)),
-    }
+    // Many cameras close after a refusal: the answer has a connection of its own.
+    drop(first);
+    let second = target.request(Some(answer)).await?;
+    target.picture(second, true).await
 }
 
-/// Returns the failure of a response without a picture.
-fn refused(
-    host: String,
-    status: StatusCode,
-    headers: &HeaderMap,
-    login: Option<&CameraLogin>,
-) -> CameraFailure {
-    if status != StatusCode::UNAUTHORIZED {
-        let status = status.as_u16();
-        return CameraFailure::Status { host, status };
+/// A response, and its connection, which ends with it.
+struct OpenResponse {
+    response: Response<Incoming>,
+    _connection: AbortOnDropHandle<()>,
+}
+
+impl SnapshotTarget {
+    async fn request(&self, login: Option<HeaderValue>) -> Result<OpenResponse, CameraFailure> {
+        let host = self.host.clone();
+        let broken = |error: hyper::Error| CameraFailure::Broken {
+            host: host.clone(),
+            what: error.to_string(),
+        };
+        let stream = TcpStream::connect(&host).await;
+        let stream = stream.map_err(|what| CameraFailure::Connect {
+            host: host.clone(),
+            what,
+        })?;
+        let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
+            .max_buf_size(HEAD_BYTES_MAX)
+            .max_headers(HEADERS_MAX)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(broken)?;
+        let connection = AbortOnDropHandle::new(base::task::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection to a camera ended");
+            }
+        }));
+        let mut request = Request::get(self.path.clone())
+            .header(HOST, &host)
+            .header(ACCEPT, "image/jpeg, multipart/x-mixed-replace");
+        if let Some(login) = login {
+            request = request.header(AUTHORIZATION, login);
+        }
+        let request = request
+            .body(Empty::<Bytes>::new())
+            .map_err(|_| CameraFailure::Address(host.clone()))?;
+        let response = sender.send_request(request).await.map_err(broken)?;
+        Ok(OpenResponse {
+            response,
+            _connection: connection,
+        })
     }
-    let ways = headers.get_all(WWW_AUTHENTICATE).iter();
-    let ways: Vec<String> = ways
-        .map(|way| String::from_utf8_lossy(way.as_bytes()).to_ascii_lowercase())
-        .collect();
-    let is_basic = ways.is_empty() || ways.iter().any(|way| way.contains("basic"));
-    match (is_basic, login) {
-        (false, _) => CameraFailure::LoginWay { host },
-        (true, None) => CameraFailure::NoLogin { host },
-        (true, Some(_)) => CameraFailure::WrongLogin { host },
+
+    /// Reads the picture of a response, or refuses it.
+    async fn picture(&self, open: OpenResponse, has_login: bool) -> Result<Vec<u8>, CameraFailure> {
+        let (response, host) = (open.response, self.host.clone());
+        match (response.status(), has_login) {
+            (status, _) if status.is_success() => {}
+            (StatusCode::UNAUTHORIZED, true) => return Err(CameraFailure::WrongLogin { host }),
+            (StatusCode::UNAUTHORIZED, false) => return Err(CameraFailure::NoLogin { host }),
+            (status, _) => {
+                let status = status.as_u16();
+                return Err(CameraFailure::Status { host, status });
+            }
+        }
+        let content_type = header_text(response.headers(), &CONTENT_TYPE);
+        check_age(response.headers())?;
+        let body = SnapshotBody {
+            body: response.into_body(),
+            host,
+        };
+        match media_type(&content_type).as_str() {
+            "image/jpeg" | "image/jpg" => body.read_all().await,
+            "multipart/x-mixed-replace" => {
+                body.read_from_stream(MjpegParts::new(&content_type)?).await
+            }
+            other => Err(CameraFailure::wrong_content_type(other)),
+        }
     }
 }
 

@@ -17,8 +17,10 @@ use vision::ImageFrame;
 
 mod camera_error;
 mod camera_login;
+mod digest_login;
 mod http_camera;
 mod jpeg_decode;
+mod login_challenge;
 mod mjpeg_stream;
 #[cfg(test)]
 mod tests;

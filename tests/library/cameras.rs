@@ -159,18 +159,41 @@ async fn a_camera_that_asks_for_a_login_gets_it_from_its_file_and_never_shows_it
         matches!(unnamed.failure, CameraFailure::NoLogin { .. }),
         "{unnamed}"
     );
-    let digest = serve(|stream| {
-        let asks = "401 No\r\nWWW-Authenticate: Digest realm=x\r\nContent-Length: 0";
-        respond(stream, asks, b"");
-    });
-    let digest = camera_with(&digest, Some(file), 5000)
-        .picture()
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(digest.failure, CameraFailure::LoginWay { .. }),
-        "{digest}"
-    );
+}
+
+/// A camera that takes any of these ways, and never hears a password.
+#[tokio::test]
+async fn a_camera_that_asks_for_a_digest_gets_no_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("top.login");
+    std::fs::write(&file, "steady:ha:nd\n").unwrap();
+    for (asks, is_answered) in [
+        (r#"Digest realm="x", nonce="y", qop="auth""#, true),
+        (
+            "Basic realm=x, Digest realm=x, nonce=y, algorithm=SHA-256",
+            true,
+        ),
+        ("Digest realm=x, nonce=y, algorithm=SHA-512-256", false),
+        ("Bearer", false),
+    ] {
+        let address = serve_asked(move |stream, head| {
+            assert!(!head.contains("Basic") && !head.contains("ha:nd"), "{head}");
+            match head.contains("authorization: Digest username=\"steady\"") {
+                true => snapshot(stream),
+                false => {
+                    let head = format!("401 No\r\nWWW-Authenticate: {asks}\r\nContent-Length: 0");
+                    respond(stream, &head, b"");
+                }
+            }
+        });
+        let taken = camera_with(&address, Some(file.clone()), 5000)
+            .picture()
+            .await;
+        let is_refused =
+            |error: CameraError| matches!(error.failure, CameraFailure::LoginWay { .. });
+        assert_eq!(taken.is_ok(), is_answered, "{asks}: {taken:?}");
+        assert_eq!(taken.is_err_and(is_refused), !is_answered, "{asks}");
+    }
 }
 
 #[tokio::test]
