@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use nalgebra::{Matrix2, Point3, Unit, Vector2, Vector3};
+use nalgebra::{Isometry3, Matrix2, Point3, Unit, Vector2, Vector3};
 
 use super::clean::CleanMesh;
 use super::geodesic_polar::{PolarPoint, polar_map};
@@ -275,6 +275,13 @@ impl MeshPatch {
             obstacle_mm: if is_on_mesh { height_m } else { distance_m } * 1e3,
             is_on_mesh,
         }
+    }
+
+    /// Projects a point of a frame in which the mesh lies at a pose. The gate asks for hundreds of thousands of points of a plan, and
+    /// in a crate that is not optimized the change of frames alone takes as long as the search.
+    #[must_use]
+    pub fn project_from(&self, pose: &Isometry3<f64>, point_m: &Point3<f64>) -> PatchProjection {
+        self.project(&pose.inverse_transform_point(point_m))
     }
 
     /// Returns whether exactly one point of the mesh lies at a place: none does beyond the mesh, and

@@ -158,9 +158,8 @@ impl TriangleTree {
                     }
                 }
             } else if !self.corners.is_empty() {
-                let children = [node.first, node.first + 1]
-                    .map(|child| (child, self.nodes[child as usize].bounds.square_to(point)));
-                let [one, other] = children;
+                let to = |child: u32| (child, self.nodes[child as usize].bounds.square_to(point));
+                let (one, other) = (to(node.first), to(node.first + 1));
                 // The nearer one is looked at first.
                 let ordered = if one.1 < other.1 {
                     [other, one]

@@ -40,9 +40,7 @@ impl SheetShape for MeshSheet {
     }
 
     fn project(&self, point_m: &Point3<f64>) -> SurfaceProjection {
-        let projected = self
-            .patch
-            .project(&self.frame.inverse_transform_point(point_m));
+        let projected = self.patch.project_from(&self.frame, point_m);
         SurfaceProjection {
             at_mm: projected.at_mm,
             height_mm: projected.height_mm,
