@@ -9,7 +9,7 @@ use super::calibration_record::{
 };
 use super::edit_scene_file::{RADIUS_KEY, sign_key, zero_key};
 use super::height_map_fit::{heights_now, heights_values};
-use super::sheet_frame::touched_axes;
+use super::sheet_frame::{corners_of, touched_axes};
 use super::stats::TouchFit;
 use super::{
     AcceptanceLimits, CylinderTouch, FitError, FitFinding, FitVerdict, PlaneFit, ResolutionClass,
@@ -339,19 +339,6 @@ impl<'a> AssessmentInput<'a> {
         }
     }
 
-    /// Returns the tip of a touch as if the sheet were its plane: less by the height of a mesh under it.
-    fn tip_over_plane(&self, contact: &TouchContact) -> Result<Point3<f64>, FitError> {
-        let (surface, tip) = (&self.scene.surface, self.tip(contact));
-        let Some(frame) = surface.mesh_frame() else {
-            return Ok(tip);
-        };
-        let at_mm = || tip.coords.map(|m| m * 1e3).into();
-        let foot = surface.foot_on_mesh(&tip);
-        let foot = foot.ok_or_else(|| FitError::BesideMesh(at_mm()))?;
-        let rise_m = frame.inverse_transform_point(&foot).z;
-        Ok(tip - frame.rotation * Vector3::z() * rise_m)
-    }
-
     /// Returns the limits that a fit of this arm must keep.
     fn limits(&self) -> AcceptanceLimits {
         ResolutionClass::of_arm(&self.scene.arm).limits()
@@ -430,16 +417,20 @@ impl<'a> AssessmentInput<'a> {
     }
 
     fn sheet(&self, last: Option<&CalibrationRecord>) -> AssessmentResult {
+        let sideways = self.found_to_the_side();
+        let surface = sideways
+            .as_ref()
+            .map_or(&self.scene.surface, |found| &found.surface);
         let tips: Result<Vec<_>, _> = self
             .contacts(false)
-            .map(|contact| self.tip_over_plane(contact))
+            .map(|contact| self.tip_over_plane(contact, surface))
             .collect();
         let tips = tips?;
         let fit = plane_robust(&tips, &self.up())?;
-        let frame = self.frame(&fit)?;
+        let frame = self.frame(&fit, surface)?;
         let corners = self.corners(&frame.origin_m, &frame.x, &frame.y);
         let off_m = |contact: &TouchContact| {
-            let over = self.tip_over_plane(contact);
+            let over = self.tip_over_plane(contact, surface);
             over.map_or(f64::INFINITY, |at| fit.height_m(&at))
         };
         let verify_m = |contact: &TouchContact| off_m(contact).abs();
@@ -471,13 +462,13 @@ impl<'a> AssessmentInput<'a> {
         );
         finding.check_touch_counts(&self.places_touched_too_rarely());
         figures.extend(self.sheet_figures(&fit, &frame));
-        let curvature = curvature(&tips, &fit, &frame.x).filter(|_| shape == TouchedShape::Plane);
-        let sides = ["x", "y"].into_iter().zip(self.scene.surface.size_mm());
-        for (axis, (along, chord_mm)) in sides.enumerate() {
-            if let Some(radius) = curvature.and_then(|curvature| curvature.radius_mm(axis)) {
-                figures.push((format!("bent_radius_{along}_mm"), radius));
-                finding.report_bend(along, radius, chord_mm, &self.limits());
-            }
+        figures.extend(
+            sideways
+                .iter()
+                .flat_map(|found| found.reported(&mut finding)),
+        );
+        if shape == TouchedShape::Plane {
+            figures.extend(self.report_bends(&mut finding, (&fit, &frame), &tips));
         }
         match map {
             Some(Ok(map)) => figures.extend(map.figures()),
@@ -494,6 +485,23 @@ impl<'a> AssessmentInput<'a> {
             figures,
             points: self.residuals(|contact| (self.tip(contact), fit.normal.scale(off_m(contact)))),
         })
+    }
+
+    /// Reports along which of its sides a flat sheet is bent, and returns the radii.
+    fn report_bends(
+        &self,
+        finding: &mut FitFinding,
+        (fit, frame): (&PlaneFit, &SheetFrame),
+        tips: &[Point3<f64>],
+    ) -> Vec<(String, f64)> {
+        let curvature = curvature(tips, fit, &frame.x);
+        let sides = ["x", "y"].into_iter().zip(self.scene.surface.size_mm());
+        let bends = sides.enumerate().filter_map(|(axis, (along, chord_mm))| {
+            let radius_mm = curvature.and_then(|curvature| curvature.radius_mm(axis))?;
+            finding.report_bend(along, radius_mm, chord_mm, &self.limits());
+            Some((format!("bent_radius_{along}_mm"), radius_mm))
+        });
+        bends.collect()
     }
 
     /// Returns the named corners of the flat sheet with this origin and these axes.
@@ -569,7 +577,7 @@ impl<'a> AssessmentInput<'a> {
     }
 
     /// Returns the direction away from the sheet, from the tools' orientations.
-    fn up(&self) -> Vector3<f64> {
+    pub(super) fn up(&self) -> Vector3<f64> {
         self.contacts(false).fold(Vector3::zeros(), |up, contact| {
             up - self.mount(contact).rotation * self.pen.axis.into_inner()
         })
@@ -626,7 +634,7 @@ impl<'a> AssessmentInput<'a> {
 
     /// Assesses a camera's observation of the sheet, which stays in its plane.
     fn observed_sheet(&self, observation: &TagObservation) -> TouchAssessment {
-        let [origin, right, top] = self.old_corners();
+        let [origin, right, top] = corners_of(&self.scene.surface);
         let old = tag_fit::ObservedFrame::new(origin, right - origin, top - origin);
         let size_mm = self.scene.surface.size_mm();
         let allowed = self.scene.fiducials.as_ref();
@@ -649,8 +657,8 @@ impl<'a> AssessmentInput<'a> {
     }
 
     /// Returns the old axes on the new plane: probes start from the sheet's assumed place.
-    fn old_frame_on(&self, fit: &PlaneFit) -> Result<SheetFrame, FitError> {
-        let [origin, right, top] = self.old_corners();
+    fn old_frame_on(&self, fit: &PlaneFit, surface: &Surface) -> Result<SheetFrame, FitError> {
+        let [origin, right, top] = corners_of(surface);
         let distances = RulerDistances {
             x_mm: (right - origin).norm() * 1e3,
             y_mm: (top - origin).norm() * 1e3,
@@ -660,9 +668,9 @@ impl<'a> AssessmentInput<'a> {
 
     /// Returns the axes from their touches; points touched repeatedly count with their mean. On a mesh they stay: its corners are
     /// no places to touch.
-    fn frame(&self, fit: &PlaneFit) -> Result<SheetFrame, FitError> {
+    fn frame(&self, fit: &PlaneFit, surface: &Surface) -> Result<SheetFrame, FitError> {
         if self.session.probed || self.scene.surface.mesh_frame().is_some() {
-            return self.old_frame_on(fit);
+            return self.old_frame_on(fit, surface);
         }
         let touches = self.contacts(false).map(|c| (c.role, self.tip(c)));
         let [origin, x, y] = touched_axes(&touches)?;
@@ -672,16 +680,6 @@ impl<'a> AssessmentInput<'a> {
     /// Returns the place on the sheet as the scene's file has it, for fits that find no sheet of their own.
     fn present_place_mm(&self, tip_m: &Point3<f64>) -> [f64; 2] {
         self.scene.surface.project(tip_m).at_mm
-    }
-
-    fn old_corners(&self) -> [Point3<f64>; 3] {
-        let surface = &self.scene.surface;
-        let [width, height] = surface.size_mm();
-        let corner = |at: [f64; 2]| match surface.radius_mm() {
-            Some(_) => surface.at(at).point_m,
-            None => surface.flat() * Point3::new(at[0] / 1e3, at[1] / 1e3, 0.0),
-        };
-        [[0.0, 0.0], [width, 0.0], [0.0, height]].map(corner)
     }
 
     pub(super) fn old_sheet(&self) -> FileValues {
@@ -707,7 +705,7 @@ impl<'a> AssessmentInput<'a> {
     }
 
     pub(super) fn sheet_change(&self, new: &[(&str, Point3<f64>); 4]) -> CalibrationChange {
-        let [origin, right, top] = self.old_corners();
+        let [origin, right, top] = corners_of(&self.scene.surface);
         let [(_, o), (_, r), _, (_, t)] = new;
         let shifts_m = [(origin, o), (right, r), (top, t)].map(|(old, new)| (new - old).norm());
         let angle_deg = |old: Vector3<f64>, new: Vector3<f64>| old.angle(&new).to_degrees();

@@ -571,7 +571,11 @@ fn interrupted_assessment(record: CalibrationRecord) -> TouchAssessment {
     let interrupted = CalibrationStoreError::Interrupted { number };
     reasons.insert(0, interrupted.to_string());
     TouchAssessment {
-        finding: FitFinding { verdict, reasons },
+        finding: FitFinding {
+            verdict,
+            reasons,
+            notes: Vec::new(),
+        },
         ..TouchAssessment::default()
     }
 }

@@ -41,6 +41,9 @@ pub struct FitFinding {
     pub verdict: FitVerdict,
     /// Sentences with a value, its limit and what to do; empty if the fit is good.
     pub reasons: Vec<String>,
+    /// Sentences about what was found that do not change the verdict.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// Number of touches at each place, so that they show their repeatability.
@@ -64,6 +67,7 @@ impl FitFinding {
         Self {
             verdict: FitVerdict::Redo,
             reasons: vec![reason],
+            notes: Vec::new(),
         }
     }
 
@@ -78,8 +82,8 @@ impl FitFinding {
 
     /// Returns the verdict and the reasons, one on each line.
     pub(super) fn lines(&self) -> String {
-        let reasons = reason_lines(&self.reasons);
-        format!("verdict: {}\n{reasons}", self.verdict.word())
+        let (notes, reasons) = (reason_lines(&self.notes), reason_lines(&self.reasons));
+        format!("{notes}verdict: {}\n{reasons}", self.verdict.word())
     }
 
     /// Refuses the fit if there are places with fewer touches than [`TOUCHES_EACH`].

@@ -31,6 +31,7 @@ pub mod report;
 mod sag_assessment;
 mod sag_fit;
 mod sheet_frame;
+mod sideways_fit;
 mod stats;
 mod tag_fit;
 #[cfg(test)]

@@ -236,7 +236,7 @@ pub fn curvature(
 }
 
 /// Returns the mean of the touches of each place; `along` projects a difference to the part that separates places.
-fn touched_places(
+pub(super) fn touched_places(
     touches: impl Iterator<Item = Vector3<f64>>,
     along: impl Fn(&Vector3<f64>) -> Vector3<f64>,
 ) -> Vec<Vector3<f64>> {

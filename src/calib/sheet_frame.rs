@@ -3,6 +3,7 @@
 use nalgebra::{Point3, Unit, Vector3};
 
 use super::{FitError, PlaneFit, TouchRole};
+use scene::Surface;
 
 /// Largest relative difference of a length from its requested value.
 const SCALE_MAX: f64 = 0.01;
@@ -101,6 +102,16 @@ pub fn frame(
         square_rad,
         length_m: along.norm(),
     })
+}
+
+/// Returns the corners that show a sheet's axes: lower left, lower right and upper left.
+pub(super) fn corners_of(surface: &Surface) -> [Point3<f64>; 3] {
+    let [width, height] = surface.size_mm();
+    let corner = |at: [f64; 2]| match surface.radius_mm() {
+        Some(_) => surface.at(at).point_m,
+        None => surface.flat() * Point3::new(at[0] / 1e3, at[1] / 1e3, 0.0),
+    };
+    [[0.0, 0.0], [width, 0.0], [0.0, height]].map(corner)
 }
 
 /// Returns the touched origin, +x and +y; a point that was touched repeatedly counts with the mean of its touches.

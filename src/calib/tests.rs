@@ -5,6 +5,7 @@
     reason = "a failing test may panic"
 )]
 
+mod beside;
 mod by_hand;
 #[path = "../../tests/support/chance.rs"]
 #[allow(dead_code, reason = "shared with the tests of the commands")]

@@ -56,6 +56,10 @@ impl SheetShape for MeshSheet {
         Some(&self.frame)
     }
 
+    fn in_frame(&self, frame: &Isometry3<f64>) -> Option<Arc<dyn SheetShape>> {
+        Some(Arc::new(Self::new(Arc::clone(&self.patch), *frame)))
+    }
+
     fn uncertainty_mm(&self) -> f64 {
         self.patch.uncertainty_mm()
     }

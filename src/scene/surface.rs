@@ -59,6 +59,11 @@ pub trait SheetShape: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Returns the same mesh with its sheet in another pose; `None` for any other shape.
+    fn in_frame(&self, _frame: &Isometry3<f64>) -> Option<Arc<dyn SheetShape>> {
+        None
+    }
+
     /// Returns the heights over its plane that were touched; `None` for any other sheet.
     fn heights(&self) -> Option<&HeightMap> {
         None
@@ -183,6 +188,21 @@ impl Surface {
     #[must_use]
     pub fn mesh_frame(&self) -> Option<&Isometry3<f64>> {
         self.shape.frame().filter(|_| self.heights().is_none())
+    }
+
+    /// Returns the same mesh with its sheet in another pose; `None` for any other shape.
+    #[must_use]
+    pub fn in_frame(&self, frame: &Isometry3<f64>) -> Option<Self> {
+        let shape = self.shape.in_frame(frame)?;
+        Some(Self::from_shape(shape, self.size_mm))
+    }
+
+    /// Returns a point less by the height of a mesh under it, as if the sheet were its plane; `None` where [`Self::foot_on_mesh`] is.
+    #[must_use]
+    pub fn over_plane(&self, point_m: &Point3<f64>) -> Option<Point3<f64>> {
+        let (frame, foot) = (self.mesh_frame()?, self.foot_on_mesh(point_m)?);
+        let rise_m = frame.inverse_transform_point(&foot).z;
+        Some(point_m - frame.rotation * Vector3::z() * rise_m)
     }
 
     /// Returns the foot of a point on a mesh along the normal of its sheet; `None` for any other shape, and where it has none.

@@ -358,6 +358,24 @@ fn a_mesh_that_lies_elsewhere_is_felt_and_drawn_on() {
 }
 
 #[test]
+fn a_mesh_that_lies_to_the_side_is_found_by_its_slopes() {
+    let practice = Practice::new(0.005);
+    let believed = on_a_mesh("[0.05, -0.125, 0.005]", "[-1.0, 0.0, 0.0]");
+    practice.0.scene("short", &believed);
+    let truth = on_a_mesh("[0.0525, -0.1268, 0.0042]", "[-1.0, 0.0, 0.0]");
+    std::fs::write(practice.0.path("truth/short.toml"), truth).unwrap();
+    let felt = practice.align(r#"{"scene": "short", "touch": true, "grid": [6, 6]}"#);
+    assert_eq!(felt["success"], true, "{felt:#}");
+    assert_ne!(felt["verdict"], "redo", "{felt:#}");
+    let (code, output) = practice.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{output}");
+    let [x, y, z] = practice.origin_m();
+    let off_mm = [x - 0.0525, y + 0.1268, z - 0.0042].map(|m| m.abs() * 1e3);
+    assert!(off_mm.iter().all(|mm| *mm < 1.0), "{off_mm:?} {felt:#}");
+    assert!(felt["change"]["mm"].as_f64().unwrap() > 2.0, "{felt:#}");
+}
+
+#[test]
 fn a_grid_that_is_none_is_refused_and_nothing_moves() {
     let practice = Practice::new(0.005);
     for (arguments, part) in [

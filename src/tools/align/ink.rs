@@ -190,6 +190,7 @@ async fn wait_for_person(
     let finding = FitFinding {
         verdict: FitVerdict::Usable,
         reasons: vec!["no camera sees this sheet, so its ink is not read yet".to_owned()],
+        notes: Vec::new(),
     };
     let result = AlignmentResult::without_points(scene, finding, next);
     let reply = Reply::done(format!(

@@ -229,8 +229,10 @@ fn height_mm(scene: &Scene, joints_rad: &JointVector) -> f64 {
 
 /// Says what was felt: where the sheet lies, and how flat it is.
 fn felt_text(places: usize, gives: Vec<f64>, assessed: &TouchAssessment) -> String {
+    let notes = assessed.finding.notes.iter();
+    let notes: String = notes.map(|note| format!(". To the side: {note}")).collect();
     format!(
-        "{} touched, {TOUCHES} times each{}: the sheet lies {} and {:.2}° from where the scene puts it{}. Proposed, and saved only when an operator accepts it",
+        "{} touched, {TOUCHES} times each{}: the sheet lies {} and {:.2}° from where the scene puts it{}{notes}. Proposed, and saved only when an operator accepts it",
         count(places, "point"),
         give_text(gives),
         millimetres(assessed.change.mm, 2),
