@@ -8,19 +8,19 @@
 use crate::support;
 use nalgebra::Vector3;
 use serde_json::Value;
+use std::fmt::Write;
 use steadyhand::scene::{SceneLibrary, Surface};
 use support::Bench;
-
-fn drawn(scene: &str) -> Value {
-    let (code, result) =
-        Bench::at_test_rate().call(&["stroke", &format!("{{\"scene\": \"{scene}\"}}")]);
-    assert_eq!(code, 0, "{result:#}");
-    result
-}
+use support::chance::Chance;
 
 /// The estimate is within 3 % and 0.2 s of what the arm takes, and the ink within a millimetre.
 fn check(scene: &str) -> Value {
-    let result = drawn(scene);
+    check_in(&Bench::at_test_rate(), scene)
+}
+
+fn check_in(bench: &Bench, scene: &str) -> Value {
+    let (code, result) = bench.call(&["stroke", &format!("{{\"scene\": \"{scene}\"}}")]);
+    assert_eq!(code, 0, "{result:#}");
     let figure = |name: &str| result[name].as_f64().unwrap();
     let (planned_s, took_s) = (figure("planned_s"), figure("arm_time_s"));
     assert!(
@@ -158,4 +158,114 @@ fn normals_of_the_bumpy_board_are_those_of_its_formula() {
         let off_deg = at.normal.angle(&normal).to_degrees();
         assert!(off_deg < 5.0, "{place:?} {off_deg}°");
     }
+}
+
+/// Hills and hollows on a board, in millimetres: each one's middle, its radius and its height.
+struct Hills(Vec<[f64; 4]>);
+
+/// Place of the sheet's middle, and how far from it the design reaches.
+const MIDDLE_MM: [f64; 2] = [50.0; 2];
+const REACH_MM: f64 = 25.0;
+
+impl Hills {
+    fn new(chance: &mut Chance) -> Self {
+        let hill = |_| {
+            let [x, y] = [0, 1].map(|_| chance.between(0.0, 100.0));
+            [x, y, chance.between(12.0, 20.0), chance.within(4.0)]
+        };
+        Self((0..14).map(hill).collect())
+    }
+
+    /// Returns the height of a place, its slopes along x and y, and how these change along x, across and along y.
+    fn at(&self, [x, y]: [f64; 2]) -> [f64; 6] {
+        self.0.iter().fold([0.0; 6], |sum, [a, b, radius, height]| {
+            let square = radius * radius;
+            let (u, v) = ((a - x) / square, (b - y) / square);
+            let here = height * (-square * (u * u + v * v) / 2.0).exp();
+            let terms = [1.0, u, v, u * u - 1.0 / square, u * v, v * v - 1.0 / square];
+            std::array::from_fn(|term| sum[term] + here * terms[term])
+        })
+    }
+
+    fn normal(&self, place: [f64; 2]) -> Vector3<f64> {
+        let [_, along, across, ..] = self.at(place);
+        Vector3::new(-along, -across, 1.0).normalize()
+    }
+
+    /// Returns the end of the geodesic that leaves the middle as a straight line on the sheet does, by its differential equation.
+    fn geodesic(&self, [right, up]: [f64; 2]) -> Vector3<f64> {
+        let normal = self.normal(MIDDLE_MM);
+        let x = (Vector3::x() - normal * normal.x).normalize();
+        let by = x * right + normal.cross(&x) * up;
+        let change = |[x, y, dx, dy]: [f64; 4]| {
+            let [_, along, across, xx, xy, yy] = self.at([x, y]);
+            let bend = xx * dx * dx + 2.0 * xy * dx * dy + yy * dy * dy;
+            let turn = -bend / (1.0 + along * along + across * across);
+            [dx, dy, along * turn, across * turn]
+        };
+        let moved = |from: [f64; 4], by: [f64; 4], step: f64| {
+            std::array::from_fn(|at| from[at] + by[at] * step)
+        };
+        let (steps, mut state) = (200, [MIDDLE_MM[0], MIDDLE_MM[1], by.x, by.y]);
+        let step = 1.0 / f64::from(steps);
+        for _ in 0..steps {
+            let half = moved(state, change(state), step / 2.0);
+            state = moved(state, change(half), step);
+        }
+        let [x, y, ..] = state;
+        Vector3::new(x, y, self.at([x, y])[0])
+    }
+
+    /// Returns an OBJ of uneven triangles: each point is moved by up to a quarter of an edge, and each cell is cut along either of
+    /// its diagonals.
+    fn mesh(&self, chance: &mut Chance) -> String {
+        let (edge_mm, count) = (2.5, 49);
+        let mut mesh = String::new();
+        for index in 0..count * count {
+            let [x, y] = [index % count, index / count]
+                .map(|step| edge_mm * (f64::from(step) + chance.within(0.25)) - 10.0);
+            writeln!(mesh, "v {x} {y} {}", self.at([x, y])[0]).unwrap();
+        }
+        for index in (0..(count - 1) * count).filter(|index| index % count < count - 1) {
+            let [a, b, c, d] = [1, 2, count + 2, count + 1].map(|by| index + by);
+            let faces = match chance.uniform() < 0.5 {
+                true => [[a, b, c], [a, c, d]],
+                false => [[a, b, d], [b, c, d]],
+            };
+            for [a, b, c] in faces {
+                writeln!(mesh, "f {a} {b} {c}").unwrap();
+            }
+        }
+        mesh
+    }
+}
+
+/// The leaf on hills of a seed: the ink beside its line, and the line beside the formula's geodesics.
+#[test]
+fn ink_on_hills_of_a_seed_lies_on_their_geodesics() {
+    let bench = Bench::at_test_rate();
+    let chance = &mut Chance(20_250_705);
+    let hills = Hills::new(chance);
+    let shipped = include_str!("../../scenes/bumpy.toml");
+    let scene = shipped.replace("\"bumpy\"", "\"hills\"");
+    bench.scene("hills", &scene.replace("bumpy.ply", "hills.obj"));
+    std::fs::write(bench.path("scenes/hills.obj"), hills.mesh(chance)).unwrap();
+    let scene = SceneLibrary::new(Some(bench.path("scenes")));
+    let surface = &scene.scene("hills", None).unwrap().surface;
+    let frame = *surface.mesh_frame().unwrap();
+    let (mut image_mm, mut slope) = (0.0_f64, 0.0_f64);
+    for step in 0..21 * 21 {
+        let by = [step % 21, step / 21].map(|n| (f64::from(n) - 10.0) * 0.1 * REACH_MM);
+        let at = surface.at([MIDDLE_MM[0] + by[0], MIDDLE_MM[1] + by[1]]);
+        let point = frame.inverse_transform_point(&at.point_m).coords * 1e3;
+        let normal = hills.normal([point.x, point.y]);
+        let off_deg = at.normal.angle(&(frame.rotation * normal)).to_degrees();
+        assert!(off_deg < 5.0, "{by:?}: {off_deg}°");
+        image_mm = image_mm.max((point - hills.geodesic(by)).norm());
+        slope = slope.max(normal.angle(&Vector3::z()).tan());
+    }
+    assert!(slope > 0.25, "slopes of {slope} are hardly hills");
+    let ink_mm = check_in(&bench, "hills")["deviation_mm_p95"].as_f64();
+    let ink_mm = ink_mm.unwrap();
+    assert!(ink_mm + image_mm < 0.5, "{ink_mm} and {image_mm} mm off");
 }
