@@ -4,7 +4,7 @@
 
 pub use args;
 pub use arm;
-pub use base::{clock, disk, units};
+pub use base::{clock, disk, units, wording};
 pub use calib;
 pub use call;
 pub use caller;

@@ -8,7 +8,7 @@ fn main() -> ExitCode {
     match cli::run(cli::Cli::of_process()) {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(error) => {
-            cli::note(&format!("steadyhand: {}", cli::describe_error(&error)));
+            cli::note(&format!("steadyhand: {}", cli::describe_failure(&error)));
             ExitCode::from(ExitStatus::from_error(&error) as u8)
         }
     }

@@ -26,7 +26,9 @@ pub struct RepairedEnvelope {
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum EnvelopeError {
     /// It cannot be read, not even tolerantly. JSON-RPC's −32700.
-    #[error("this is not JSON and cannot be repaired: {reason}; send one JSON-RPC object per line")]
+    #[error(
+        "this is not JSON and cannot be repaired: {reason}. Next: send one JSON-RPC object per line"
+    )]
     Unreadable {
         /// The id, if one was found.
         id: Option<Value>,

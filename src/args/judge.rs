@@ -298,10 +298,7 @@ fn no_choice(param: &ParameterShape, reading: &ArgumentReading) -> ArgumentCompl
             .unwrap_or_default(),
         expected: param.kind.describe(),
         valid,
-        why: format!(
-            "it is not certain which {0} is meant: did you mean \"{0}\"?",
-            param.name
-        ),
+        why: format!("it is not certain which {} is meant", param.name),
     }
 }
 

@@ -11,14 +11,14 @@ pub enum ArmFault {
     JointCount(usize),
     #[error("baud is 0; it must be the speed of the servos' bus, such as 1000000")]
     NoBaud,
-    #[error("firmware: {0:?} is not a version; write two numbers, such as \"3.10\"")]
+    #[error("firmware: {0:?} is not a version. Next: write two numbers, such as \"3.10\"")]
     Firmware(String),
     #[error("capsule `{capsule}`: there is no joint `{joint}`")]
     CapsuleJoint { capsule: String, joint: String },
-    #[error("the name `{}` of {of} is empty or contains a control character; write it in letters", name.escape_debug())]
+    #[error("the name `{}` of {of} is empty or contains a control character. Next: write it in letters", name.escape_debug())]
     Name { of: &'static str, name: String },
     #[error(
-        "no capsule moves with a joint, so collisions of the body cannot be checked; describe each link in `[[capsules]]` with its `joint`"
+        "no capsule moves with a joint, so collisions of the body cannot be checked. Next: describe each link in `[[capsules]]` with its `joint`"
     )]
     NoMovingCapsule,
     #[error("capsule `{capsule}`: radius_m is {radius_m}; it must be above 0")]
@@ -58,9 +58,9 @@ pub enum ArmFault {
         text: String,
         arm: String,
     },
-    #[error("identity: servo {0} has none; write all identities, or none")]
+    #[error("identity: servo {0} has none. Next: write all identities, or none")]
     NoIdentity(String),
-    #[error("`held` names `{0}`: a controller holds by itself; leave it out")]
+    #[error("`held` names `{0}`: a controller holds by itself. Next: leave it out")]
     HeldByController(String),
     #[error(
         "joint `{joint}`: family `firmware` needs servos = [{{ id = {place}, sign = 1, zero_tick = 0, ticks_per_turn = {MICRORADIANS_PER_TURN} }}]; sign and zero_tick may differ"
@@ -70,12 +70,14 @@ pub enum ArmFault {
     ServoCount(usize),
     #[error("servo id {0:?} is used twice; every servo needs its own")]
     SameId([u8; 2]),
-    #[error("simulation: backlash_deg and wear.play_deg both set the play; leave backlash_deg out")]
+    #[error(
+        "simulation: backlash_deg and wear.play_deg both set the play. Next: leave backlash_deg out"
+    )]
     PlayTwice,
     #[error("masses: there is no joint `{0}`")]
     MassJoint(String),
     #[error(
-        "simulation: servo and wear both set how far a servo yields; leave wear's sag_deg_per_n_m and servo_friction out"
+        "simulation: servo and wear both set how far a servo yields. Next: leave wear's sag_deg_per_n_m and servo_friction out"
     )]
     ServoTwice,
     #[error("simulation.wear.masses_g: there is no capsule `{0}`")]

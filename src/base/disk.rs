@@ -39,6 +39,17 @@ pub fn write_advice(error: &io::Error) -> &'static str {
     }
 }
 
+/// Returns what a person does about a file or folder that could not be read.
+#[must_use]
+pub fn read_advice(error: &io::Error) -> &'static str {
+    use io::ErrorKind::{NotFound, PermissionDenied};
+    match error.kind() {
+        NotFound => "check its name and folder",
+        PermissionDenied => "give this user the right to read it",
+        _ => "save or copy it again",
+    }
+}
+
 /// Makes a folder that only this user may use (mode 0700) in one that others may write to, or takes an existing one.
 ///
 /// # Errors

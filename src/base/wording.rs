@@ -31,6 +31,14 @@ pub fn cut(text: &str, chars_max: usize) -> String {
 /// Begins the one command or call that helps after a message: what failed, the value and the limit, then this.
 pub const NEXT: &str = "Next: ";
 
+/// Returns whether a message names a next step: a command or call, or the values that are possible.
+#[must_use]
+pub fn names_step(message: &str) -> bool {
+    [NEXT, "next: ", "valid: ", "Valid: "]
+        .iter()
+        .any(|step| message.contains(step))
+}
+
 /// Splits a message into what it states, without its last full stop, and its next step.
 #[must_use]
 pub fn next_apart(message: &str) -> (&str, Option<&str>) {

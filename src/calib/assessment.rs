@@ -148,7 +148,7 @@ pub enum AssessError {
     #[error("play is measured in drawn ink. Next: `steadyhand calibrate play --scene NAME`")]
     NoInk,
     /// The scene has no calibrator.
-    #[error("scene {0} has no `calibrator_m`, the place of the calibrator")]
+    #[error("scene {0} has no `calibrator_m`. Next: write the place of the calibrator into it")]
     NoCalibrator(String),
 }
 

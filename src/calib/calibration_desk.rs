@@ -75,7 +75,7 @@ pub enum CalibrationDeskError {
         most_mm: f64,
     },
     /// There is no touch of this number.
-    #[error("there is no touch {number}; there are {} so far", base::wording::count(*have, "touch"))]
+    #[error("there is no touch {number}; there are {} so far. Next: `steadyhand calibrate show` lists them", base::wording::count(*have, "touch"))]
     NoTouch {
         /// Counted from 1.
         number: usize,

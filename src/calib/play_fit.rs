@@ -72,7 +72,7 @@ const CLUSTERS_MIN: usize = 25;
 pub enum PlayFitError {
     /// Too few places were read.
     #[error(
-        "only {have} places of the pattern were read (at least {READINGS_MIN}): use a clean sheet, a pen that draws and light without glare"
+        "only {have} places of the pattern were read (at least {READINGS_MIN}). Next: use a clean sheet, a pen that draws and light without glare"
     )]
     TooFew {
         /// Number of readings.
@@ -80,11 +80,11 @@ pub enum PlayFitError {
     },
     /// Two joints have the same effect.
     #[error(
-        "the readings cannot separate the play of joint {0} from that of joint {1}: draw the whole pattern on a sheet where nothing hides it"
+        "the readings cannot separate the play of joint {0} from that of joint {1}. Next: draw the whole pattern on a sheet where nothing hides it"
     )]
     Alike(usize, usize),
     /// NaN, or an index out of range.
-    #[error("the readings of the pattern are damaged: draw and read it again")]
+    #[error("the readings of the pattern are damaged. Next: draw and read it again")]
     Damaged,
 }
 

@@ -149,7 +149,7 @@ pub enum TokenError {
     #[error("there is no token called {0:?}. Next: `steadyhand token list`")]
     None(String),
     /// The text cannot be a token's name.
-    #[error("{0:?} cannot be a token's name: use 1 to {NAME_CHARS_MAX} printable characters")]
+    #[error("{0:?} cannot be a token's name. Next: use 1 to {NAME_CHARS_MAX} printable characters")]
     Name(String),
     /// The system gave no random bytes, or no memory to hash.
     #[error("cannot make a token: {0}")]

@@ -22,25 +22,25 @@ pub struct CameraError {
 pub enum CameraFailure {
     /// The device file does not exist.
     #[error(
-        "there is no {}: plug the camera in, or correct its `source` in the node file (`ls /dev/video*` lists cameras)", .0.display()
+        "there is no {}. Next: plug the camera in, or correct its `source` in the node file (`ls /dev/video*` lists cameras)", .0.display()
     )]
     Missing(PathBuf),
     /// This user may not open the device.
     #[error(
-        "this user may not open {}: add the user to the group `video`, and restart the node", .0.display()
+        "this user may not open {}. Next: add the user to the group `video`, and restart the node", .0.display()
     )]
     Denied(PathBuf),
     /// A different program has the device open.
-    #[error("{} is in use: end the other program that has the camera open", .0.display())]
+    #[error("{} is in use. Next: end the other program that has the camera open", .0.display())]
     Busy(PathBuf),
     /// Camera devices are not supported on this system.
     #[error(
-        "cannot open {}: camera devices work only on Linux; use an http:// picture, or \"simulator\"", .0.display()
+        "cannot open {}: camera devices work only on Linux. Next: use an http:// picture, or \"simulator\"", .0.display()
     )]
     OtherSystem(PathBuf),
     /// The file is not a camera.
     #[error(
-        "{} is not a camera: {what}; most cameras have a second device without pictures, so try the other one", path.display()
+        "{} is not a camera: {what}. Next: try the camera's other device; most have a second one without pictures", path.display()
     )]
     NotACamera {
         /// The file.
@@ -49,10 +49,10 @@ pub enum CameraFailure {
         what: String,
     },
     /// The camera has no supported pixel format.
-    #[error("it gives pictures as {0}; MJPG, JPEG and YUYV are read: choose another camera")]
+    #[error("it gives pictures as {0}; MJPG, JPEG and YUYV are read. Next: choose another camera")]
     Format(String),
     /// The device failed.
-    #[error("{} failed: {what}; unplug it and plug it in again", path.display())]
+    #[error("{} failed: {what}. Next: unplug it and plug it in again", path.display())]
     Device {
         /// The file.
         path: PathBuf,
@@ -61,14 +61,14 @@ pub enum CameraFailure {
     },
     /// The camera gave no picture before the deadline.
     #[error(
-        "no picture within {} ms: check that it is on and connected, or raise its timeout_ms", .0.as_millis()
+        "no picture within {} ms. Next: check that it is on and connected, or raise its timeout_ms", .0.as_millis()
     )]
     Late(Duration),
     /// The address is invalid.
     #[error("`{0}` is not of the form http://HOST/PATH or http://HOST:PORT/PATH")]
     Address(String),
     /// No connection to the host.
-    #[error("cannot reach {host}: {what}; check its network and its `source`")]
+    #[error("cannot reach {host}: {what}. Next: check its network and its `source`")]
     Connect {
         /// Host and port.
         host: String,
@@ -85,7 +85,7 @@ pub enum CameraFailure {
     },
     /// The response has another status than success.
     #[error(
-        "{host} answers with status {status}: open its address in a browser and correct `source`"
+        "{host} answers with status {status}. Next: open its address in a browser and correct `source`"
     )]
     Status {
         /// Host and port.
@@ -110,7 +110,9 @@ pub enum CameraFailure {
         host: String,
     },
     /// It does not take the login.
-    #[error("{host} does not take the name and the password of its `login_file`: correct them")]
+    #[error(
+        "{host} does not take the name and the password of its `login_file`. Next: correct them"
+    )]
     WrongLogin {
         /// Host and port.
         host: String,
@@ -125,11 +127,11 @@ pub enum CameraFailure {
     },
     /// The response is not a picture.
     #[error(
-        "it answers with `{0}`, not with image/jpeg or multipart/x-mixed-replace: its `source` is a page, not a picture"
+        "it answers with `{0}`, not with image/jpeg or multipart/x-mixed-replace. Next: write a picture's address into its `source`"
     )]
     Kind(String),
     /// It does not say that the picture is fresh.
-    #[error("its picture is too old (`Age: {0}`, at most {AGE_S_MAX} s): turn its cache off")]
+    #[error("its picture is too old (`Age: {0}`, at most {AGE_S_MAX} s). Next: turn its cache off")]
     Old(String),
     /// The stream is malformed.
     #[error("its stream is not MJPEG: {0}")]
@@ -138,7 +140,9 @@ pub enum CameraFailure {
     #[error("its stream ended before a picture was complete")]
     Ended,
     /// The picture has too many bytes.
-    #[error("its picture has more than {JPEG_BYTES_MAX} bytes: lower its resolution or quality")]
+    #[error(
+        "its picture has more than {JPEG_BYTES_MAX} bytes. Next: lower its resolution or quality"
+    )]
     TooLong,
     /// The bytes are not a JPEG.
     #[error("its picture cannot be read: {0}")]

@@ -265,10 +265,19 @@ fn system_errors_of_a_device_are_reported_with_a_fix() {
         device_error(std::path::Path::new("/dev/video7"), error).to_string()
     };
     for (errno, fix) in [
-        (Errno::BUSY, "/dev/video7 is in use: end the other program"),
+        (
+            Errno::BUSY,
+            "/dev/video7 is in use. Next: end the other program",
+        ),
         (Errno::ACCESS, "add the user to the group `video`"),
-        (Errno::NOENT, "there is no /dev/video7: plug the camera in"),
-        (Errno::NODEV, "there is no /dev/video7: plug the camera in"),
+        (
+            Errno::NOENT,
+            "there is no /dev/video7. Next: plug the camera in",
+        ),
+        (
+            Errno::NODEV,
+            "there is no /dev/video7. Next: plug the camera in",
+        ),
         (Errno::NOTTY, "/dev/video7 is not a camera"),
         (Errno::IO, "unplug it and plug it in again"),
     ] {

@@ -114,6 +114,20 @@ pub fn page(known: &KnownNames) -> String {
          2 drawings on it; enabled: canvas, 22 min left`. \
          On a node that runs, the page of a tool is the resource `usage://NAME`.\n",
     );
+    let arguments: Vec<String> = known
+        .tools()
+        .map(|tool| parameter_lines(tool, known))
+        .collect();
+    let fields: Vec<String> = known.tools().map(field_lines).collect();
+    let (arguments_of_several, fields_of_several) = (of_several(&arguments), of_several(&fields));
+    for (heading, lines) in [
+        ("Arguments", &arguments_of_several),
+        ("Result", &fields_of_several),
+    ] {
+        if !lines.is_empty() {
+            let _ = writeln!(out, "\n{heading} of several tools:\n\n{}", lines.join("\n"));
+        }
+    }
     for tool in known.tools() {
         let moves = if tool.effect == ToolEffect::Moves {
             " It moves the arm."
@@ -128,16 +142,49 @@ pub fn page(known: &KnownNames) -> String {
         if !others.is_empty() {
             let _ = writeln!(out, "Other names: `{}`.", others.join("`, `"));
         }
-        for (heading, lines) in [
-            ("Arguments", parameter_lines(tool, known)),
-            ("Result", field_lines(tool)),
+        let (arguments, fields) = (parameter_lines(tool, known), field_lines(tool));
+        for (heading, lines, shared) in [
+            ("Arguments", arguments, &arguments_of_several),
+            ("Result", fields, &fields_of_several),
         ] {
-            if !lines.is_empty() {
-                let _ = writeln!(out, "\n{heading}:\n\n{}", lines.trim_end());
-            }
+            out.push_str(&part(heading, &lines, shared));
         }
     }
     out
+}
+
+/// Least number of tools for which a line of the page is said once.
+const SEVERAL: usize = 3;
+
+/// Returns the lines that several tools have, each once.
+fn of_several<'a>(pages: &'a [String]) -> Vec<&'a str> {
+    let has = |page: &String, line: &str| page.lines().any(|of| of == line);
+    let mut shared: Vec<&'a str> = Vec::new();
+    for line in pages.iter().flat_map(|page| page.lines()) {
+        let count = pages.iter().filter(|page| has(page, line)).count();
+        if count >= SEVERAL && !shared.contains(&line) {
+            shared.push(line);
+        }
+    }
+    shared
+}
+
+/// Returns one part of a tool's page: the names of what several tools have, and the lines of its own.
+fn part(heading: &str, lines: &str, shared: &[&str]) -> String {
+    let (shared, own): (Vec<&str>, Vec<&str>) =
+        lines.lines().partition(|line| shared.contains(line));
+    let name = |line: &&str| line.split('`').nth(1).map(|name| format!("`{name}`"));
+    let names: Vec<String> = shared.iter().filter_map(name).collect();
+    match (names.is_empty(), own.is_empty()) {
+        (true, true) => String::new(),
+        (true, false) => format!("\n{heading}:\n\n{}\n", own.join("\n")),
+        (false, true) => format!("\n{heading}: {}.\n", names.join(" ")),
+        (false, false) => format!(
+            "\n{heading}: {}, and\n\n{}\n",
+            names.join(" "),
+            own.join("\n")
+        ),
+    }
 }
 
 /// Returns a table of the tools.

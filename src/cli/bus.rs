@@ -14,6 +14,7 @@ use base::clock::NodeClock;
 use link::serial::SerialLink;
 use link::{ByteLink, LinkError};
 use node::open;
+use servo::diagnose::{AskedIds, BusDiagnosis};
 use servo::host::HostSystem;
 use servo::reboot::reboot;
 use servo::scan::{self, BusScan, FoundServo, ScanEffort};
@@ -42,9 +43,9 @@ pub(super) enum BusCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct ScanArgs {
-    /// The serial port
+    /// The serial port [default: the only one of this machine]
     #[arg(id = "serial", value_name = "PORT")]
-    port: String,
+    port: Option<String>,
     /// Stop at the first speed with servos
     #[arg(long)]
     first: bool,
@@ -151,7 +152,7 @@ pub(super) async fn find_servos(
     node: &NodeOptions,
     port: &str,
     stop_at_first: bool,
-) -> Result<Vec<FoundServo>, anyhow::Error> {
+) -> Result<BusScan, anyhow::Error> {
     open::check_user(port, node.allow_root)?;
     let clock = NodeClock::real();
     let mut open = opener(port, &clock);
@@ -168,7 +169,7 @@ pub(super) async fn find_servos(
     });
     let scan = scan.await?;
     note_damaged_id(port, &scan);
-    Ok(scan.found)
+    Ok(scan)
 }
 
 fn note_damaged_id(port: &str, scan: &BusScan) {
@@ -180,7 +181,8 @@ fn note_damaged_id(port: &str, scan: &BusScan) {
 }
 
 async fn scan_port(node: &NodeOptions, args: &ScanArgs) -> anyhow::Result<ExitStatus> {
-    let found = find_servos(node, &args.port, args.first).await?;
+    let port = doctor::named_or_only(args.port.as_deref())?;
+    let BusScan { found, noise } = find_servos(node, &port, args.first).await?;
     if args.json {
         terminal_output::json(&found)?;
     } else {
@@ -190,11 +192,15 @@ async fn scan_port(node: &NodeOptions, args: &ScanArgs) -> anyhow::Result<ExitSt
         ));
         terminal_output::lines(found.iter().map(found_line));
         found.iter().for_each(|one| print_complaints(&one.servo));
-        let stated_v = doctor::stated_supply_v(node, &args.port);
+        let stated_v = doctor::stated_supply_v(node, &port);
         print_odd_supplies(found.iter().map(|one| &one.servo), stated_v);
     }
     if found.is_empty() {
-        terminal_output::note(&ServiceError::Nobody.to_string());
+        let mut diagnosis = BusDiagnosis::default();
+        diagnosis.add_silence(&noise, AskedIds::All);
+        for finding in &diagnosis.findings {
+            terminal_output::note(&doctor::finding_text(finding));
+        }
         return Ok(ExitStatus::Refused);
     }
     Ok(ExitStatus::Done)

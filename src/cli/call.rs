@@ -67,7 +67,7 @@ async fn note_running_nodes() {
         None => "start it with `serve --http`, then add --node URL".to_owned(),
     };
     terminal_output::note(&format!(
-        "a node of this command's own answered; node `{}` was not asked. Next: {next}",
+        "this command's own node answered; node `{}` was not asked. Next: {next}",
         node.name
     ));
 }

@@ -9,7 +9,7 @@ use base::{disk, file_access};
 use super::scenes::CANVAS;
 use super::{ExitStatus, NodeOptions, terminal_output};
 use base::clock::NodeClock;
-use base::wording::millimetres;
+use base::wording::{millimetres, next_apart};
 use calib::CalibrationStore;
 use caller::TokenStore;
 use config::{ArmEntry, ForgivenessSetting, NodeFile, SIMULATOR_PORT};
@@ -18,6 +18,7 @@ use link::serial::SerialLink;
 use node::{open, peers, state_folder, tls_identity};
 use plan::{self, SilentObserver};
 use scene::{Scene, SceneLibrary, SharedScene};
+use servo::diagnose::{DiagnosisCause, DiagnosisFinding};
 
 /// Results of the checks, good and wrong.
 #[derive(Default)]
@@ -47,13 +48,48 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
     };
     let reader = reader_words(file.forgiveness());
     findings.note("node", Ok(format!("{}, {reader}", file.name)));
-    check_folders(args, &file, &mut findings);
+    if let Some(library) = check_files(args, &file, &mut findings) {
+        check_arms(args, &file, &library, &mut findings);
+        check_scenes(&file, &library, &mut findings);
+    }
+    let good = findings.good.iter().map(|good| format!("good   {good}"));
+    let wrong = findings.wrong.iter().map(|wrong| format!("wrong  {wrong}"));
+    terminal_output::lines(good.chain(wrong));
+    Ok(ExitStatus::of(findings.wrong.is_empty()))
+}
+
+/// Returns what is wrong with a node beside its ports: its folders, keys, tokens, scenes and tools.
+pub(super) fn wrong_files(args: &NodeOptions, file: &NodeFile) -> Vec<DiagnosisFinding> {
+    let mut findings = CheckFindings::default();
+    if let Some(library) = check_files(args, file, &mut findings) {
+        check_scenes(file, &library, &mut findings);
+    }
+    let wrong = findings.wrong.iter().map(|wrong| {
+        let (what, next) = next_apart(wrong);
+        DiagnosisFinding {
+            cause: DiagnosisCause::NodeFiles,
+            what: what.to_owned(),
+            fix: next
+                .unwrap_or("correct it; `steadyhand check` looks again")
+                .to_owned(),
+        }
+    });
+    wrong.collect()
+}
+
+/// Checks folders, keys, tokens and declared tools; returns the scenes, if they can be read.
+fn check_files(
+    args: &NodeOptions,
+    file: &NodeFile,
+    findings: &mut CheckFindings,
+) -> Option<SceneLibrary> {
+    check_folders(args, file, findings);
     if let Some(certificates) = &file.tls_cert {
-        let found = tls_identity::acceptor(&file);
+        let found = tls_identity::acceptor(file);
         findings.note("tls", found.map(|_| certificates.display().to_string()));
     }
-    check_tokens(args, &file, &mut findings);
-    let library = open::library(args, &file).or_else(|error| {
+    check_tokens(args, file, findings);
+    let library = open::library(args, file).or_else(|error| {
         findings.note("scenes", Err(error));
         // The shipped scenes still allow a check of the arms.
         let mut args = args.clone();
@@ -64,23 +100,21 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
         };
         open::library(&args, &file)
     });
-    match library {
-        Ok(library) => {
-            check_arms_and_scenes(args, &file, &library, &mut findings);
-            let declared = open::declared(&file, &library);
-            let summary = declared.map(|declared| {
-                let hint = declared.long_names().map(|hint| format!("; {hint}"));
-                let hint = hint.unwrap_or_default();
-                format!("{} declared{hint}", declared.tools().len())
-            });
-            findings.note("tools", summary);
+    let library = match library {
+        Ok(library) => library,
+        Err(error) => {
+            findings.note("scenes", Err(error));
+            return None;
         }
-        Err(error) => findings.note("scenes", Err(error)),
-    }
-    let good = findings.good.iter().map(|good| format!("good   {good}"));
-    let wrong = findings.wrong.iter().map(|wrong| format!("wrong  {wrong}"));
-    terminal_output::lines(good.chain(wrong));
-    Ok(ExitStatus::of(findings.wrong.is_empty()))
+    };
+    let declared = open::declared(file, &library);
+    let summary = declared.map(|declared| {
+        let hint = declared.long_names().map(|hint| format!("; {hint}"));
+        let hint = hint.unwrap_or_default();
+        format!("{} declared{hint}", declared.tools().len())
+    });
+    findings.note("tools", summary);
+    Some(library)
 }
 
 /// Describes how a node reads what callers write.
@@ -213,7 +247,8 @@ fn check_own(folder: &Path) -> anyhow::Result<String> {
     Ok(folder.display().to_string())
 }
 
-fn check_arms_and_scenes(
+/// Checks that each arm of the node file has a file of its own and a port that can be opened.
+fn check_arms(
     args: &NodeOptions,
     file: &NodeFile,
     library: &SceneLibrary,
@@ -231,6 +266,10 @@ fn check_arms_and_scenes(
     for separation in tools::separations(file, library) {
         findings.note("arms", Ok(separation.to_string()));
     }
+}
+
+/// Checks that each scene of the node's arms can be drawn.
+fn check_scenes(file: &NodeFile, library: &SceneLibrary, findings: &mut CheckFindings) {
     let models: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
     let default = library.default_scene(&models);
     let none = || "none: a call without `scene` is refused".to_owned();
@@ -329,7 +368,7 @@ fn check_port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result
     let is_pseudo_terminal = path.starts_with("/dev/pts/");
     if file_access::is_root() && !is_pseudo_terminal && !args.allow_root {
         bail!(
-            "the lock on {path} does not protect it from root. Next: run check and serve as another user, or add --allow-root"
+            "root ignores the lock on {path}, so two programs could drive the arm. Next: run check and serve as another user, or add --allow-root"
         );
     }
     // Opening the port shows whether it is in use, and whether this user may open it.

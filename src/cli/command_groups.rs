@@ -41,6 +41,18 @@ pub(super) fn help(line: &[OsString]) -> Option<clap::Error> {
     shown.err()
 }
 
+/// Returns the command in backticks that explains the one in these words.
+pub(super) fn help_of(words: impl Iterator<Item = String>) -> String {
+    let (mut command, mut path) = (Cli::command(), "steadyhand".to_owned());
+    for word in words {
+        if let Some(inner) = command.find_subcommand(&word).cloned() {
+            path = format!("{path} {}", inner.get_name());
+            command = inner;
+        }
+    }
+    format!("`{path} --help`")
+}
+
 /// Returns the groups, each with its commands.
 fn groups(all: &Command) -> StyledStr {
     let styles = Styles::styled();

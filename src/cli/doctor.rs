@@ -9,15 +9,19 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::bus::opener;
-use super::{ExitStatus, NodeOptions, terminal_output};
+use super::{ExitStatus, NodeOptions, check, terminal_output};
 use arm::{ArmModel, SHIPPED_ARMS, ServoFamily};
 use base::clock::NodeClock;
 use base::units::Finite;
 use config::{ArmEntry, NodeFile, SIMULATOR_PORT};
 use node::open;
 use servo::ServoProtocol;
-use servo::diagnose::{BusDiagnosis, DiagnosisCause, ExpectedServos, diagnose};
+use servo::diagnose::{BusDiagnosis, DiagnosisCause, DiagnosisFinding, ExpectedServos, diagnose};
 use servo::host::HostSystem;
+
+/// A machine without ports, and what to do about it.
+const NO_PORT: &str = "this machine has no serial port";
+const NO_PORT_FIX: &str = "plug the adapter in. `dmesg` shows if the kernel sees it. In a container or virtual machine, pass the device through";
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
@@ -33,6 +37,9 @@ pub(super) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// True to look at the bus alone.
+    #[arg(skip)]
+    no_files: bool,
 }
 
 impl DoctorArgs {
@@ -43,6 +50,7 @@ impl DoctorArgs {
             arm,
             root: PathBuf::from("/"),
             json: false,
+            no_files: true,
         }
     }
 }
@@ -53,12 +61,16 @@ pub(super) async fn run(node: &NodeOptions, args: &DoctorArgs) -> anyhow::Result
     };
     let file = open::file(node)?;
     let targets = targets(args, &file, node.config.is_some())?;
+    let wrong = wrong_files(node, args, &file);
     if targets.is_empty() {
-        return without_port(&host, node.config.as_deref(), &file, args.json);
+        return without_port(&host, node.config.as_deref(), &file, &wrong, args.json);
+    }
+    if !args.json {
+        print_findings(&wrong);
     }
     let models = models(node, &file, &targets)?;
     let has_several = targets.len() > 1;
-    let (mut cards, mut is_good) = (Vec::new(), true);
+    let (mut cards, mut is_good) = (Vec::new(), wrong.is_empty());
     for (target, model) in targets.iter().zip(&models) {
         let diagnosis = examine(&host, &target.port, model.as_ref()).await?;
         is_good &= diagnosis.findings.is_empty();
@@ -73,10 +85,26 @@ pub(super) async fn run(node: &NodeOptions, args: &DoctorArgs) -> anyhow::Result
     }
     match cards.as_slice() {
         [] => {}
-        [one] => terminal_output::json(one)?,
-        all => terminal_output::json(&json!({ "arms": all }))?,
+        [one] => terminal_output::json(&with_files(one.clone(), &wrong))?,
+        all => terminal_output::json(&with_files(json!({ "arms": all }), &wrong))?,
     }
     Ok(ExitStatus::of(is_good))
+}
+
+/// Returns what `check` finds wrong with the files of a node, where no single port was asked for.
+fn wrong_files(node: &NodeOptions, args: &DoctorArgs, file: &NodeFile) -> Vec<DiagnosisFinding> {
+    match node.config.is_some() && args.port.is_none() && !args.no_files {
+        true => check::wrong_files(node, file),
+        false => Vec::new(),
+    }
+}
+
+/// Adds what is wrong with the files of the node, if anything is.
+fn with_files(mut card: Value, wrong: &[DiagnosisFinding]) -> Value {
+    if let (Value::Object(fields), false) = (&mut card, wrong.is_empty()) {
+        fields.insert("files".to_owned(), json!(wrong));
+    }
+    card
 }
 
 /// Returns the model of the arm at each port, of those whose model is known. Where none is, no folder of scenes is needed.
@@ -225,38 +253,33 @@ fn target_at(
     }
 }
 
-fn status(diagnosis: &BusDiagnosis) -> ExitStatus {
-    ExitStatus::of(diagnosis.findings.is_empty())
-}
-
 /// Lists the ports of this machine; for a node file without a port, says that its arms are simulated.
 fn without_port(
     host: &HostSystem,
     config: Option<&Path>,
     file: &NodeFile,
+    wrong: &[DiagnosisFinding],
     is_json: bool,
 ) -> anyhow::Result<ExitStatus> {
     let ports = host.ports();
     let mut diagnosis = BusDiagnosis::default();
     if ports.is_empty() && config.is_none() {
-        diagnosis.add(
-            DiagnosisCause::NoPort,
-            "this machine has no serial port",
-            "plug the adapter in. `dmesg` shows if the kernel sees it. In a container or virtual machine, pass the device through",
-        );
+        diagnosis.add(DiagnosisCause::NoPort, NO_PORT, NO_PORT_FIX);
     }
+    let status = ExitStatus::of(diagnosis.findings.is_empty() && wrong.is_empty());
     if is_json {
-        terminal_output::json(
-            &json!({"port": null, "ports": port_names(&ports), "findings": diagnosis.findings}),
-        )?;
-        return Ok(status(&diagnosis));
+        let card =
+            json!({"port": null, "ports": port_names(&ports), "findings": diagnosis.findings});
+        terminal_output::json(&with_files(card, wrong))?;
+        return Ok(status);
     }
+    print_findings(wrong);
     match config {
         Some(path) => print_simulated(path, file),
-        None if ports.is_empty() => print_findings(&diagnosis),
+        None if ports.is_empty() => print_findings(&diagnosis.findings),
         None => print_ports(&ports),
     }
-    Ok(status(&diagnosis))
+    Ok(status)
 }
 
 async fn examine(
@@ -328,9 +351,26 @@ pub(super) fn stated_supply_v(node: &NodeOptions, port: &str) -> Option<f64> {
     arm.file.supply_v.map(Finite::get)
 }
 
-fn print_findings(diagnosis: &BusDiagnosis) {
-    for finding in &diagnosis.findings {
-        terminal_output::line(&format!("✗ {}\n  → {}", finding.what, finding.fix));
+fn print_findings(findings: &[DiagnosisFinding]) {
+    terminal_output::lines(findings.iter().map(finding_text));
+}
+
+/// Describes a finding in two lines: the observation, and the fix.
+pub(super) fn finding_text(finding: &DiagnosisFinding) -> String {
+    format!("✗ {}\n  → {}", finding.what, finding.fix)
+}
+
+/// Returns the named port, or the only one of this machine.
+pub(super) fn named_or_only(named: Option<&str>) -> anyhow::Result<String> {
+    let ports = port_names(&HostSystem::default().ports());
+    match (named, ports.as_slice()) {
+        (Some(named), _) => Ok(named.to_owned()),
+        (None, [one]) => Ok(one.clone()),
+        (None, []) => bail!("{NO_PORT}. Next: {NO_PORT_FIX}"),
+        (None, [first, ..]) => bail!(
+            "this machine has several serial ports: {}. Next: name the arm's, such as {first}",
+            ports.join(", ")
+        ),
     }
 }
 
@@ -354,7 +394,7 @@ fn print_servos(diagnosis: &BusDiagnosis) {
 }
 
 fn print_diagnosis(port: &str, is_named: bool, diagnosis: &BusDiagnosis) {
-    print_findings(diagnosis);
+    print_findings(&diagnosis.findings);
     print_servos(diagnosis);
     if !diagnosis.identity.is_empty() {
         terminal_output::lines(["their identities, for the arm's file:", "[identity]"]);

@@ -12,6 +12,7 @@ use super::follow_job::{self, FollowedJob};
 use super::given_options::{self, quoted_for_shell};
 use super::operator_door::OperatorDoor;
 use super::placement_args::{PlacementArgs, minutes};
+use super::plan::{self, PlanArgs};
 use super::progress_bar::WatchArgs;
 use super::questions::{self, SHORT_YES};
 use super::{
@@ -27,7 +28,7 @@ use tools::{ALL_DRAWN, DrawingAssent, DrawingOffer, DrawingOrder};
 
 #[derive(Debug, Args)]
 pub(super) struct DrawArgs {
-    /// SVG, G-code, HP-GL, DXF or JSON to draw; several only as the files of one G-code set
+    /// SVG, G-code, HP-GL, DXF or JSON to draw; several only as the files of one G-code set, or to compare them with --dry-run
     #[arg(value_name = "FILE", conflicts_with_all = ["text", "resume"])]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -74,7 +75,24 @@ pub(super) struct DrawArgs {
     at: AtArgs,
 }
 
+impl DrawArgs {
+    /// Returns the arguments that plan each of several drawings, without a node.
+    fn comparison(&self) -> PlanArgs {
+        PlanArgs {
+            scene: self.scene.clone(),
+            meta: self.meta.clone(),
+            design: self.files.clone(),
+            placement: self.placement.clone(),
+            out: self.out.clone(),
+            json: self.json,
+        }
+    }
+}
+
 pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Result<ExitStatus> {
+    if args.dry_run && design_files::designs(&args.files)?.len() > 1 {
+        return plan::run(options, &args.comparison());
+    }
     let order = order(args)?;
     // A node of this command's own without a file or a state folder has only the jobs of the last one.
     let at = match args.resume && !keeps_jobs(options) {
@@ -177,8 +195,9 @@ fn only_design(files: &[PathBuf]) -> anyhow::Result<Option<NamedDesign>> {
         return Ok(Some(first));
     }
     bail!(
-        "these are {} drawings; one sheet takes one. Only a G-code set is one drawing in several files: `STEM_pen0_NAME.gcode`, `STEM_pen1_NAME.gcode`. Next: draw one, or compare them with `steadyhand plan --design FILE --design FILE`",
-        designs.len() + 1
+        "these are {} drawings; one sheet takes one. Only a G-code set is one drawing in several files: `STEM_pen0_NAME.gcode`, `STEM_pen1_NAME.gcode`. Next: draw one, or compare them: {}",
+        designs.len() + 1,
+        retyped_command::command(&[], &["--dry-run"])
     )
 }
 

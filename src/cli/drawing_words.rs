@@ -71,7 +71,7 @@ pub(super) fn size_text(size_mm: f64, drawn_mm: Option<f64>, from: SizeSource) -
         SizeSource::Asked => "as --size says",
         SizeSource::Fitted => "the largest that fits there",
         SizeSource::Scene => "as the scene says",
-        SizeSource::File => "as the design itself says",
+        SizeSource::File => "as its file says",
     };
     let drawn = drawn_mm.map(|mm| format!("; the lines that are drawn: {mm:.1} mm"));
     let drawn = drawn.unwrap_or_default();

@@ -76,7 +76,7 @@ pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<Ex
     let found = if port == SIMULATOR_PORT || args.no_scan {
         Vec::new()
     } else {
-        bus::find_servos(node, &port, true).await?
+        bus::find_servos(node, &port, true).await?.found
     };
     for servo in &found {
         terminal_output::note(&describe(servo));

@@ -64,6 +64,8 @@ pub use command::Cli;
 pub use node::{ExitStatus, node_service};
 pub use terminal_output::note;
 
+use base::disk::read_advice;
+use base::wording::{names_step, next_apart, with_next};
 use command::{CliCommand, JobReplayArgs};
 use node::operator_verb::OperatorVerb;
 use node::{NodeOptions, serve, systemd};
@@ -202,15 +204,36 @@ async fn recording(
     recording::run_command(&node, args).await
 }
 
-/// Describes an error with its causes, from the outside in. A cause that the text already contains is not repeated.
+/// Describes the error that ends this process, with its next step: the error's own, that of its cause, or the help of the command.
 #[must_use]
-pub fn describe_error(error: &anyhow::Error) -> String {
+pub fn describe_failure(error: &anyhow::Error) -> String {
+    let text = describe_error(error);
+    if names_step(&text) {
+        return text;
+    }
+    // An error of the system without advice is of something that is read: what is written has advice of its own.
+    let unread = error
+        .chain()
+        .find_map(<dyn std::error::Error>::downcast_ref);
+    match unread.map(read_advice) {
+        Some(advice) => with_next(text, advice),
+        None => with_next(text, &command_groups::help_of(std::env::args().skip(1))),
+    }
+}
+
+/// Describes an error with its causes, from the outside in, and the next step last. A cause that the text already contains is not
+/// repeated.
+fn describe_error(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |text, cause| {
         let cause = cause.to_string();
-        match text.as_str() {
-            "" => cause,
-            text if text.contains(&cause) => text.to_owned(),
-            text => format!("{text}: {cause}"),
+        if text.is_empty() || text.contains(&cause) {
+            return if text.is_empty() { cause } else { text };
+        }
+        let ((stated, next), (cause, next_of_cause)) = (next_apart(&text), next_apart(&cause));
+        let text = format!("{stated}: {cause}");
+        match next.or(next_of_cause) {
+            Some(next) => with_next(text, next),
+            None => text,
         }
     })
 }
@@ -218,6 +241,25 @@ pub fn describe_error(error: &anyhow::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_next_step_comes_after_all_causes() {
+        let error = anyhow::anyhow!("no such file").context("cannot read a.svg. Next: look");
+        assert_eq!(
+            describe_error(&error),
+            "cannot read a.svg: no such file. Next: look"
+        );
+        let own = describe_failure(&error);
+        assert_eq!(own, describe_error(&error));
+        let without = describe_failure(&anyhow::anyhow!("no such file"));
+        assert!(without.ends_with("--help`"), "{without}");
+        let unread = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let unread = describe_failure(&anyhow::Error::new(unread).context("cannot read a.svg"));
+        assert!(
+            unread.ends_with("Next: check its name and folder"),
+            "{unread}"
+        );
+    }
 
     #[test]
     fn no_cause_is_repeated() {

@@ -288,7 +288,7 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
     ensure!(
         !name.is_empty() && name.chars().all(is_allowed),
-        "{name:?} cannot be a scene's name: use lower case letters, digits, _ and -"
+        "{name:?} cannot be a scene's name. Next: use lower case letters, digits, _ and -"
     );
     Ok(())
 }

@@ -130,7 +130,7 @@ async fn ask_remote(url: &str, token: &Path, verb: &OperatorVerb) -> anyhow::Res
     match (text, status.as_u16()) {
         (Some(text), _) => bail!("{url} refuses ({status}): {text}"),
         (None, 404) => bail!(
-            "{url} does not exist. A node takes operators' commands over HTTP only if its callers need tokens"
+            "{url} does not exist: a node takes operators' commands over HTTP only if its callers need tokens. Next: run this on the node's own machine"
         ),
         (None, _) => bail!("{url} refuses ({status})"),
     }

@@ -8,6 +8,7 @@ use clap::Args;
 use super::choice::{Choice, choice};
 use super::design_files::NamedDesign;
 use base::units::Finite;
+use base::wording::with_statement;
 use design::StrokeFont;
 use scene::{
     DesignPlacement, DesignReplacement, DesignSource, FillKind, LineAlign, Order, PAGE_SIDE_MM,
@@ -393,7 +394,7 @@ fn refuse_comma(number: &str, text: &str) -> anyhow::Result<()> {
     let with = |instead: &str| text.trim().replace(',', instead);
     let is_thousands = behind.len() == 3;
     bail!(
-        "the comma in {number} is ambiguous (decimal point or thousands): write {}{}",
+        "the comma in {number} is ambiguous (decimal point or thousands). Next: write {}{}",
         with("."),
         if is_thousands {
             format!(" or {}", with(""))
@@ -426,7 +427,7 @@ pub(super) fn size_mm(text: &str) -> anyhow::Result<[f64; 2]> {
     refuse_comma(width, width)?;
     refuse_comma(height, height)?;
     let point = format!("{width};{height}");
-    let sides_mm = point_mm(&point).map_err(|error| anyhow!("{error}; {hint}"))?;
+    let sides_mm = point_mm(&point).map_err(|error| anyhow!(with_statement(error, hint)))?;
     let sides_mm = sides_mm.map(Finite::get);
     let (min, max) = (PAGE_SIDE_MM.start(), PAGE_SIDE_MM.end());
     let is_possible = sides_mm.iter().all(|side| PAGE_SIDE_MM.contains(side));
@@ -466,7 +467,7 @@ fn number_and_unit(text: &str) -> anyhow::Result<(String, Option<f64>)> {
         "pt" => 25.4 / 72.0,
         other => {
             bail!(
-                "{other:?} is not a unit of length; write one number for the longer side, such as 60mm, 6cm or 2.5in"
+                "{other:?} is not a unit of length. Next: write one number for the longer side, such as 60mm, 6cm or 2.5in"
             );
         }
     };

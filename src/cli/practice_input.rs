@@ -137,7 +137,7 @@ impl PracticeInput {
                 }
                 _ => bail!("write `joint 2 -15`: the joint's number and its angle in degrees"),
             },
-            _ => bail!("{line:?} is not known: write {WORDS}"),
+            _ => bail!("{line:?} is not known. Next: write {WORDS}"),
         }
     }
 
@@ -147,7 +147,7 @@ impl PracticeInput {
         let is_by_hand = self.scene.holder.is_by_hand();
         let Some(pen) = pen.filter(|pen| self.scene.pen(*pen).is_some() && is_by_hand) else {
             bail!(
-                "{line:?} is not a pen: write `pen 1` to `pen {}`",
+                "{line:?} is not a pen. Next: write `pen 1` to `pen {}`",
                 self.scene.pens.len()
             );
         };

@@ -110,7 +110,7 @@ fn argument(text: &str) -> anyhow::Result<ArgumentEntry> {
         Ok(Some(argument)) => Ok(argument),
         Ok(None) => Err(anyhow!("write a TOML table of name, type, description")),
         Err(error) => Err(anyhow!(
-            "{}; write a TOML table of name, type, description",
+            "{}. Next: write a TOML table of name, type, description",
             error.message()
         )),
     }

@@ -280,7 +280,10 @@ mod tests {
         let mut strokes = StrokeCollector::new(&caps);
         let four = vec![[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]];
         let error = strokes.push(four, &template()).unwrap_err().to_string();
-        assert_eq!(error, "line 1: more than 3 points: simplify the drawing");
+        assert_eq!(
+            error,
+            "line 1: more than 3 points. Next: simplify the drawing"
+        );
         let pushed = strokes.push(vec![[0.0, f64::NAN]], &template());
         assert!(matches!(pushed, Err(DesignError::FarAway { .. })));
         strokes.push(vec![[0.0, 0.0]], &template()).unwrap();

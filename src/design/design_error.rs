@@ -16,7 +16,7 @@ pub enum DesignError {
         name: String,
     },
     /// More bytes than allowed.
-    #[error("the file has {bytes} bytes (at most {bytes_max}): simplify the drawing")]
+    #[error("the file has {bytes} bytes (at most {bytes_max}). Next. Next: simplify the drawing")]
     TooLarge {
         /// Its size.
         bytes: usize,
@@ -24,7 +24,7 @@ pub enum DesignError {
         bytes_max: usize,
     },
     /// More of something than allowed.
-    #[error("{at}: more than {max} {what}: simplify the drawing")]
+    #[error("{at}: more than {max} {what}. Next. Next: simplify the drawing")]
     TooMany {
         /// The place at which the cap was exceeded.
         at: String,
@@ -37,7 +37,7 @@ pub enum DesignError {
     #[error(transparent)]
     Picture(#[from] image::ImageError),
     /// A file of a format without readable lines.
-    #[error("the file is {what} and cannot be read: {way}")]
+    #[error("the file is {what} and cannot be read. Next: {way}")]
     ForeignFormat {
         /// The format.
         what: &'static str,
@@ -45,7 +45,7 @@ pub enum DesignError {
         way: &'static str,
     },
     /// Text in an encoding that is not read.
-    #[error("the file has the encoding {label} and cannot be read: {setting}")]
+    #[error("the file has the encoding {label} and cannot be read. Next: {setting}")]
     Encoding {
         /// The encoding as declared.
         label: String,
@@ -63,7 +63,7 @@ pub enum DesignError {
         accepted: String,
     },
     /// Something that can be read but not drawn.
-    #[error("{at}: {found} cannot be drawn: {fix}")]
+    #[error("{at}: {found} cannot be drawn. Next: {fix}")]
     Unsupported {
         /// A line or an element.
         at: String,
@@ -74,7 +74,7 @@ pub enum DesignError {
     },
     /// A point that is not finite or absurdly far away.
     #[error(
-        "{at}: a point is at {}, {} mm; coordinates may reach ±{max_mm} mm",
+        "{at}: a point is at {}, {} mm; coordinates may reach ±{max_mm} mm. Next: check the unit of the file",
         number(*x), number(*y)
     )]
     FarAway {
@@ -97,7 +97,7 @@ pub enum DesignError {
     },
     /// A character that no single-line font has.
     #[error(
-        "character {position} is {found}, and no single-line font has it: use Latin, Greek or Cyrillic letters, digits and common signs"
+        "character {position} is {found}, and no single-line font has it. Next: use Latin, Greek or Cyrillic letters, digits and common signs"
     )]
     Letter {
         /// Counted from 1 in the text.
@@ -132,7 +132,9 @@ pub enum DesignError {
         source: Box<DesignError>,
     },
     /// The SVG reader failed unexpectedly.
-    #[error("the SVG reader failed on this file: save it as plain SVG from a drawing program")]
+    #[error(
+        "the SVG reader failed on this file. Next: save it as plain SVG from a drawing program"
+    )]
     Reader,
 }
 

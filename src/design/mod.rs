@@ -355,7 +355,7 @@ mod tests {
         let error = load("a.svg", b"<svg/>", &caps).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the file has 6 bytes (at most 3): simplify the drawing"
+            "the file has 6 bytes (at most 3). Next: simplify the drawing"
         );
     }
 

@@ -41,7 +41,7 @@ pub(crate) enum UnusableReply {
     #[error(transparent)]
     NoAnswer(#[from] AnswerError),
     /// It failed too often before.
-    #[error("it is no longer asked after {0} failures in a row")]
+    #[error("not asked any more after {0} failures in a row")]
     GivenUp(u32),
     /// It did not answer in the time that was left.
     #[error("it did not answer within {within_s:.1} s")]
@@ -61,6 +61,6 @@ pub(crate) enum UnusableReply {
     #[error("{}", .0.join("; "))]
     Fails(Vec<String>),
     /// There is no score in the reply, which begins like this.
-    #[error("it gave no score from 0 to 1 but {0:?}")]
+    #[error("it gave {0:?} instead of a score from 0 to 1")]
     NoScore(String),
 }

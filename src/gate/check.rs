@@ -738,7 +738,7 @@ impl EscapeHistories {
 pub enum StartMismatch {
     /// The last reading is too old.
     #[error(
-        "the arm has not answered for {} (at most {}), so its position is unknown: wait until it is connected again (`sense` shows it), or check its cable and supply", duration(*.0), duration(READING_AGE_MAX)
+        "the arm has not answered for {} (at most {}), so its position is unknown. Next: wait until it is connected again (`sense` shows it), or check its cable and supply", duration(*.0), duration(READING_AGE_MAX)
     )]
     Silent(Duration),
     /// The reading is of a different number of joints.
@@ -751,7 +751,7 @@ pub enum StartMismatch {
     },
     /// A joint is elsewhere.
     #[error(
-        "{joint} is at {measured_rad:.3} rad and the plan begins at {plan_rad:.3} (they may differ by {START_RAD} rad): plan again"
+        "{joint} is at {measured_rad:.3} rad and the plan begins at {plan_rad:.3} (they may differ by {START_RAD} rad). Next: plan again"
     )]
     Elsewhere {
         /// The joint.

@@ -178,7 +178,7 @@ pub enum ExecutionError {
     NotHeld,
     /// The permit has ended.
     #[error(
-        "motion is no longer enabled for this scene: an operator enables it with `steadyhand enable`"
+        "motion is no longer enabled for this scene. Next: an operator enables it with `steadyhand enable`"
     )]
     Expired,
     /// A joint does not follow.

@@ -28,7 +28,7 @@ pub type LinkFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LinkError>> +
 pub enum LinkError {
     /// There is no such port.
     #[error(
-        "no serial port at {path}: plug the arm in, or correct `port` in the node file (the simulator never replaces it)"
+        "no serial port at {path}; the simulator never replaces it. Next: plug the arm in, or correct `port` in the node file"
     )]
     Missing {
         /// The path that was tried.
@@ -36,7 +36,7 @@ pub enum LinkError {
     },
     /// Another program holds the port.
     #[error(
-        "the serial port {path} is in use by {holder}: end that program and try again, because only one may drive an arm"
+        "the serial port {path} is in use by {holder}; only one program may drive an arm. Next: end that program, then try again"
     )]
     Busy {
         /// The path that was tried.
@@ -46,7 +46,7 @@ pub enum LinkError {
     },
     /// The port exists but this user may not open it.
     #[error(
-        "no permission to open {path}: add this user to the group that owns it (usually `dialout`)"
+        "no permission to open {path}. Next: add this user to the group that owns it (usually `dialout`)"
     )]
     Permission {
         /// The path that was tried.
@@ -62,7 +62,7 @@ pub enum LinkError {
     },
     /// Ports are not supported on this system.
     #[error(
-        "cannot open {path}: serial ports need Linux; on this system practise with `port = \"simulator\"`"
+        "cannot open {path}: serial ports need Linux. Next: practise with `port = \"simulator\"`"
     )]
     OtherSystem {
         /// The path that was tried.

@@ -56,7 +56,7 @@ pub enum ClientError {
         reason: String,
     },
     /// The server did not open the protocol in time.
-    #[error("{at} did not answer within {limit_s} s")]
+    #[error("{at} did not answer within {limit_s} s. Next: look at its log, and call again")]
     Silent {
         /// Its address.
         at: String,
@@ -72,7 +72,7 @@ pub enum ClientError {
         message: String,
     },
     /// The connection ended before the answer.
-    #[error("the connection ended before the answer: {0}")]
+    #[error("the connection ended before the answer: {0}. Next: look at that arm, and call again")]
     Broken(String),
     /// The caller gave up; the server was told.
     #[error("the call was cancelled")]

@@ -35,12 +35,12 @@ pub(super) const STREAM: &str = "text/event-stream";
 pub enum HttpClientError {
     /// The address is not one this client can reach.
     #[error(
-        "{0} is not an address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp (PORT: at most 65535)"
+        "{0} is not an address. Next: write http://HOST:PORT/mcp or https://HOST:PORT/mcp (PORT: at most 65535)"
     )]
     Address(String),
     /// The host did not answer.
     #[error(
-        "cannot reach {host}: {source} (does its server run? A node's is `steadyhand serve --http ADDRESS`)"
+        "cannot reach {host}: {source}. Next: start its server (a node's is `steadyhand serve --http ADDRESS`)"
     )]
     Connect {
         /// Host and port.

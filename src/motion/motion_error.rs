@@ -23,7 +23,7 @@ pub enum MotionError {
     #[error("the arm's thread ended at once")]
     EndedAtOnce,
     /// The thread has ended.
-    #[error("the arm's thread has ended; restart the node")]
+    #[error("the arm's thread has ended. Next: restart the node")]
     Ended,
     /// There is no timer for the thread's ticks.
     #[error("no timer: {0}")]
@@ -40,10 +40,12 @@ pub enum MotionError {
         source: DriverError,
     },
     /// The port came back with another arm behind it.
-    #[error("{0} is a different servo than before: if the arm was replaced, restart the node")]
+    #[error(
+        "{0} is a different servo than before. Next: restart the node, if the arm was replaced"
+    )]
     OtherArm(ServoName),
     /// The port is closed.
-    #[error("the arm is not connected")]
+    #[error("the arm is not connected. Next: check its cable and supply")]
     NotConnected,
     /// The arm's fault; its port is closed.
     #[error("{0}")]
@@ -53,7 +55,7 @@ pub enum MotionError {
     Driver(#[from] DriverError),
     /// The motion was planned and judged for another period than the arm is driven with.
     #[error(
-        "it was planned with a sample every {0:?}, and this arm takes one every {PERIOD:?}: plan it again"
+        "it was planned with a sample every {0:?}, and this arm takes one every {PERIOD:?}. Next: plan it again"
     )]
     OtherPeriod(Duration),
     /// The proof cannot be spent, or the motion not resumed.
@@ -63,21 +65,21 @@ pub enum MotionError {
     #[error(transparent)]
     DepthTrim(#[from] DepthTrimError),
     /// These servos are too hot to begin a drawing.
-    #[error("{0}. `sense` shows it; `reset` still works")]
+    #[error("{0}. Next: let it cool (`sense` shows it); `reset` still works")]
     TooHotToDraw(String),
     /// These servos are too hot to go on.
     #[error("{0}")]
     TooHot(String),
     /// Another motion is under way.
-    #[error("the arm is busy with another motion; `sense` shows it, `stop` stops it")]
+    #[error("the arm is busy with another motion. Next: wait (`sense` shows it), or `stop`")]
     Busy,
     /// The arm's description was changed.
     #[error(
-        "the arm's zeros, limits or geometry were changed after the node started: start the node again"
+        "the arm's zeros, limits or geometry were changed after the node started. Next: start the node again"
     )]
     OtherZeros,
     /// The node's own motions do not switch torque on.
-    #[error("its torque is off or was lost: only a reset switches it on again")]
+    #[error("its torque is off or was lost. Next: `reset`")]
     TorqueOff,
     /// A stop or a fault came after the motion was permitted, and before it "began" or "went on".
     #[error("a stop or a fault came before the motion {0}")]
@@ -86,13 +88,13 @@ pub enum MotionError {
     #[error("no motion is under way, so there is nothing to hold")]
     NothingToHold,
     /// The motion is held.
-    #[error("it is already held; `steadyhand continue` goes on, `steadyhand stop` ends it")]
+    #[error("it is already held. Next: `steadyhand continue` goes on, `steadyhand stop` ends it")]
     HeldAlready,
     /// No motion is held.
     #[error("no motion is held, so there is nothing to continue")]
     NothingHeld,
     /// Torque stays on while the arm moves.
-    #[error("the arm moves or is held: `steadyhand stop` first")]
+    #[error("the arm moves or is held. Next: `steadyhand stop` first")]
     Moves,
 }
 

@@ -21,8 +21,8 @@ const IDLE_FAILURES_MAX: u32 = 20;
 const STARVED_BY: Duration = Duration::from_millis(20);
 
 /// Advice about a port that is gone, and about one that is back.
-const PLUG_IN: &str = "plug it in again, then call `reset`";
-const PLUGGED_IN: &str = "it is connected again: call `reset`";
+const PLUG_IN: &str = ". Next: plug it in again, then call `reset`";
+const PLUGGED_IN: &str = "; it is connected again. Next: call `reset`";
 
 const STARVED: &str = "this machine did not run the arm's thread in time: give it less to do";
 const RTPRIO: &str = ", or give the node a real-time priority";
@@ -213,7 +213,7 @@ impl ArmThread {
         tracing::debug!(failures = self.failures, "bus: {error}");
         if error.is_unplugged() {
             self.link = None;
-            self.fault(&format!("{error}; {PLUG_IN}"));
+            self.fault(&format!("{error}{PLUG_IN}"));
             self.snapshot.state = MotionState::Detached;
             self.end_failed();
         } else if !error.is_transient() || self.failures >= IDLE_FAILURES_MAX {

@@ -11,7 +11,7 @@ use super::{
     worker_pool,
 };
 use args::ReceivedArguments;
-use base::wording::{duration, with_statement};
+use base::wording::{duration, names_step, with_next, with_statement};
 use call::ArrivalStamp;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -54,12 +54,21 @@ pub async fn run_for_operator(
             |_| VerbReply::failed("the node broke while it did this; its log says why");
         worker.await.unwrap_or_else(worker_panicked)
     };
+    let reply = if stops { reply } else { with_step(reply) };
     let outcome = match reply.done {
         true => "done",
         false => "not done",
     };
     let note = format!("{action}; {outcome}: {}", reply.text);
     node.audit.note("operator", note);
+    reply
+}
+
+/// Adds the next step to a refusal without one: the state of the node ends with it. What a failed stop asks for is no command.
+fn with_step(mut reply: VerbReply) -> VerbReply {
+    if !reply.done && !names_step(&reply.text) && !reply.text.contains('\n') {
+        reply.text = with_next(&reply.text, "`steadyhand status`");
+    }
     reply
 }
 

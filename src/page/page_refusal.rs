@@ -4,16 +4,18 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde_json::json;
 
+use base::wording::with_statement;
+
 /// Reason why a request of the page is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PageRefusal {
     /// The request does not state that this node's own page sent it.
     #[error(
-        "only this node's own page may ask this: the request's Sec-Fetch-Site must be same-origin"
+        "only this node's own page may ask this: Sec-Fetch-Site must be same-origin. Next: open the address that `steadyhand page` prints"
     )]
     OtherSite,
     /// A command from another page, or from none.
-    #[error("only this node's own page may do this: the request's Origin must be {0}")]
+    #[error("only this node's own page may do this. Next: open {0}")]
     OtherOrigin(String),
     /// A plain form could have sent the command.
     #[error("a command needs Content-Type application/json and the header Steadyhand-Page")]
@@ -24,7 +26,9 @@ pub(super) enum PageRefusal {
     )]
     NoSession,
     /// The role of the session's holder does not permit it.
-    #[error("{name} is a {role}, and only an operator may do this. Stopping needs no role")]
+    #[error(
+        "{name} is a {role}, and only an operator may do this. Stopping needs no role. Next: log in with the code that `steadyhand page` prints"
+    )]
     Role {
         /// The session's holder.
         name: String,
@@ -32,7 +36,7 @@ pub(super) enum PageRefusal {
         role: String,
     },
     /// A refused verb was a stop, which was carried out all the same.
-    #[error("{refusal}; it names a stop, so all arms of this node were told to stop: {outcome}")]
+    #[error("{}", with_statement(refusal, &format!("it names a stop, so all arms of this node were told to stop: {outcome}")))]
     Stopped {
         /// Reason why the verb is refused.
         refusal: Box<Self>,
@@ -44,20 +48,20 @@ pub(super) enum PageRefusal {
     Login(String),
     /// A token would go over the network in plain text.
     #[error(
-        "a token typed here would cross the network in plain text: give the node TLS in its node file, or open the page on the node's own machine, or through `ssh -L`"
+        "a token typed here would cross the network in plain text. Next: give the node TLS in its node file, or open the page on the node's own machine, or through `ssh -L`"
     )]
     PlainText,
     /// The command of this number was carried out before.
-    #[error("this command was sent before and is not done twice")]
+    #[error("this command was sent before and is not done twice. Next: load the page again")]
     Twice,
     /// The body cannot be read.
-    #[error("the request cannot be read: {0}")]
+    #[error("the request cannot be read: {0}. Next: load the page again")]
     Body(String),
     /// There is no such thing.
     #[error("there is no {0}")]
     Missing(String),
     /// No more pages can follow the arms at once.
-    #[error("{0} pages follow this node, the most that may: close one")]
+    #[error("{0} pages follow this node, the most that may. Next: close one")]
     Full(usize),
     /// The node cannot do it now.
     #[error("{0}")]

@@ -53,7 +53,7 @@ pub struct Canvas {
 pub enum CanvasBoundError {
     /// Too many strokes.
     #[error(
-        "the design has {strokes} strokes (at most {strokes_max} on this canvas): draw less, or split it into several calls"
+        "the design has {strokes} strokes (at most {strokes_max} on this canvas). Next: draw less, or split it into several calls"
     )]
     Strokes {
         /// Number of its strokes.
@@ -63,7 +63,7 @@ pub enum CanvasBoundError {
     },
     /// Too much line.
     #[error(
-        "the design has {length_mm:.0} mm of line (at most {} mm on this canvas): draw it smaller, or split it into several calls",
+        "the design has {length_mm:.0} mm of line (at most {} mm on this canvas). Next: draw it smaller, or split it into several calls",
         short(*length_mm_max)
     )]
     Length {
@@ -74,7 +74,7 @@ pub enum CanvasBoundError {
     },
     /// Too much time.
     #[error(
-        "the plan takes {time_s:.0} s of arm time (at most {} s on this canvas): draw it smaller, or split it into several calls",
+        "the plan takes {time_s:.0} s of arm time (at most {} s on this canvas). Next: draw it smaller, or split it into several calls",
         short(*time_s_max)
     )]
     Time {

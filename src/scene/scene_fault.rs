@@ -38,7 +38,7 @@ pub enum SceneFault {
         colour: String,
     },
     /// No pen has the name or number of a filter.
-    #[error("there is no pen {named:?}; name {}", pen_names(pens))]
+    #[error("there is no pen {named:?}. Next: name {}", pen_names(pens))]
     NoPen {
         /// The name or number.
         named: String,
@@ -96,7 +96,7 @@ pub enum SceneFault {
     },
     /// A point of the sheet lies outside of the workspace.
     #[error(
-        "sheet: its point {at_mm:?} mm is at ({:.3}, {:.3}, {:.3}) m, outside the workspace of x {:.3} to {:.3}, y {:.3} to {:.3}, z {:.3} to {:.3} m. The table is z = 0: correct sheet.origin_m, or write limits.workspace for a lower table",
+        "sheet: its point {at_mm:?} mm is at ({:.3}, {:.3}, {:.3}) m, outside the workspace of x {:.3} to {:.3}, y {:.3} to {:.3}, z {:.3} to {:.3} m. The table is z = 0. Next: correct sheet.origin_m, or write limits.workspace for a lower table",
         point_m[0], point_m[1], point_m[2], min_m[0], max_m[0], min_m[1], max_m[1], min_m[2], max_m[2]
     )]
     SheetOutside {
@@ -188,7 +188,7 @@ pub enum SceneFault {
     FillOfNothing,
     /// The sheet with tags is not flat.
     #[error(
-        "fiducials: a camera finds only flat sheets; remove them, or cylinder_radius_mm and [surface]"
+        "fiducials: a camera finds only flat sheets. Next: remove them, or cylinder_radius_mm and [surface]"
     )]
     TagsOnCurvedSheet,
     /// There are no tags, or too many.
@@ -209,7 +209,7 @@ pub enum SceneFault {
     },
     /// A tag is too near to the sheet's edge.
     #[error(
-        "fiducials: tag {id} with its white edge reaches beyond the sheet of {} by {} mm: move it inwards, or print it smaller", sheet_mm[0], sheet_mm[1]
+        "fiducials: tag {id} with its white edge reaches beyond the sheet of {} by {} mm. Next: move it inwards, or print it smaller", sheet_mm[0], sheet_mm[1]
     )]
     TagBeyondSheet {
         /// The tag.
@@ -228,7 +228,7 @@ pub enum SceneFault {
     },
     /// The sheet's correction is too large at some place.
     #[error(
-        "sheet.correction moves a place of the sheet by {most_mm:.2} mm (at most {CORRECTION_MM_MAX} mm): calibrate the sheet's place first"
+        "sheet.correction moves a place of the sheet by {most_mm:.2} mm (at most {CORRECTION_MM_MAX} mm). Next: calibrate the sheet's place first"
     )]
     Correction {
         /// Its largest offset.

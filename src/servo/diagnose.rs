@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::diagnosis::RIGHT_ARM;
-pub use super::diagnosis::{BusDiagnosis, DiagnosisCause, DiagnosisFinding, ExpectedServos};
+pub use super::diagnosis::{
+    AskedIds, BusDiagnosis, DiagnosisCause, DiagnosisFinding, ExpectedServos,
+};
 use super::host::HostSystem;
 use super::reply_tally::check_replies;
 use super::scan::{self, BusScan, FoundServo};

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::ServoProtocol;
 use super::complaints::ServoComplaint;
 use super::host::HostSystem;
-use super::scan::{BusScan, FoundServo};
+use super::scan::{BusNoise, BusScan, FoundServo};
 use super::supply::{SHARE_AT_REST, SWITCH_OFF, ServoSupply, odd_supplies, servo_words};
 use link::LinkError;
 
@@ -77,6 +77,17 @@ pub enum DiagnosisCause {
     OtherTalk,
     /// A fault has stopped the arm.
     Fault,
+    /// A file or a folder of the node is wrong.
+    NodeFiles,
+}
+
+/// The ids that were asked before nothing answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskedIds {
+    /// Those that arms use.
+    Usual,
+    /// Every id.
+    All,
 }
 
 /// A cause, the observation, and the fix.
@@ -212,6 +223,39 @@ impl BusDiagnosis {
         );
     }
 
+    /// Adds why no servo on a port answers, from what was heard instead.
+    pub fn add_silence(&mut self, noise: &BusNoise, asked: AskedIds) {
+        let (of_ids, then) = match asked {
+            AskedIds::Usual => (
+                " with an id from 0 to 16",
+                "`steadyhand bus scan PORT` asks all other ids in about a minute",
+            ),
+            AskedIds::All => (
+                "",
+                "`steadyhand doctor PORT` also looks for other devices and controllers",
+            ),
+        };
+        let (cause, what, fix) = match noise {
+            _ if noise.damaged_id.is_some() => return,
+            _ if noise.echoes > 0 => (
+                DiagnosisCause::EchoOnly,
+                "the adapter echoes every request, and no servo answers".to_owned(),
+                format!("switch the servo supply on; {JUMPERS}. Check that the data wire goes to the servos, and that transmit and receive are joined only at the adapter"),
+            ),
+            _ if noise.unreadable >= UNREADABLE_MIN => (
+                DiagnosisCause::Unreadable,
+                format!("the replies to {} requests cannot be read as those of either servo family", noise.unreadable),
+                "check that the adapter is made for a half-duplex servo bus and runs at the servos' speed (mostly 1,000,000 baud, eight data bits). Then check its ground and the data wire's polarity, or try another adapter".to_owned(),
+            ),
+            _ => (
+                DiagnosisCause::NoPower,
+                format!("no servo{of_ids} answers, at any speed of either family"),
+                format!("switch the servo supply on and check its voltage; {JUMPERS}. Then check the cable to the first servo and the adapter. {then}"),
+            ),
+        };
+        self.add(cause, what, fix);
+    }
+
     pub(super) fn add_scan_findings(&mut self, scan: &BusScan, expected: Option<&ExpectedServos>) {
         if let Some(id) = scan.noise.damaged_id {
             self.add(
@@ -221,22 +265,7 @@ impl BusDiagnosis {
             );
         }
         match scan.found.first() {
-            None if scan.noise.damaged_id.is_some() => {}
-            None if scan.noise.echoes > 0 => self.add(
-                DiagnosisCause::EchoOnly,
-                "the adapter echoes every request, and no servo answers",
-                format!("switch the servo supply on; {JUMPERS}. Check that the data wire goes to the servos, and that transmit and receive are joined only at the adapter"),
-            ),
-            None if scan.noise.unreadable >= UNREADABLE_MIN => self.add(
-                DiagnosisCause::Unreadable,
-                format!("the replies to {} requests cannot be read as those of either servo family", scan.noise.unreadable),
-                "check that the adapter is made for a half-duplex servo bus and runs at the servos' speed (mostly 1,000,000 baud, eight data bits). Then check its ground and the data wire's polarity, or try another adapter",
-            ),
-            None => self.add(
-                DiagnosisCause::NoPower,
-                "no servo with an id from 0 to 16 answers, at any speed of either family",
-                format!("switch the servo supply on and check its voltage; {JUMPERS}. Then check the cable to the first servo and the adapter. `steadyhand bus scan PORT` asks all other ids in about a minute"),
-            ),
+            None => self.add_silence(&scan.noise, AskedIds::Usual),
             Some(first) => self.compare(first, scan, expected),
         }
     }

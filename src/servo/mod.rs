@@ -69,11 +69,6 @@ pub enum ServiceError {
         /// The baud rate.
         baud: u32,
     },
-    /// No servo is on the bus.
-    #[error(
-        "no servo answers on this port at any speed. Next: `steadyhand doctor` (for a controller with firmware of its own, `doctor --arm`)"
-    )]
-    Nobody,
     /// No servo with a usual id is on the bus.
     #[error(
         "no servo with an id from 0 to 16 answers on this port at any speed; `steadyhand bus scan PORT` asks every id. Next: `steadyhand doctor`"

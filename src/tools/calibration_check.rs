@@ -50,7 +50,7 @@ pub(super) fn uncalibrated_basis(
     let entry = entry(node, arm)?;
     let is_missing = !calib::missing(&history, scene, &origin(node, arm)).is_empty();
     is_missing.then_some(match entry.is_simulated() {
-        true => "not calibrated: the arm is simulated and matches its files",
+        true => "a simulated arm needs no calibration: it matches its files",
         false => "calibrated elsewhere, as the node file says",
     })
 }

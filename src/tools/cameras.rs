@@ -24,11 +24,10 @@ const AGE_MAX: Duration = Duration::from_secs(3);
 
 /// Message for an arm without a camera.
 pub(super) const NO_CAMERA: &str =
-    "this node has no camera for this arm: add one as `[[cameras]]` to its node file";
+    "this node has no camera for this arm. Next: add one as `[[cameras]]` to its node file";
 
 /// Message for a scene whose sheet no camera sees.
-const NO_SUCH_CAMERA: &str =
-    "this node has no camera for an arm of this scene: add one as `[[cameras]]` to its node file";
+const NO_SUCH_CAMERA: &str = "this node has no camera for an arm of this scene. Next: add one as `[[cameras]]` to its node file";
 
 /// Message for a camera whose pictures are shown but not measured.
 const NO_FOCAL: &str = "has no focal_px in the node file, so nothing is measured in its pictures";
@@ -340,14 +339,14 @@ impl NodeCamera {
         let record = store.camera(name)?;
         let record = record.ok_or_else(|| {
             refusal!(
-                "camera {name} is not calibrated: put the sheet where it was taught and run `steadyhand calibrate camera --camera {name} --scene SCENE`"
+                "camera {name} is not calibrated. Next: put the sheet where it was taught, then `steadyhand calibrate camera --camera {name} --scene SCENE`"
             )
         })?;
         let history = store.history()?;
         match is_out_of_date(&history, &record) {
             Some(reason) => Err(Refusal::new(reason)),
             None => camera_pose(&record).ok_or_else(|| {
-                refusal!("the place of camera {name} cannot be read: calibrate it again")
+                refusal!("the place of camera {name} cannot be read. Next: calibrate it again")
             }),
         }
     }

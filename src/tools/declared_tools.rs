@@ -458,7 +458,9 @@ fn understood(shape: &ArgumentShape, name: &str, value: &Value) -> Result<Value,
         args::read(shape, &policy, received).map_err(|complaints| refusal!("{complaints}"))?;
     match reading.given.get(name) {
         Some(value) if reading.loss == RepairClass::L0 => Ok(value.clone()),
-        _ => Err(refusal!("{name}: {value} means nothing: leave it out")),
+        _ => Err(refusal!(
+            "{name}: {value} means nothing. Next: leave it out"
+        )),
     }
 }
 

@@ -16,7 +16,7 @@ use super::route::CallRoute;
 use super::tool_shape::shape;
 use super::{
     AttachedArm, Node, RemoteCallWatch, access, align, audit, journal_entries, list_nodes,
-    repair_log, reset, result_pictures, sense, sequence, stop, stroke, tool_filter,
+    refusal_codes, repair_log, reset, result_pictures, sense, sequence, stop, stroke, tool_filter,
 };
 use args::name::NameResolution;
 use args::{
@@ -166,7 +166,8 @@ impl Node {
             CallAnswer::Own(reply) => (reply, true),
             CallAnswer::OfOtherNode(reply) => (reply, false),
         };
-        let reply = self.refusals.judge(&call, self.narrow_claim(reply));
+        let reply = refusal_codes::with_step(self.narrow_claim(reply));
+        let reply = self.refusals.judge(&call, reply);
         let reply = result_pictures::limit_pictures(reply, self.file.images);
         let reply = reply::without_picture(reply);
         if only_reads {

@@ -248,15 +248,22 @@ impl DrawingOffer {
     }
 }
 
-/// Says that a simulated arm, which asks nothing, is enabled for the drawing although motion is disabled.
+/// Says that a simulated arm, which asks nothing, is enabled for the drawing although motion is disabled; where an operator's order
+/// stands, that only a person's yes ends it.
 fn disabled_note(arm: &AttachedArm, scene: &Scene) -> Option<String> {
     let denied = arm.permits().ask(scene, arm.motion.clock().now()).err();
     let is_disabled = matches!(
         denied,
         Some(PermitError::NeedsEnabling { .. } | PermitError::DrawingNeedsEnabling { .. })
     );
-    (arm.workcell.is_some() && is_disabled)
-        .then(|| "motion is disabled: to draw this enables it for this drawing alone".to_owned())
+    let is_ordered = !arm.permits().orders().is_empty();
+    let note = match is_ordered {
+        true => {
+            "motion is disabled by an operator's order: a person's yes to this drawing ends the order"
+        }
+        false => "motion is disabled: to draw this enables it for this drawing alone",
+    };
+    (arm.workcell.is_some() && is_disabled).then(|| note.to_owned())
 }
 
 /// Rounds a length down to a tenth of a millimetre, so that what fits still does.

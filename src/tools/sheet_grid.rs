@@ -10,7 +10,7 @@ use super::sheet_ink::InkLine;
 use super::stroke::rounded;
 use super::{AttachedArm, pictures};
 use base::units::short;
-use base::wording::count;
+use base::wording::{count, next_apart};
 use scene::Scene;
 
 /// Argument that asks for it.
@@ -45,7 +45,13 @@ pub(super) async fn add(
         json!({"scene": scene.name, "size_mm": scene.surface.size_mm(), "drawings": drawings, "ink_mm": extent}),
     );
     let no_photo = seen.and_then(Result::err);
-    let no_photo = no_photo.map(|reason| format!("; {reason}: what the journals know is shown"));
+    let no_photo = no_photo.map(|reason| {
+        let reason = reason.to_string();
+        format!(
+            "; {}: what the journals know is shown",
+            next_apart(&reason).0
+        )
+    });
     format!(
         "{}{}",
         words(&scene, drawings, extent),

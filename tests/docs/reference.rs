@@ -67,7 +67,11 @@ fn argument_word(argument: &Arg) -> String {
     }
 }
 
+/// Least number of arguments that are not listed again where another command of the group takes the same.
+const SAME_ARGUMENTS: usize = 5;
+
 fn command_rows(path: &str, command: &Command, into: &mut String) {
+    let mut listed: Vec<(String, String)> = Vec::new();
     for inner in command
         .get_subcommands()
         .filter(|inner| !inner.is_hide_set())
@@ -87,7 +91,14 @@ fn command_rows(path: &str, command: &Command, into: &mut String) {
         // A group that takes nothing itself is named by its commands.
         let is_group = words.is_empty() && inner.has_subcommands();
         if !is_group {
-            let _ = writeln!(into, "| `{name}` | {about} | {} |", words.join(" "));
+            let takes = words.join(" ");
+            let same = listed.iter().find(|(_, of)| *of == takes);
+            let shown = match same.filter(|_| words.len() >= SAME_ARGUMENTS) {
+                Some((other, _)) => format!("as `{other}`"),
+                None => takes.clone(),
+            };
+            let _ = writeln!(into, "| `{name}` | {about} | {shown} |");
+            listed.push((name.clone(), takes));
         }
         command_rows(&format!("{name} "), inner, into);
     }
@@ -286,6 +297,28 @@ fn the_keys_of_node_files_are_those_that_are_read() {
     check_table("node-keys.md", "keys of node files", &Keys::tables(&schema));
 }
 
+#[test]
+fn the_tables_of_codes_are_those_of_the_program() {
+    let mut tables = String::new();
+    for subject in &steadyhand::tools::REFUSAL_SUBJECTS {
+        let _ = writeln!(
+            tables,
+            "## {}\n\n| code | what happened | next |\n|---|---|---|",
+            subject.title
+        );
+        for code in subject.codes {
+            let codes: Vec<_> = code.codes.iter().map(|code| format!("`{code}`")).collect();
+            let (codes, happened, next) = (codes.join(", "), code.happened, code.next);
+            let _ = writeln!(tables, "| {codes} | {happened} | {next} |");
+        }
+        tables.push('\n');
+    }
+    check_table("errors.md", "codes of answers", &tables);
+}
+
+/// The file of all codes, which sends none.
+const CODES: &str = "refusal_codes.rs";
+
 /// What stands before a code in the source of an answer.
 const BEFORE_CODE: [&str; 7] = [
     ".with(\"code\", \"",
@@ -378,7 +411,7 @@ fn add_source(folder: &Path, into: &mut String) {
         let name = path.display().to_string();
         if path.is_dir() {
             add_source(&path, into);
-        } else if name.ends_with(".rs") && !name.contains("test") {
+        } else if name.ends_with(".rs") && !name.contains("test") && !name.ends_with(CODES) {
             let text = std::fs::read_to_string(&path).unwrap();
             into.push_str(text.split("#[cfg(test)]\nmod tests {").next().unwrap());
         }

@@ -391,3 +391,21 @@ fn metrics_are_served_beside_mcp() {
         assert!(text.contains(line), "{line} is not in {text}");
     }
 }
+
+#[test]
+fn a_scan_that_finds_no_servo_says_where_to_look() {
+    unless_starved(|| {
+        let silent = Patient::new("so101").broken((1..=6).map(SimulatedFault::Silence));
+        let bench = Bench::new();
+        let output = bench.run(&["bus", "scan", &silent.port]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        for word in [
+            "no servo answers",
+            "switch the servo supply on",
+            "`steadyhand doctor PORT`",
+        ] {
+            assert!(stderr.contains(word), "{word}: {stderr}");
+        }
+    });
+}

@@ -155,7 +155,7 @@ fn words_are_drawn_and_people_are_told_what_comes() {
     for expected in [
         "“hi” in default",
         "on the sheet  x ",
-        "as the design itself says",
+        "as its file says",
         " mm, 1 pen: fineliner",
         "  drawn         ",
         " of the design drawn as ",

@@ -8,6 +8,7 @@
 
 use crate::support;
 use serde_json::Value;
+use steadyhand::wording::names_step;
 use support::{Bench, SHORT_LINES, scene, unless_starved};
 
 /// Checks that a call is refused with one line that contains all of `words`, and that nothing moves.
@@ -21,6 +22,10 @@ fn refused(bench: &Bench, arguments: &str, args: &[&str]) -> Value {
         assert!(message.contains(word), "{word:?} is not in: {message}");
     }
     assert!(result.get("arm_time_s").is_none(), "{result:#}");
+    let has_hint = result["usage_hints"]
+        .as_array()
+        .is_some_and(|hints| !hints.is_empty());
+    assert!(has_hint || names_step(message), "no next step: {message}");
     result
 }
 

@@ -13,7 +13,8 @@ use std::process::{Command, Output};
 use std::time::Instant;
 
 use serde_json::json;
-use support::{Bench, Served, unless_starved};
+use steadyhand::wording::names_step;
+use support::{Bench, Served, scene, unless_starved};
 
 fn output_text(output: &Output) -> String {
     let output_text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
@@ -478,4 +479,110 @@ fn a_node_file_chooses_names_and_words() {
     );
     let (code, listed) = bench.call(&["ping_nodes", "--config", &config]);
     assert_eq!(code, 0, "{listed:#}");
+}
+
+const HOOK: &str = "<svg xmlns='http://www.w3.org/2000/svg' width='40mm' height='40mm'><path d='M5 5H45V30' stroke='black' fill='none'/></svg>";
+
+/// Whatever a person types wrong, the last words are a command or the valid values.
+#[test]
+fn every_refusal_of_a_command_names_a_next_step() {
+    let bench = Bench::at_test_rate();
+    std::fs::write(bench.path("one.svg"), HOOK).unwrap();
+    let one = &*bench.path("one.svg").display().to_string();
+    let refused = |args: &[&str]| {
+        let output = bench.run(args);
+        let said = output_text(&output);
+        assert_ne!(output.status.code(), Some(0), "{args:?}: {said}");
+        assert!(names_step(&said), "{args:?}: {said}");
+    };
+    for args in [
+        &["draw", "none.svg"][..],
+        &["draw", one, one],
+        &["draw", one, "--scene", "nowhere"],
+        &["draw", "--resume"],
+        &["draw", "--text", "a", "--font", "none"],
+        &["call", "stroke", "{\"scene\":\"nowhere\"}"],
+        &["call", "none"],
+        &["call", "sense", "--node", "127.0.0.1:1"],
+        &["--config", "none.toml", "doctor"],
+        &["scene", "check", "none"],
+        &["scene", "convert", "none"],
+        &["jobs", "job-9"],
+        &["replay", "job-9"],
+        &["token", "list"],
+        &["calibrate", "show"],
+        &["explain", "none"],
+        &["tools", "--format", "none"],
+        &["fleet", "draw", one],
+        &["arm", "import", "none.urdf", "--base", "a", "--tip", "b"],
+    ] {
+        refused(args);
+    }
+    let _node = bench.serve(&[]);
+    for args in [
+        &["continue"][..],
+        &["hold"],
+        &["enable", "--scene", "nowhere"],
+        &["reset", "--scene", "nowhere"],
+        &["reset", "--arm", "nowhere"],
+        &["pen", "job-9", "--yes"],
+        &["approve", "job-9", "--yes"],
+        &["trim", "0.1"],
+        &["jobs", "job-9"],
+    ] {
+        refused(args);
+    }
+}
+
+/// It offered to compare them by a command that has another name now.
+#[test]
+fn several_drawings_are_compared_by_a_dry_run_as_the_refusal_says() {
+    let bench = Bench::at_test_rate();
+    let files = ["one.svg", "two.svg"].map(|name| {
+        std::fs::write(bench.path(name), HOOK).unwrap();
+        bench.path(name).display().to_string()
+    });
+    let [one, two] = &files;
+    let refused = bench.run(&["draw", one, two]);
+    assert_eq!(refused.status.code(), Some(1));
+    let advice = format!("draw {one} {two} --dry-run`");
+    check(&output_text(&refused), &[&advice], &["--design"]);
+    let compared = bench.run(&["draw", one, two, "--dry-run"]);
+    let said = output_text(&compared);
+    assert_eq!(compared.status.code(), Some(0), "{said}");
+    check(&said, &["one.svg: good", "two.svg: good"], &["--design"]);
+}
+
+/// It said first that the drawing enables motion, then that it does not.
+#[test]
+fn a_yes_beside_a_standing_order_is_refused_and_promises_nothing() {
+    let bench = Bench::at_test_rate();
+    let _node = bench.serve(&[]);
+    bench.run(&["disable"]);
+    let refused = bench.run(&["draw", "--text", "a", "--yes"]);
+    assert_eq!(refused.status.code(), Some(1));
+    check(
+        &output_text(&refused),
+        &["an operator's order stands"],
+        &["enables it for this drawing"],
+    );
+}
+
+/// What the doctor finds at ports it found; what `check` finds in files it did not.
+#[test]
+fn the_doctor_finds_what_check_finds_in_the_files_of_a_node() {
+    let bench = Bench::at_test_rate();
+    let wrong = scene("wrong", support::SHORT_LINES).replace("width_mm", "widht_mm");
+    bench.scene("wrong", &wrong);
+    let config = bench.path("node.toml").display().to_string();
+    std::fs::write(&config, "").unwrap();
+    let here = ["--config", &config];
+    for command in ["check", "doctor"] {
+        let found = bench.run(&[&here[..], &[command]].concat());
+        assert_eq!(found.status.code(), Some(1), "{command}");
+        check(&output_text(&found), &["scene wrong", "widht_mm"], &[]);
+    }
+    let json = bench.run(&[&here[..], &["doctor", "--json"]].concat());
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["files"][0]["cause"], "node_files", "{json:#}");
 }

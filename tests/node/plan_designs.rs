@@ -71,7 +71,7 @@ fn a_size_on_paper_is_drawn_as_it_is_and_others_fit_the_sheet() {
     let file = bench.path("line.svg");
     let output = printed_by(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
     assert!(
-        output.contains("50.0 mm on its longer side, as the design itself says"),
+        output.contains("50.0 mm on its longer side, as its file says"),
         "{output}"
     );
 }
@@ -435,7 +435,7 @@ fn strokes_of_some_pens_are_drawn_alone() {
     );
     let refused = printed_by(&plan("blue"));
     assert!(
-        refused.contains("there is no pen \\\"blue\\\"; name 1 or `"),
+        refused.contains("there is no pen \\\"blue\\\". Next: name 1 or `"),
         "{refused}"
     );
 }

@@ -406,7 +406,7 @@ fn refuses_by_place() {
     assert!(
         binary
             .to_string()
-            .starts_with("the file: a binary DXF cannot be drawn: save it as DXF in text")
+            .starts_with("the file: a binary DXF cannot be drawn. Next: save it as DXF in text")
     );
 }
 

@@ -474,7 +474,7 @@ fn tool_number(word: GcodeWord, line: usize) -> Result<u16, DesignError> {
 
 fn unknown_word(line: usize, word: GcodeWord) -> DesignError {
     let found = format!("{}{}", word.letter, word.value);
-    undrawable(line, found, format!("supported: {ACCEPTED}"))
+    undrawable(line, found, format!("use {ACCEPTED}"))
 }
 
 /// Returns the centre of an arc with this radius; a negative radius means the longer arc.

@@ -211,7 +211,7 @@ fn refuses_by_name_and_line() {
         ("T1.5\nG1 X1", "line 1: found T1.5; accepted: T1 for"),
         (
             "G1 X1\nG5 X3 Y4",
-            "line 2: G5 cannot be drawn: supported: G0",
+            "line 2: G5 cannot be drawn. Next: use G0",
         ),
         ("M106 S3", "line 1: M106 cannot be drawn"),
         ("G1 X1 E0.4", "line 1: E0.4 cannot be drawn"),
@@ -269,7 +269,7 @@ fn the_cap_on_points_counts_arcs() {
     let error = load("a.nc", b"G0 X50\nG2 I-50", &caps).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "line 2: more than 50 points: simplify the drawing"
+        "line 2: more than 50 points. Next: simplify the drawing"
     );
 }
 

@@ -354,6 +354,6 @@ pub(super) fn unknown(command: &HpglCommand) -> DesignError {
     DesignError::unsupported(
         byte_name(command.at),
         quoted(&command.word()),
-        "supported: lines, arcs, rectangles, wedges, polygons and labels of HP-GL",
+        "use lines, arcs, rectangles, wedges, polygons and labels of HP-GL",
     )
 }

@@ -203,7 +203,8 @@ fn clips_of_text_are_refused() {
     ] {
         let body = format!(r##"{clip}<path clip-path="url(#c)" stroke="red" d="M0 0h5"/>"##);
         let error = read(&body).unwrap_err().to_string();
-        let message = format!("{element} on line 3: a clip path of text cannot be drawn: turn");
+        let message =
+            format!("{element} on line 3: a clip path of text cannot be drawn. Next: turn");
         assert!(error.starts_with(&message), "{error}");
     }
 }

@@ -261,7 +261,7 @@ fn pictures_are_left_out_on_request() {
     let error = read(body).unwrap_err().to_string();
     assert!(
         error.starts_with(
-            "image `photo` on line 3: a picture made of pixels (one of 4) cannot be drawn: "
+            "image `photo` on line 3: a picture made of pixels (one of 4) cannot be drawn. Next: "
         ) && error.contains("--skip-images"),
         "{error}"
     );
@@ -870,12 +870,12 @@ fn caps_hold_for_points_and_strokes() {
     );
     assert_eq!(
         error.unwrap_err().to_string(),
-        "`p`: more than 10 points: simplify the drawing"
+        "`p`: more than 10 points. Next: simplify the drawing"
     );
     let error = load("a.svg", svg(&"M0 0h1".repeat(4)).as_bytes(), &caps);
     assert_eq!(
         error.unwrap_err().to_string(),
-        "`p`: more than 3 strokes: simplify the drawing"
+        "`p`: more than 3 strokes. Next: simplify the drawing"
     );
 }
 

@@ -98,7 +98,7 @@ pub(super) enum CasesCommand {
 /// Parses a difficulty from 1 to 10.
 fn difficulty(text: &str) -> anyhow::Result<f64> {
     number_in(text, 1.0..=10.0)
-        .ok_or_else(|| anyhow!("{text:?} is not a difficulty; give a number from 1 to 10"))
+        .ok_or_else(|| anyhow!("{text:?} is not a difficulty. Next: give a number from 1 to 10"))
 }
 
 pub(super) async fn run(

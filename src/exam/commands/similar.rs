@@ -45,7 +45,7 @@ pub(super) struct SimilarArgs {
 /// Parses a threshold from 0 to 1.
 fn threshold(text: &str) -> anyhow::Result<f64> {
     number_in(text, 0.0..=1.0)
-        .ok_or_else(|| anyhow!("{text:?} is not a threshold; give a number from 0 to 1"))
+        .ok_or_else(|| anyhow!("{text:?} is not a threshold. Next: give a number from 0 to 1"))
 }
 
 /// The tools to compare: exactly one of these options.

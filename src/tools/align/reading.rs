@@ -83,7 +83,7 @@ fn check_cross_drawn(ctx: &ToolContext<'_>, scene: &Scene) -> Result<(), Box<Rep
     Err(refused(
         "no_cross",
         format!(
-            "arm {} has drawn no cross in scene {} since the scene was last calibrated or changed, so there is none to read. `align` without `measured` draws one",
+            "arm {} has drawn no cross in scene {} since the scene was last calibrated or changed, so there is none to read. Next: `align` without `measured` draws one",
             arm.name,
             scene.title()
         ),

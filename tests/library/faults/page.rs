@@ -18,8 +18,10 @@ Each fault was caused on a simulated arm in the middle of a stroke: with Feetech
 | *fault* | the result names the cause within the given time, and the arm holds. Remove the cause, then `reset` |
 | *refused* | nothing moves and the arm is not energised |
 
-To practise a fault, give the path of `steadyhand sim --pty` to a node as the arm's port. While the arm draws, type the line below the fault's name into the terminal of `sim`. `plug`, `loss 0`, `speaks 2`, `block 1` and `position 2` end their faults; see `sim --help`.
+To practise a fault, give the path of `steadyhand sim --pty` to a node as the arm's port. While the arm draws, type the line in brackets into the terminal of `sim`. `plug`, `loss 0`, `speaks 2`, `block 1` and `position 2` end their faults; see `sim --help`.
 
+| fault | family | what is done | what happens |
+|---|---|---|---|
 ";
 
 /// Faults that a technician can practise, and what to write for each to `sim --pty`.
@@ -52,13 +54,10 @@ A servo has no torque if its load stays below 0.4 % while it is 4 counts beyond 
 pub(crate) fn page(rows: &[(Row, Vec<Done>)]) -> String {
     let mut text = HEAD.to_owned();
     for (row, found) in rows {
-        let _ = writeln!(text, "## F{}: {}\n", row.number, row.meets);
+        let mut fault = format!("F{}: {}", row.number, row.meets);
         if let Some((_, words)) = PRACTICE.iter().find(|(number, _)| *number == row.number) {
             assert!(words.parse::<SimulatedFault>().is_ok(), "{words}");
-            let _ = writeln!(text, "To practise: `fault {words}`.\n");
-        }
-        if !found.is_empty() {
-            text.push_str("| family | what is done | what happens |\n|---|---|---|\n");
+            let _ = write!(fault, " (`fault {words}`)");
         }
         let mut rows: Vec<(Vec<Family>, String)> = Vec::new();
         for (family, done, found) in found {
@@ -72,14 +71,14 @@ pub(crate) fn page(rows: &[(Row, Vec<Done>)]) -> String {
                 None => rows.push((vec![*family], rest)),
             }
         }
-        for (families, rest) in rows {
-            let _ = writeln!(text, "| {} | {rest} |", names(&families));
+        let rows = rows
+            .into_iter()
+            .map(|(families, rest)| format!("{} | {rest}", names(&families)));
+        // A fault's name stands once, before its first row.
+        for row in rows.chain(reasons(row.number)) {
+            let _ = writeln!(text, "| {} | {row} |", std::mem::take(&mut fault));
         }
-        reasons(&mut text, row.number, found.is_empty());
-        text.push('\n');
     }
-    text.truncate(text.trim_end().len());
-    text.push('\n');
     text.push_str(FELT);
     text
 }
@@ -113,22 +112,13 @@ fn beginning(text: &str) -> String {
     }
 }
 
-/// Writes why a family has no row.
-fn reasons(text: &mut String, number: u32, alone: bool) {
-    let (reply, also) = (ELSEWHERE.iter(), ALSO.iter());
-    let mut message: Vec<String> = reply
-        .filter(|one| one.number == number)
-        .map(|one| format!("* {}: {}.", names(one.families), one.reason))
-        .collect();
-    let also = also.filter(|(of, _)| *of == number);
-    message.extend(also.map(|(_, reason)| format!("* {reason}.")));
-    let message: Vec<String> = message.iter().map(|line| without_places(line)).collect();
-    if !alone && !message.is_empty() {
-        text.push('\n');
-    }
-    for line in message {
-        let _ = writeln!(text, "{line}");
-    }
+/// Returns the rows that say why a family has none of its own.
+fn reasons(number: u32) -> impl Iterator<Item = String> {
+    let elsewhere = ELSEWHERE.iter().filter(move |one| one.number == number);
+    let elsewhere = elsewhere.map(|one| (names(one.families), one.reason));
+    let also = ALSO.iter().filter(move |(of, _)| *of == number);
+    let rows = elsewhere.chain(also.map(|(_, reason)| ("all".to_owned(), *reason)));
+    rows.map(|(families, reason)| format!("{families} | | {}", without_places(reason)))
 }
 
 /// Leaves out the brackets that name tests and files: they are for those who read the code.

@@ -114,7 +114,7 @@ fn a_judge_that_is_gone_is_not_asked_for_ever() {
         found["findings"][2]["model"]["failed"]
             .as_str()
             .unwrap()
-            .contains("no longer asked after 2 failures"),
+            .contains("not asked any more after 2 failures"),
         "{found}"
     );
 }
