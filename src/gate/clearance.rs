@@ -5,13 +5,16 @@ use nalgebra::Point3;
 use super::check::exceeds;
 use base::units::JointVector;
 use kin::LinkFrames;
-use scene::{Scene, ScenePen, SurfaceProjection};
+use scene::{LineBounds, Scene, ScenePen, SurfaceProjection};
 
 /// Border around a sheet that still counts as an obstacle.
 const SHEET_BORDER_MM: f64 = 30.0;
 
 /// A segment that extends less than this along a side of the sheet counts as stationary there.
 const STATIONARY_MM: f64 = 1e-9;
+
+/// Distance from the border beyond which rounding brings no place back.
+const SURELY_MM: f64 = 1e-6;
 
 /// Length down to which the pieces of a segment over the sheet are halved.
 const PIECE_MIN_M: f64 = 0.001;
@@ -47,6 +50,16 @@ fn outside_mm(scene: &Scene, [x, y]: [f64; 2]) -> f64 {
     outside(x, width).max(outside(y, height))
 }
 
+/// Returns how far all places of a line are outside the sheet and its border, at least; not positive if it may be over them.
+fn line_outside_mm(scene: &Scene, bounds: &LineBounds) -> f64 {
+    let [[from_x, from_y], [to_x, to_y]] = bounds.ends_at_mm;
+    let [width, height] = scene.surface.size_mm();
+    let outside = |from: f64, to: f64, side: f64| {
+        (-SHEET_BORDER_MM - from.max(to)).max(from.min(to) - side - SHEET_BORDER_MM)
+    };
+    outside(from_x, to_x, width).max(outside(from_y, to_y, height))
+}
+
 /// Returns the height of the lowest point of a segment over the sheet: exact over a flat sheet,
 /// otherwise to half a millimetre; `None` where the segment is not over the sheet or not below
 /// `limit_m`.
@@ -58,6 +71,11 @@ pub(super) fn lowest_over_sheet_m(
     if scene.surface.is_flat() {
         let ends = [from, to].map(|end| scene.surface.project(end));
         return lowest_over_flat_m(scene, &ends).filter(|lowest| exceeds(limit_m, *lowest));
+    }
+    if let Some(bounds) = scene.surface.line_bounds([from, to])
+        && (bounds.height_mm / 1e3 >= limit_m || line_outside_mm(scene, &bounds) > SURELY_MM)
+    {
+        return None;
     }
     let ends = [from, to].map(|end| height_mm(scene, end).map_or(limit_m, |mm| mm / 1e3));
     let mut lowest = ends.into_iter().fold(limit_m, f64::min);
@@ -102,6 +120,27 @@ pub(super) fn height_lower_bound_m(scene: &Scene, from: &Point3<f64>, to: &Point
     (0..BOUND_PIECES)
         .map(|piece| height_m(&from.lerp(to, middle(piece))) - half_m)
         .fold(f64::INFINITY, f64::min)
+}
+
+/// Returns a distance that a segment has to move before anything of it is lower than `off_m` over the sheet or its border: no more
+/// than it has to, and no less than needed for an answer of at least `enough_m`.
+pub(super) fn way_to_sheet_m(
+    scene: &Scene,
+    (from, to): (&Point3<f64>, &Point3<f64>),
+    off_m: f64,
+    enough_m: f64,
+) -> f64 {
+    let by_ends = scene.surface.line_bounds([from, to]).map(|bounds| {
+        let outside_m = line_outside_mm(scene, &bounds) / 1e3;
+        outside_m.max(bounds.height_mm / 1e3 - off_m)
+    });
+    match by_ends {
+        Some(way_m) if way_m >= enough_m => way_m,
+        way_m => {
+            let by_pieces_m = height_lower_bound_m(scene, from, to) - off_m;
+            by_pieces_m.max(way_m.unwrap_or(by_pieces_m))
+        }
+    }
 }
 
 /// Searches a segment for its lowest point over the sheet by halving.

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use nalgebra::{IsometryMatrix3, Point3};
 
 use super::check::exceeds;
-use super::clearance::{height_lower_bound_m, height_mm, lowest_over_sheet_m};
+use super::clearance::{height_mm, lowest_over_sheet_m, way_to_sheet_m};
 use super::escape::PartProximity;
 use base::units::JointVector;
 use kin::LinkFrames;
@@ -225,21 +225,21 @@ impl<'a> CollisionBody<'a> {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// Returns a distance that no part of the arm is nearer to the sheet than, wherever the sheet
-    /// ends. A fixed part that is not over the sheet counts as [`FAR_M`] away.
+    /// Returns a distance that the arm has to move before any part of it touches the sheet or its border. A fixed part that is not
+    /// over the sheet counts as [`FAR_M`] away.
     pub(super) fn over_sheet_bound_m(&self, pose: &PosedBody) -> f64 {
         let arm = self.placed_parts(pose).filter(|(_, part, _)| !part.is_pen);
-        arm.map(|(_, part, placed)| {
-            let (from_m, to_m) = (&placed.from_m, &placed.to_m);
-            let height_m = if part.joints_before > 0 {
-                height_lower_bound_m(self.scene, from_m, to_m)
+        arm.fold(f64::INFINITY, |bound_m, (_, part, placed)| {
+            let ends = (&placed.from_m, &placed.to_m);
+            let off_m = placed.radius_m + self.scene.surface.uncertainty_m();
+            let way_m = if part.joints_before > 0 {
+                way_to_sheet_m(self.scene, ends, off_m, bound_m)
             } else {
-                let limit_m = FAR_M + placed.radius_m;
-                lowest_over_sheet_m(self.scene, (from_m, to_m), limit_m).unwrap_or(limit_m)
+                let limit_m = FAR_M + off_m;
+                lowest_over_sheet_m(self.scene, ends, limit_m).unwrap_or(limit_m) - off_m
             };
-            height_m - placed.radius_m - self.scene.surface.uncertainty_m()
+            bound_m.min(way_m)
         })
-        .fold(f64::INFINITY, f64::min)
     }
 
     /// Returns the moving parts of arm and pens that are too near to a box. The lower bound is at
@@ -544,12 +544,20 @@ mod tests {
         assert!(none > 2 && more > 2, "{none} {more}");
     }
 
-    /// Moving parts count by their ends over the plane of the sheet; the base is not over it.
+    /// Moving parts count by their ends, over the plane of the sheet or beside its border; the base is not over it.
     #[test]
     fn the_arm_is_as_high_over_the_sheet_as_its_lowest_part() {
         let (scene, trajectory) = crate::tests::drawing();
         let body = CollisionBody::new(scene);
-        let height_m = |end: &Point3<f64>| scene.surface.project(end).height_mm / 1e3;
+        let size_mm = scene.surface.size_mm();
+        let way_m = |placed: &PlacedCapsule| {
+            let [from, to] = [placed.from_m, placed.to_m].map(|end| scene.surface.project(&end));
+            let ends_mm = from.at_mm.into_iter().zip(to.at_mm).zip(size_mm);
+            let outside_mm =
+                ends_mm.map(|((a, b), side)| (-30.0 - a.max(b)).max(a.min(b) - side - 30.0));
+            let over_m = from.height_mm.min(to.height_mm) / 1e3 - placed.radius_m;
+            outside_mm.fold(over_m, |way_m, mm| way_m.max(mm / 1e3))
+        };
         let mut near = 0;
         let rotated = |sample: &JointVector, by: f64| {
             let q = sample.map(|joint, q| if joint == 0 { q + by } else { q });
@@ -561,10 +569,9 @@ mod tests {
             let moved = body
                 .placed_parts(&pose)
                 .filter(|(_, part, _)| !part.is_pen && part.joints_before > 0);
-            let heights = moved.map(|(_, _, placed)| {
-                height_m(&placed.from_m).min(height_m(&placed.to_m)) - placed.radius_m
-            });
-            let lowest_m = heights.fold(FAR_M, f64::min);
+            let lowest_m = moved
+                .map(|(_, _, placed)| way_m(placed))
+                .fold(FAR_M, f64::min);
             near += usize::from(lowest_m < FAR_M);
             let bound_m = body.over_sheet_bound_m(&pose);
             assert!((bound_m - lowest_m).abs() < 1e-12, "{bound_m} {lowest_m}");

@@ -232,11 +232,14 @@ mod tests {
     use super::*;
     use crate::check::{TestVerdict, judge_samples};
     use crate::clearance::tip_m;
+    use crate::tests::mapped::BOWL;
     use plan::{self, SilentObserver, SpanKind, Trajectory, TrajectorySpan};
     use scene::{KeepOut, SceneLibrary};
 
-    const SCENES: [&str; 8] = [
+    /// The shipped ones, and one on a sheet with a map of its heights.
+    const SCENES: [&str; 9] = [
         "default",
+        "mapped",
         "two_pens",
         "bottle",
         "widowx",
@@ -254,8 +257,14 @@ mod tests {
         static PLANNED: [OnceLock<(Arc<Scene>, Trajectory)>; SCENES.len()] =
             [const { OnceLock::new() }; SCENES.len()];
         PLANNED[index].get_or_init(|| {
-            let scene = SceneLibrary::new(None).scene(SCENES[index], None).unwrap();
-            let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
+            let (scene, trajectory) = match SCENES[index] {
+                "mapped" => BOWL.clone(),
+                name => {
+                    let scene = SceneLibrary::new(None).scene(name, None).unwrap();
+                    let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
+                    (scene, plan.trajectory)
+                }
+            };
             let mut scene = Scene::clone(&scene);
             let [width, height] = scene.surface.size_mm();
             let foot = scene.surface.at([width + 40.0, height / 2.0]).point_m;
@@ -266,7 +275,7 @@ mod tests {
                     max_m: foot + Vector3::new(0.02, 0.02, 0.08),
                 },
             });
-            (Arc::new(scene), plan.trajectory)
+            (Arc::new(scene), trajectory)
         })
     }
 
@@ -390,7 +399,7 @@ mod tests {
     /// Each pen draws in turn with the body at rest, which changes the set of idle pens.
     #[test]
     fn the_cache_of_idle_pens_is_cleared_when_another_pen_draws() {
-        let (scene, plan) = planned_scene(1);
+        let (scene, plan) = planned_scene(2);
         let mut strokes = plan.spans.iter();
         let stroke = strokes.find(|span| span.kind == SpanKind::Draw && span.pen == 0);
         let at = plan.samples[stroke.unwrap().end - 1];

@@ -8,6 +8,7 @@
 mod disturbance;
 mod ends;
 mod landing;
+pub(crate) mod mapped;
 mod meshed;
 mod trimmed;
 

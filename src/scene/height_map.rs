@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::file::SheetFile;
 use super::scene_fault::SceneFault;
-use super::surface::{SheetShape, SurfacePoint, SurfaceProjection};
+use super::surface::{LineBounds, SheetShape, SurfacePoint, SurfaceProjection};
 use base::units::{Finite, OutOfRange};
 
 /// Fewest and most places of a map.
@@ -60,6 +60,8 @@ pub struct HeightMap {
     plane: Vector3<f64>,
     /// The steepest slope anywhere.
     slope: f64,
+    /// A height over the plane that no place is above.
+    top_mm: f64,
     between_mm: f64,
     uncertainty_mm: f64,
 }
@@ -130,12 +132,13 @@ impl HeightMap {
             weights: plate.weights,
             plane: plate.plane,
             slope: 0.0,
+            top_mm: 0.0,
             between_mm: 0.0,
             uncertainty_mm: 0.0,
         };
         map.between_mm = map.largest_within(&plate.left_out_mm) / 4.0;
         map.uncertainty_mm = map.between_mm;
-        map.slope = map.steepest() * SLOPE_MARGIN;
+        (map.slope, map.top_mm) = map.slope_and_top_mm();
         if map.slope > SLOPE_MAX {
             return Err(SceneFault::HeightMapSlope {
                 slope: map.slope,
@@ -224,7 +227,8 @@ impl HeightMap {
         (height, slope)
     }
 
-    fn steepest(&self) -> f64 {
+    /// Returns a slope that no place exceeds, and a height that none is above.
+    fn slope_and_top_mm(&self) -> (f64, f64) {
         let size = self.high_mm - self.low_mm;
         #[expect(
             clippy::cast_possible_truncation,
@@ -235,11 +239,19 @@ impl HeightMap {
         let (columns, rows) = (count(size.x), count(size.y));
         let fraction = |index: u32, count: u32| f64::from(index) / f64::from(count);
         let places = (0..=rows).flat_map(|row| (0..=columns).map(move |column| (column, row)));
-        let slopes = places.map(|(column, row)| {
+        let samples = places.map(|(column, row)| {
             let by = Vector2::new(fraction(column, columns), fraction(row, rows));
-            self.at(&(self.low_mm + size.component_mul(&by))).1.norm()
+            self.at(&(self.low_mm + size.component_mul(&by)))
         });
-        slopes.fold(0.0, f64::max)
+        let none = (0.0_f64, f64::NEG_INFINITY);
+        let (steepest, highest_mm) =
+            samples.fold(none, |(steepest, highest_mm), (height_mm, slope)| {
+                (steepest.max(slope.norm()), highest_mm.max(height_mm))
+            });
+        let slope = steepest * SLOPE_MARGIN;
+        // No place is farther from a sample than half of the way between two across.
+        let apart_mm = (size.x / f64::from(columns)).hypot(size.y / f64::from(rows));
+        (slope, highest_mm + slope * apart_mm / 2.0)
     }
 }
 
@@ -336,6 +348,15 @@ impl SheetShape for MappedSheet {
         }
     }
 
+    /// Projects the ends alone: heights over the plane change evenly along the line, and the map is nowhere above its top.
+    fn line_bounds(&self, ends_m: [&Point3<f64>; 2]) -> Option<LineBounds> {
+        let [from, to] = ends_m.map(|end| self.plane.inverse_transform_point(end) * 1e3);
+        Some(LineBounds {
+            ends_at_mm: [from, to].map(|end| [end.x, end.y]),
+            height_mm: (from.z.min(to.z) - self.map.top_mm) * self.shrink,
+        })
+    }
+
     fn uncertainty_mm(&self) -> f64 {
         self.map.uncertainty_mm
     }
@@ -388,6 +409,23 @@ mod tests {
             prop_assert!((heights[0] - heights[1]).abs() <= apart_mm + 1e-9);
             let at = sheet.at(sheet.project(&other).at_mm).point_m;
             prop_assert!(heights[0].abs() <= (one - at).norm() * 1e3 + 1e-9);
+        }
+
+        #[test]
+        fn no_point_of_a_line_is_lower_than_its_ends_say(
+            a in prop::array::uniform3(-0.15..0.15_f64), b in prop::array::uniform3(-0.15..0.15_f64), share in 0.0..1.0_f64,
+        ) {
+            let (sheet, plane) = warped();
+            let (from, to) = (plane * Point3::from(a), plane * Point3::from(b));
+            let bounds = sheet.line_bounds([&from, &to]).unwrap();
+            let between = sheet.project(&from.lerp(&to, share));
+            prop_assert!(bounds.height_mm <= between.height_mm + 1e-9);
+            let [from_mm, to_mm] = bounds.ends_at_mm;
+            let at = base::plane::along(from_mm, to_mm, share);
+            prop_assert!(base::plane::distance(at, between.at_mm) < 1e-9);
+            // The plate is bent a little higher than the highest place, which is 2 mm over the plane.
+            let least_mm = a[2].min(b[2]) * 1e3 - 3.0;
+            prop_assert!(bounds.height_mm >= least_mm.min(least_mm * 0.95));
         }
 
         #[test]

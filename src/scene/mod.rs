@@ -69,7 +69,9 @@ pub use rest_clearance::{CLEARANCE_M, PEN_RADIUS_M};
 pub use scene_fault::SceneFault;
 pub use shared_scene::{ScenePart, SharedScene, SharedStroke};
 pub use sheet_correction::{CORRECTION_MM_MAX, SheetCorrection, SheetCorrectionFile};
-pub use surface::{SheetShape, Surface, SurfaceDistortion, SurfacePoint, SurfaceProjection, pose};
+pub use surface::{
+    LineBounds, SheetShape, Surface, SurfaceDistortion, SurfacePoint, SurfaceProjection, pose,
+};
 
 /// Hash of everything that a scene depends on: its file, overlay, arm, and the bytes and placement
 /// of its design. It leaves out what a caller draws on a canvas.

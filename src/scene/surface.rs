@@ -27,6 +27,11 @@ pub trait SheetShape: fmt::Debug + Send + Sync {
     /// on that.
     fn project(&self, point_m: &Point3<f64>) -> SurfaceProjection;
 
+    /// Returns what the ends of a straight line say of all of it; `None` for a shape over which places do not run straight.
+    fn line_bounds(&self, _ends_m: [&Point3<f64>; 2]) -> Option<LineBounds> {
+        None
+    }
+
     /// Returns the radius that it is rolled to; `None` if it is not rolled.
     fn radius_mm(&self) -> Option<f64> {
         None
@@ -100,6 +105,16 @@ pub struct SurfaceProjection {
     /// Height over a shape that is an obstacle as a whole and nothing beyond it; beyond its edges the
     /// distance from it. `None` if the sheet and a border around it are the obstacle.
     pub obstacle_mm: Option<f64>,
+}
+
+/// A straight line in space over a surface, as its ends tell.
+#[derive(Clone, Copy, Debug)]
+pub struct LineBounds {
+    /// The ends projected onto the surface. All between is projected onto the straight line from one to the other, at no greater
+    /// distances than in space.
+    pub ends_at_mm: [[f64; 2]; 2],
+    /// Height that no point of the line is below.
+    pub height_mm: f64,
 }
 
 /// Distortion of a line on a surface.
@@ -299,6 +314,12 @@ impl Surface {
         self.shape.project(point_m)
     }
 
+    /// Returns what the ends of a straight line say of all of it, if they say anything.
+    #[must_use]
+    pub fn line_bounds(&self, ends_m: [&Point3<f64>; 2]) -> Option<LineBounds> {
+        self.shape.line_bounds(ends_m)
+    }
+
     /// Returns the distortion of a line on the surface, sampled every half millimetre.
     #[must_use]
     pub fn distortion(&self, points_mm: &[[f64; 2]]) -> SurfaceDistortion {
@@ -426,6 +447,14 @@ impl SheetShape for FlatSheet {
             height_mm: along(&self.normal) * 1e3,
             obstacle_mm: None,
         }
+    }
+
+    fn line_bounds(&self, ends_m: [&Point3<f64>; 2]) -> Option<LineBounds> {
+        let [from, to] = ends_m.map(|end| self.project(end));
+        Some(LineBounds {
+            ends_at_mm: [from.at_mm, to.at_mm],
+            height_mm: from.height_mm.min(to.height_mm),
+        })
     }
 
     fn is_flat(&self) -> bool {
