@@ -130,11 +130,11 @@ mod tests {
         let [base, rest] = &everything[..] else {
             unreachable!("{everything:?}")
         };
-        assert!(base.contains("keep-out `box`") && base.contains("fixed `base`"));
+        assert!(base.contains("keep-out `box`") && base.contains("fixed `base"));
         assert!(rest.contains("at poses.rest_rad `") && rest.contains("mm inside it"));
         // A thin rail through the base, below where anything else is at rest.
         let rail = problems(&scene, [0.0, -0.4, 0.01], [0.002, 0.4, 0.012]);
-        assert!(rail.first().unwrap().contains("`base`"), "{rail:?}");
+        assert!(rail.first().unwrap().contains("fixed `base"), "{rail:?}");
         // Beside the base, and a table that it stands on.
         assert!(problems(&scene, [0.2, -0.4, 0.0], [0.3, 0.4, 0.5]).is_empty());
         assert!(problems(&scene, [-1.0, -1.0, -0.5], [1.0, 1.0, 0.0]).is_empty());
@@ -156,13 +156,19 @@ mod tests {
             near.len() == 1 && near.first().unwrap().contains("2.9 mm from it"),
             "{near:?}"
         );
-        let base = resting.iter().find(|part| !part.moves).unwrap();
-        let (middle, side) = (base.from_m.y, base.from_m.x - base.radius_m);
+        // The fixed part that stands farthest to the side.
+        let side_of = |part: &RestingPart<'_>| part.from_m.x - part.radius_m;
+        let fixed = resting.iter().filter(|part| !part.moves);
+        let base = fixed
+            .min_by(|one, other| side_of(one).total_cmp(&side_of(other)))
+            .unwrap();
+        let (at, side) = (base.from_m, side_of(base));
+        assert!(base.to_m.x > at.x && at.z > TABLE_M);
         let box_at = |x: f64| {
-            let max_m = [x + 0.01, middle + 0.02, 0.001 + TABLE_M];
-            problems(&scene, [x, middle - 0.02, 0.0], max_m)
+            let max_m = [x + 0.01, at.y + 0.02, at.z];
+            problems(&scene, [x, at.y - 0.02, 0.0], max_m)
         };
-        let names_base = |problems: Vec<String>| problems.concat().contains("`base`");
+        let names_base = |problems: Vec<String>| problems.concat().contains(base.name);
         assert!(!names_base(box_at(side - 0.0101)) && names_base(box_at(side - 0.0099)));
     }
 }

@@ -6,6 +6,7 @@
     reason = "a failing test may panic"
 )]
 
+mod bodies;
 mod bus_pty;
 mod cameras;
 mod designs;

@@ -70,7 +70,12 @@ fn refuses_a_keep_out_that_contains_the_base_or_the_rest_pose() {
     let wide =
         "[[keep_outs]]\nname = \"table\"\nmin_m = [-2.0, -2.0, -2.0]\nmax_m = [2.0, 2.0, 2.0]\n";
     bench.scene("wide", &format!("{}\n{wide}", scene("wide", SHORT_LINES)));
-    let text = ["keep-out `table`", "`base`", "rest_rad", "nothing moved"];
+    let text = [
+        "keep-out `table`",
+        "fixed `base",
+        "rest_rad",
+        "nothing moved",
+    ];
     refused(&bench, r#"{"scene":"wide"}"#, &text);
     let check = bench.run(&["scene", "check", "wide"]);
     assert!(!check.status.success());

@@ -391,9 +391,8 @@ fn beside_standing(
         now: ClockInstant::from_nanos(now_ms * 1_000_000),
     };
     let judged = gate::preview_together(&[(&scenes[0], plan)], &[standing]);
-    let mut refused = judged.err().map_or_else(Vec::new, |refused| refused.0);
-    assert!(refused.len() < 2, "{refused:?}");
-    refused.pop()
+    // The ways there and back may be refused each.
+    judged.err()?.0.into_iter().next()
 }
 
 #[test]
