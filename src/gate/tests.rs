@@ -10,6 +10,7 @@ mod ends;
 mod landing;
 pub(crate) mod mapped;
 mod meshed;
+mod planned_together;
 mod trimmed;
 
 use proptest::prelude::*;

@@ -108,9 +108,22 @@ fn attempt_strokes(
 /// returns the sample at which the approach ends.
 pub(super) fn attempt_mounted(
     scene: &Scene,
+    ends: (&JointVector, Option<&JointVector>),
+    strokes: &[SheetStroke],
+    stroke_order: Order,
+    observer: &dyn PlanObserver,
+) -> Result<(PartialPlan, usize), PlanError> {
+    let in_order = |strokes: &[SheetStroke]| order(strokes, stroke_order);
+    attempt_in_order(scene, ends, strokes, stroke_order, &in_order, observer)
+}
+
+/// As [`attempt_mounted`], in an order of its own once the strokes are joined as `stroke_order` asks.
+pub(super) fn attempt_in_order(
+    scene: &Scene,
     (start, end_rad): (&JointVector, Option<&JointVector>),
     strokes: &[SheetStroke],
     stroke_order: Order,
+    in_order: &dyn Fn(&[SheetStroke]) -> Vec<StrokeTurn>,
     observer: &dyn PlanObserver,
 ) -> Result<(PartialPlan, usize), PlanError> {
     // Report at once that planning has begun.
@@ -122,7 +135,7 @@ pub(super) fn attempt_mounted(
     let strokes_to_order: Vec<SheetStroke> = (prepared_strokes.iter())
         .map(|prepared| prepared.stroke.clone())
         .collect();
-    let turns = order(&strokes_to_order, stroke_order);
+    let turns = in_order(&strokes_to_order);
     let pens = 0..scene.pens.len();
     let hops = pens.map(|pen| HopPlanner::new(scene, pen, hop_limits(scene, pen)));
     let mut drawing = DrawingPlanner {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use scene::SheetStroke;
 
+mod arm_schedule;
 mod cartesian_path;
 mod compensation;
 mod corner_blending;
@@ -30,14 +31,18 @@ mod prepare_strokes;
 mod probe;
 mod reach_map;
 mod scalar_profile;
+mod stroke_sharing;
 mod suggest_placement;
+mod swept_body;
 mod swing;
 mod time_parameterization;
+mod together;
 mod tool_ik;
 mod trajectory;
 mod trajectory_builder;
 pub mod velocity_profile;
 mod visit;
+mod waiting_place;
 
 pub use scene;
 
@@ -49,6 +54,7 @@ pub use jog::{JogIncrement, jog};
 pub use plan_report::{PlanReport, SlowestPart, StrokeReport};
 pub use probe::{probe, probe_from};
 pub use reach_map::{PlacementSuggestion, ReachMap, ReachSpot, reach};
+pub use together::{SharedPlan, together};
 pub use tool_ik::joints_over;
 pub use trajectory::{SpanKind, Trajectory, TrajectorySpan};
 pub use visit::{VisitPoint, VisitTarget, go_to, visit};

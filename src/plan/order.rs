@@ -57,20 +57,22 @@ pub fn order(strokes: &[SheetStroke], stroke_order: Order) -> Vec<StrokeTurn> {
                 reversed: false,
             })
             .collect(),
-        Order::Fastest => {
-            let mut turns = Vec::with_capacity(strokes.len());
-            let mut from = [0.0, 0.0];
-            for pen in pens(strokes) {
-                let mut tour = StrokeTour::nearest_first(strokes, pen, from);
-                tour.improve();
-                if let Some(end) = tour.end() {
-                    from = end;
-                }
-                turns.extend(tour.turns());
-            }
-            turns
-        }
+        Order::Fastest => order_from(strokes, [0.0, 0.0]).0,
     }
+}
+
+/// Returns every stroke once, in the fastest order from a place, and where the last one ends.
+pub(super) fn order_from(strokes: &[SheetStroke], mut from: Point) -> (Vec<StrokeTurn>, Point) {
+    let mut turns = Vec::with_capacity(strokes.len());
+    for pen in pens(strokes) {
+        let mut tour = StrokeTour::nearest_first(strokes, pen, from);
+        tour.improve();
+        if let Some(end) = tour.end() {
+            from = end;
+        }
+        turns.extend(tour.turns());
+    }
+    (turns, from)
 }
 
 /// Returns the distance of two points without `hypot`, whose overflow checks take three times as
@@ -96,7 +98,7 @@ pub fn travelled_mm(strokes: &[SheetStroke], turns: &[StrokeTurn]) -> f64 {
 }
 
 /// Returns the pens in the order in which the author first uses them.
-fn pens(strokes: &[SheetStroke]) -> Vec<usize> {
+pub(super) fn pens(strokes: &[SheetStroke]) -> Vec<usize> {
     let mut pens = Vec::new();
     for stroke in strokes {
         if !pens.contains(&stroke.pen) {

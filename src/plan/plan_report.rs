@@ -335,4 +335,4 @@ fn hash(scene: &Scene, trajectory: &Trajectory, hover_from: usize) -> String {
     hex
 }
 
-const HASH_DIGITS: usize = 32;
+pub(super) const HASH_DIGITS: usize = 32;

@@ -24,6 +24,7 @@ mod compensation;
 mod hand_changed_pens;
 mod hops;
 mod laws;
+mod together;
 
 fn numbers<const N: usize>(values: [f64; N]) -> [Finite; N] {
     values.map(|v| Finite::new(v).unwrap())

@@ -38,6 +38,7 @@ pub(super) const FILES: &[EmbeddedFile] = files![
     "designs/fish.svg",
     "designs/leaf.svg",
     "designs/practice.svg",
+    "designs/rings.svg",
     "designs/three_colours.svg",
     "designs/two_colours.svg",
     "hatched.toml",

@@ -1,0 +1,682 @@
+//! Plans a drawing for all arms that share a scene: who draws what, and who waits when.
+
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every index is one of the two arms"
+)]
+
+use super::arm_schedule::{ArmPath, ArmSchedule, ScheduleSearch};
+use super::cartesian_path::ToolPose;
+use super::draw::{PartialPlan, attempt_in_order, draw};
+use super::error::{PlanError, PlanRefusal, RefusalCause};
+use super::order::order;
+use super::plan_report::{self, StrokeReport};
+use super::posture;
+use super::stroke_sharing::{SheetDivision, StrokeToGive, middle_mm};
+use super::swept_body::{ArmBody, least_apart_m};
+use super::tool_ik::ToolIk;
+use super::trajectory::SpanKind;
+use super::visit::go_to;
+use super::waiting_place::{Wait, WaitingPlace, index_with_waits, waiting_places, with_waits};
+use super::{PERIOD_S, Plan, PlanObserver};
+use base::plane::{Point, length};
+use base::units::JointVector;
+use scene::{Order, Scene, SharedScene, SharedStroke, SheetStroke};
+
+/// The plan of all arms that share a scene, on one time base.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedPlan {
+    /// From the first sample to the last, of every arm.
+    pub duration_s: f64,
+    /// Hash of all plans, in 32 hexadecimal digits.
+    pub hash: String,
+    /// The plan of each arm, all with the same number of samples. Their reports name strokes by their index in the shared scene.
+    pub plans: Vec<Plan>,
+}
+
+/// Time of one stroke besides its line, before it is known.
+const STROKE_S: f64 = 0.6;
+/// Rounds in which strokes that an arm cannot draw go to another one.
+const ROUNDS_MAX: usize = 6;
+/// A difference of the arms' times from which strokes are given anew, as a share of the longer one.
+const UNEVEN: f64 = 0.06;
+/// A schedule that is longer than both arms' motions by this factor is compared with other divisions of the sheet.
+const WAITS_MUCH: f64 = 1.15;
+/// Every so many points of a stroke are tried for reach.
+const TRIED_EVERY: usize = 4;
+
+/// Plans everything that the arms of a scene are to draw, from where each of them is.
+///
+/// No arm has a plan for itself in it: each is right only together with the others. An arm ends in its ready pose.
+///
+/// # Errors
+/// As [`draw`]; also strokes that no arm can draw, and arms that cannot keep apart.
+pub fn together(
+    shared: &SharedScene,
+    starts: &[JointVector],
+    observer: &dyn PlanObserver,
+) -> Result<SharedPlan, PlanError> {
+    match (&shared.parts[..], starts) {
+        ([only], [start]) => {
+            let plan = draw(&only.scene, start, observer)?;
+            Ok(SharedPlan::new(vec![plan]))
+        }
+        ([one, other], [start, other_start]) => {
+            refuse_attended(shared)?;
+            let scenes = [&*one.scene, &*other.scene];
+            let pair = ArmPair {
+                shared,
+                scenes,
+                bodies: [ArmBody::new(one), ArmBody::new(other)],
+                starts: [start, other_start],
+                observer: &Quiet(observer),
+            };
+            let count = shared.strokes.len();
+            observer.progress(0, count);
+            let plan = pair.plan()?;
+            observer.progress(count, count);
+            Ok(plan)
+        }
+        (parts, starts) => {
+            let why = format!(
+                "is shared by {} arms, of which {} were read; drawings of one arm and of two are planned",
+                parts.len(),
+                starts.len()
+            );
+            Err(PlanError::unfit(None, "the scene", why))
+        }
+    }
+}
+
+/// An observer that may cancel, but is told of no progress: every stroke is planned several times.
+struct Quiet<'a>(&'a dyn PlanObserver);
+
+impl PlanObserver for Quiet<'_> {
+    fn progress(&self, _done: usize, _of: usize) {}
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}
+
+/// Refuses pauses, which a person ends for all arms.
+fn refuse_attended(shared: &SharedScene) -> Result<(), PlanError> {
+    if shared.strokes.is_empty() {
+        return Err(PlanError::Nothing);
+    }
+    let paused = shared
+        .strokes
+        .iter()
+        .position(|one| one.stroke.pause.is_some());
+    paused.map_or(Ok(()), |index| {
+        let why =
+            "follows a pause; several arms draw without pauses: remove it, or draw with one arm"
+                .to_owned();
+        Err(PlanError::unfit(Some(index), "the drawing", why))
+    })
+}
+
+impl SharedPlan {
+    fn new(plans: Vec<Plan>) -> Self {
+        let durations = plans.iter().map(|plan| plan.report.duration_s);
+        let mut hasher = blake3::Hasher::new();
+        for plan in &plans {
+            hasher.update(plan.hash.as_bytes());
+        }
+        let mut hash = hasher.finalize().to_hex().to_string();
+        hash.truncate(plan_report::HASH_DIGITS);
+        Self {
+            duration_s: durations.fold(0.0, f64::max),
+            hash,
+            plans,
+        }
+    }
+}
+
+/// Two arms and what they are to draw.
+struct ArmPair<'a> {
+    shared: &'a SharedScene,
+    scenes: [&'a Scene; 2],
+    bodies: [ArmBody<'a>; 2],
+    starts: [&'a JointVector; 2],
+    observer: &'a dyn PlanObserver,
+}
+
+/// The motion of one arm before it waits.
+struct ArmMotion {
+    planned: PartialPlan,
+    hover_from: usize,
+    places: Vec<WaitingPlace>,
+}
+
+/// Which arm can draw which stroke, and in what time.
+type StrokeTimes = Vec<[Option<f64>; 2]>;
+
+/// What each arm is to do.
+#[derive(Clone)]
+struct Sharing {
+    /// The arm of each stroke.
+    arms: Vec<usize>,
+    /// Division of the sheet, by which strokes are ordered; `None` where one arm draws everything.
+    division: Option<SheetDivision>,
+    /// For each arm whether it goes to its ready pose at the end; otherwise it stays over its last line.
+    retreats: [bool; 2],
+}
+
+/// A sharing that was planned.
+struct PlannedPair {
+    sharing: Sharing,
+    motions: [ArmMotion; 2],
+    schedule: ArmSchedule,
+}
+
+/// Outcome of planning one division of the strokes.
+enum Attempt {
+    Planned(Box<PlannedPair>),
+    /// Some strokes cannot be drawn by the arm that they were given to.
+    Unable(Vec<(usize, PlanRefusal)>),
+    /// The arms cannot keep apart.
+    NotApart,
+}
+
+impl PlannedPair {
+    fn samples(&self) -> usize {
+        self.schedule.samples
+    }
+
+    /// Returns how long the longer of both motions takes without waits.
+    fn longest(&self) -> usize {
+        let samples = self
+            .motions
+            .iter()
+            .map(|motion| motion.planned.plan.trajectory.samples.len());
+        samples.max().unwrap_or(0)
+    }
+}
+
+impl ArmPair<'_> {
+    fn plan(&self) -> Result<SharedPlan, PlanError> {
+        let mut times = self.expected_times();
+        self.refuse_impossible(&times, &[])?;
+        let mut best: Option<PlannedPair> = None;
+        let mut refusals = Vec::new();
+        for division in SheetDivision::all(self.between_bases()) {
+            let planned = self.plan_division(&division, &mut times, &mut refusals)?;
+            let is_better = |new: &PlannedPair| {
+                best.as_ref()
+                    .is_none_or(|best| new.samples() < best.samples())
+            };
+            if let Some(new) = planned.filter(is_better) {
+                best = Some(new);
+            }
+            let is_good =
+                |best: &PlannedPair| (best.samples() as f64) < best.longest() as f64 * WAITS_MUCH;
+            if best.as_ref().is_some_and(is_good) {
+                break;
+            }
+        }
+        let best = match best {
+            Some(best) => Some(self.or_staying(best)?),
+            None => None,
+        };
+        let best = self.or_alone(best)?.ok_or_else(|| {
+            let why = "cannot be drawn so that the arms keep apart: start them from their rest poses, move their bases apart, or draw with one arm".to_owned();
+            PlanError::unfit(None, "the drawing", why)
+        })?;
+        Ok(self.finished(best))
+    }
+
+    /// Returns the direction from the first base to the second one on the sheet.
+    fn between_bases(&self) -> Point {
+        let [one, _] = self.scenes;
+        let base = |to_ours: nalgebra::Point3<f64>| one.surface.project(&to_ours).at_mm;
+        let theirs = one
+            .beside
+            .first()
+            .map_or_else(nalgebra::Point3::origin, |beside| {
+                beside.base_in_ours * nalgebra::Point3::origin()
+            });
+        let (from, to) = (base(nalgebra::Point3::origin()), base(theirs));
+        let [x, y] = [to[0] - from[0], to[1] - from[1]];
+        let far = x.hypot(y);
+        if far > 1.0 {
+            [x / far, y / far]
+        } else {
+            [1.0, 0.0]
+        }
+    }
+
+    /// Estimates how long each arm needs for each stroke that it reaches.
+    fn expected_times(&self) -> StrokeTimes {
+        let mut seeds = self.scenes.map(|scene| scene.ready_rad);
+        let times = self.shared.strokes.iter().map(|shared| {
+            let mut times = [None; 2];
+            for (arm, time) in times.iter_mut().enumerate() {
+                let pen = shared.pens.get(arm).copied().flatten();
+                *time = pen.and_then(|pen| self.expected_time(arm, pen, shared, &mut seeds[arm]));
+            }
+            times
+        });
+        times.collect()
+    }
+
+    fn expected_time(
+        &self,
+        arm: usize,
+        pen: usize,
+        shared: &SharedStroke,
+        seed: &mut JointVector,
+    ) -> Option<f64> {
+        let scene = self.scenes[arm];
+        let ik = ToolIk::new(scene, scene.pens.get(pen)?);
+        let points = posture::sample_evenly(&shared.stroke.points_mm);
+        let last = points.len().saturating_sub(1);
+        let tried = points
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| index % TRIED_EVERY == 0 || *index == last);
+        for (_, at_mm) in tried {
+            let pose = ToolPose::over(&scene.surface, *at_mm, -scene.press_mm(ik.pen));
+            let solved = ik
+                .solve(&pose, seed)
+                .ok()
+                .filter(|found| found.off_rad <= ik.cone_rad);
+            let solved = solved.or_else(|| {
+                let best = ik.best_solution(&pose, &[scene.ready_rad]).ok();
+                best.filter(|found| found.off_rad <= ik.cone_rad)
+            })?;
+            *seed = solved.q_rad;
+        }
+        Some(length(&shared.stroke.points_mm) / scene.draw_mm_s(ik.pen) + STROKE_S)
+    }
+
+    /// Refuses strokes that no arm can draw, each with the reason that a planner gave if one did.
+    fn refuse_impossible(
+        &self,
+        times: &StrokeTimes,
+        known: &[PlanRefusal],
+    ) -> Result<(), PlanError> {
+        let impossible = times
+            .iter()
+            .enumerate()
+            .filter(|(_, times)| times.iter().all(Option::is_none));
+        let refusals = impossible.map(|(index, _)| {
+            let reason = known.iter().find(|refusal| refusal.stroke == Some(index));
+            reason.cloned().unwrap_or_else(|| self.out_of_reach(index))
+        });
+        let refusals: Vec<PlanRefusal> = refusals.collect();
+        match refusals.is_empty() {
+            true => Ok(()),
+            false => Err(PlanError::Refused(refusals)),
+        }
+    }
+
+    fn out_of_reach(&self, index: usize) -> PlanRefusal {
+        let stroke = self.shared.strokes.get(index).map(|shared| &shared.stroke);
+        let names = self.shared.arm_names().join(" nor ");
+        PlanRefusal {
+            stroke: Some(index),
+            source: stroke
+                .map(|stroke| stroke.source.clone())
+                .unwrap_or_default(),
+            at_mm: stroke.and_then(|stroke| stroke.points_mm.first().copied()),
+            cause: RefusalCause::Unfit {
+                why: format!(
+                    "can be drawn neither by {names}: no pen of either reaches all of it; move the sheet or make the design smaller"
+                ),
+            },
+        }
+    }
+
+    /// Plans a division, gives strokes that an arm cannot draw to the other one, and evens out the times once.
+    fn plan_division(
+        &self,
+        division: &SheetDivision,
+        times: &mut StrokeTimes,
+        refusals: &mut Vec<PlanRefusal>,
+    ) -> Result<Option<PlannedPair>, PlanError> {
+        let mut best: Option<PlannedPair> = None;
+        let mut evened = 0;
+        for _ in 0..ROUNDS_MAX {
+            let arms = division.give(&self.to_give(times));
+            let sharing = Sharing {
+                arms,
+                division: Some(*division),
+                retreats: [true; 2],
+            };
+            match self.attempt(sharing)? {
+                Attempt::NotApart => break,
+                Attempt::Unable(unable) => {
+                    let is_of_stroke =
+                        |(_, refusal): &(usize, PlanRefusal)| refusal.stroke.is_some();
+                    if !unable.iter().any(is_of_stroke) {
+                        let refusals = unable.into_iter().map(|(_, refusal)| refusal);
+                        return Err(PlanError::Refused(refusals.collect()));
+                    }
+                    for (arm, refusal) in unable {
+                        let time = refusal.stroke.and_then(|stroke| times.get_mut(stroke));
+                        if let Some(time) = time.and_then(|times| times.get_mut(arm)) {
+                            *time = None;
+                        }
+                        refusals.push(refusal);
+                    }
+                    self.refuse_impossible(times, refusals)?;
+                }
+                Attempt::Planned(pair) => {
+                    let uneven = note_times(&pair, times);
+                    let is_better = best
+                        .as_ref()
+                        .is_none_or(|best| pair.samples() < best.samples());
+                    if is_better {
+                        best = Some(*pair);
+                    }
+                    evened += 1;
+                    if uneven < UNEVEN || evened > 1 {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    fn to_give(&self, times: &StrokeTimes) -> Vec<StrokeToGive> {
+        let strokes = self.shared.strokes.iter().zip(times);
+        let to_give = strokes.map(|(shared, times_s)| StrokeToGive {
+            middle_mm: middle_mm(&shared.stroke.points_mm),
+            times_s: *times_s,
+        });
+        to_give.collect()
+    }
+
+    /// Compares with what each arm would need alone, if one can draw everything.
+    fn or_alone(&self, best: Option<PlannedPair>) -> Result<Option<PlannedPair>, PlanError> {
+        // No arm draws all lines faster than at full speed.
+        let lines_s: f64 = self
+            .shared
+            .strokes
+            .iter()
+            .map(|shared| self.least_s(shared))
+            .sum();
+        let is_faster = |best: &PlannedPair| best.samples() as f64 * PERIOD_S < lines_s;
+        if best.as_ref().is_some_and(is_faster) {
+            return Ok(best);
+        }
+        let mut best = best;
+        for arm in [0, 1] {
+            let mut pens = self
+                .shared
+                .strokes
+                .iter()
+                .map(|shared| shared.pens.get(arm));
+            if !pens.all(|pen| pen.is_some_and(Option::is_some)) {
+                continue;
+            }
+            if let Some(alone) = self.alone(arm)?
+                && best
+                    .as_ref()
+                    .is_none_or(|best| alone.samples() < best.samples())
+            {
+                best = Some(alone);
+            }
+        }
+        Ok(best)
+    }
+
+    /// Lets one arm draw everything, while the other stands where it is or, if it is in the way there, goes to its ready pose.
+    fn alone(&self, arm: usize) -> Result<Option<PlannedPair>, PlanError> {
+        for moves_away in [false, true] {
+            let mut retreats = [moves_away; 2];
+            retreats[arm] = false;
+            let sharing = Sharing {
+                arms: vec![arm; self.shared.strokes.len()],
+                division: None,
+                retreats,
+            };
+            if let Attempt::Planned(alone) = self.attempt(sharing)? {
+                return Ok(Some(*alone));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Leaves the arm that draws last over its last line, if that is sooner.
+    fn or_staying(&self, best: PlannedPair) -> Result<PlannedPair, PlanError> {
+        let ends = |arm: usize| {
+            let trajectory = &best.motions[arm].planned.plan.trajectory;
+            let lines = trajectory
+                .spans
+                .iter()
+                .rev()
+                .find(|span| span.kind == SpanKind::Draw);
+            lines.map_or(0, |line| {
+                index_with_waits(line.end, &best.schedule.waits[arm])
+            })
+        };
+        let last = usize::from(ends(1) > ends(0));
+        let mut sharing = best.sharing.clone();
+        sharing.retreats[last] = false;
+        match self.attempt(sharing)? {
+            Attempt::Planned(staying) if staying.samples() < best.samples() => Ok(*staying),
+            _ => Ok(best),
+        }
+    }
+
+    /// Returns a time that no arm can draw a stroke in less than.
+    fn least_s(&self, shared: &SharedStroke) -> f64 {
+        let speeds = self
+            .scenes
+            .iter()
+            .zip(&shared.pens)
+            .filter_map(|(scene, pen)| {
+                let pen = scene.pens.get((*pen)?)?;
+                Some(scene.draw_mm_s(pen))
+            });
+        length(&shared.stroke.points_mm) / speeds.fold(f64::MIN_POSITIVE, f64::max)
+    }
+
+    /// Plans each arm's strokes, and when they wait.
+    fn attempt(&self, sharing: Sharing) -> Result<Attempt, PlanError> {
+        let mut unable = Vec::new();
+        let mut motions = Vec::with_capacity(2);
+        for arm in [0, 1] {
+            let mut motion = self.motion(arm, &sharing)?;
+            let refused = std::mem::take(&mut motion.planned.refusals);
+            unable.extend(refused.into_iter().map(|refusal| (arm, refusal)));
+            motions.push(motion);
+        }
+        let motions: [ArmMotion; 2] = match motions.try_into() {
+            Ok(motions) if unable.is_empty() => motions,
+            _ => return Ok(Attempt::Unable(unable)),
+        };
+        let least_m = least_apart_m(self.scenes[0], self.scenes[1]);
+        let swept = [0, 1].map(|arm| {
+            let borders: Vec<usize> = motions[arm].places.iter().map(|place| place.at).collect();
+            self.bodies[arm].sweep(&motions[arm].planned.plan.trajectory, &borders)
+        });
+        for arm in [0, 1] {
+            let near = swept[arm].samples_at_base(&swept[1 - arm], least_m);
+            unable.extend(self.at_base(arm, &motions[arm], &near));
+        }
+        if !unable.is_empty() {
+            return Ok(Attempt::Unable(unable));
+        }
+        let path = |arm: usize| ArmPath {
+            swept: &swept[arm],
+            places: &motions[arm].places,
+        };
+        let schedule = ScheduleSearch::new([path(0), path(1)], least_m).run();
+        Ok(schedule.map_or(Attempt::NotApart, |schedule| {
+            Attempt::Planned(Box::new(PlannedPair {
+                sharing,
+                motions,
+                schedule,
+            }))
+        }))
+    }
+
+    /// Plans what one arm draws, and its way to its ready pose. Its reports name strokes of the shared scene.
+    fn motion(&self, arm: usize, sharing: &Sharing) -> Result<ArmMotion, PlanError> {
+        let (scene, start) = (self.scenes[arm], self.starts[arm]);
+        let end_rad = Some(&scene.ready_rad).filter(|_| sharing.retreats[arm]);
+        let of_arm = sharing
+            .arms
+            .iter()
+            .enumerate()
+            .filter(|(_, of)| **of == arm);
+        let given: Vec<usize> = of_arm.map(|(stroke, _)| stroke).collect();
+        let (planned, hover_from) = if given.is_empty() {
+            let poses: Vec<JointVector> = end_rad.into_iter().copied().collect();
+            let plan = go_to(scene, start, &poses, self.observer)?;
+            let hover_from = plan.trajectory.samples.len();
+            let (refusals, refused) = (Vec::new(), Vec::new());
+            let planned = PartialPlan {
+                plan,
+                refusals,
+                refused,
+            };
+            (planned, hover_from)
+        } else {
+            let own = given.iter().filter_map(|index| {
+                let shared = self.shared.strokes.get(*index)?;
+                let pen = shared.pens.get(arm).copied().flatten()?;
+                let stroke = shared.stroke.clone();
+                Some(SheetStroke { pen, ..stroke })
+            });
+            let own: Vec<SheetStroke> = own.collect();
+            let in_order = |strokes: &[SheetStroke]| match (scene.order, &sharing.division) {
+                (Order::Fastest, Some(division)) => division.order(arm, strokes),
+                (stroke_order, _) => order(strokes, stroke_order),
+            };
+            let ends = (start, end_rad);
+            let (mut planned, hover_from) =
+                attempt_in_order(scene, ends, &own, scene.order, &in_order, self.observer)?;
+            name_by_shared(&mut planned, &given);
+            (planned, hover_from)
+        };
+        let places = waiting_places(&scene.arm, &planned.plan.trajectory);
+        Ok(ArmMotion {
+            planned,
+            hover_from,
+            places,
+        })
+    }
+
+    /// Returns the strokes around some samples, as too near to what stands of the other arm.
+    fn at_base(
+        &self,
+        arm: usize,
+        motion: &ArmMotion,
+        samples: &[usize],
+    ) -> Vec<(usize, PlanRefusal)> {
+        let plan = &motion.planned.plan;
+        let spans = samples
+            .iter()
+            .filter_map(|sample| plan.trajectory.span_at(*sample));
+        let mut near: Vec<usize> = spans.filter_map(|span| span.item).collect();
+        near.dedup();
+        let near = near.into_iter();
+        let reports = near.filter_map(|item| plan.report.strokes.get(item));
+        let names = self.shared.arm_names();
+        let other = names.get(1 - arm).copied().unwrap_or_default();
+        let refusals = reports.flat_map(|report| &report.parts).map(|part| {
+            let refusal = PlanRefusal {
+                cause: RefusalCause::Unfit {
+                    why: format!("is too near to the base of arm `{other}`; move the bases apart or the sheet away"),
+                },
+                ..self.out_of_reach(*part)
+            };
+            (arm, refusal)
+        });
+        refusals.collect()
+    }
+
+    fn finished(&self, pair: PlannedPair) -> SharedPlan {
+        let PlannedPair {
+            motions, schedule, ..
+        } = pair;
+        let waited = motions
+            .into_iter()
+            .zip(schedule.waits)
+            .map(|(motion, waits)| {
+                let trajectory = with_waits(&motion.planned.plan.trajectory, &waits);
+                (motion, waits, trajectory)
+            });
+        let waited: Vec<_> = waited.collect();
+        let longest = waited
+            .iter()
+            .map(|(.., trajectory)| trajectory.samples.len())
+            .max()
+            .unwrap_or(0);
+        let plans =
+            waited
+                .into_iter()
+                .zip(self.scenes)
+                .map(|((motion, waits, trajectory), scene)| {
+                    let last = trajectory.samples.len().saturating_sub(1);
+                    let end = Wait {
+                        place: WaitingPlace { at: last, ramp: 0 },
+                        still: longest - trajectory.samples.len(),
+                    };
+                    let trajectory = with_waits(&trajectory, &[end]);
+                    let hover_from = index_with_waits(motion.hover_from, &waits);
+                    let Plan {
+                        strokes, report, ..
+                    } = motion.planned.plan;
+                    let drawn = (untimed(report.strokes), strokes);
+                    plan_report::plan(scene, trajectory, hover_from, drawn, report.dips)
+                });
+        SharedPlan::new(plans.collect())
+    }
+}
+
+/// Returns reports without the times that depend on when an arm waits.
+fn untimed(reports: Vec<StrokeReport>) -> Vec<StrokeReport> {
+    let untimed = reports.into_iter().map(|report| StrokeReport {
+        begins_s: 0.0,
+        duration_s: 0.0,
+        ..report
+    });
+    untimed.collect()
+}
+
+/// Names strokes by their index in the shared scene; `given` has it for each stroke that was given.
+fn name_by_shared(planned: &mut PartialPlan, given: &[usize]) {
+    let shared = |stroke: usize| given.get(stroke).copied().unwrap_or(stroke);
+    for report in &mut planned.plan.report.strokes {
+        report.stroke = shared(report.stroke);
+        report
+            .parts
+            .iter_mut()
+            .for_each(|part| *part = shared(*part));
+    }
+    for refusal in &mut planned.refusals {
+        refusal.stroke = refusal.stroke.map(shared);
+    }
+}
+
+/// Notes how long each stroke took, and returns by how much one arm's time is less than the other's.
+fn note_times(pair: &PlannedPair, times: &mut StrokeTimes) -> f64 {
+    let mut totals = [0.0, 0.0];
+    for (arm, motion) in pair.motions.iter().enumerate() {
+        let report = &motion.planned.plan.report;
+        totals[arm] = report.duration_s;
+        let ends = report
+            .strokes
+            .iter()
+            .map(|stroke| stroke.begins_s + stroke.duration_s);
+        let mut before_s = report.approach_s;
+        for (stroke, end_s) in report.strokes.iter().zip(ends) {
+            let took_s = (end_s - before_s).max(0.0);
+            before_s = end_s;
+            for part in &stroke.parts {
+                if let Some(Some(time)) = times.get_mut(*part).and_then(|times| times.get_mut(arm))
+                {
+                    *time = took_s / stroke.parts.len() as f64;
+                }
+            }
+        }
+    }
+    let longest = totals[0].max(totals[1]).max(1e-9);
+    (totals[0] - totals[1]).abs() / longest
+}
