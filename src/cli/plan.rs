@@ -18,6 +18,8 @@ use plan::{PlanError, PlanReport, SilentObserver};
 use scene::{DesignOverflow, Scene, SceneError, SceneLibrary, SheetStroke};
 use tools::{self, DrawingPreview, StrokeJoining};
 
+mod shared;
+
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct PlanArgs {
     /// A scene's file, or its name [default: the node's default scene]
@@ -204,6 +206,7 @@ impl DesignReport {
                     .add_outside(&outside, args, picture)
                     .with_context(|| file);
             }
+            Err(SceneError::SeveralArms { .. }) => return self.plan_shared(library, args, picture),
             Err(other) => return Err(other.into()),
         };
         self.add_identity(&scene);

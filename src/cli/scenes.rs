@@ -13,7 +13,7 @@ use base::disk;
 use config::NodeFile;
 use config::toml::FileError;
 use node::open;
-use scene::{Scene, SceneError, SceneFile, SceneLibrary};
+use scene::{Scene, SceneError, SceneFile, SceneLibrary, SharedScene};
 
 /// Describes a scene without a design of its own.
 pub(super) const CANVAS: &str = "a canvas: its drawing comes with a call";
@@ -166,6 +166,26 @@ pub(super) fn find(
     scene: &str,
     overlay: Option<&str>,
 ) -> Result<Arc<Scene>, SceneError> {
+    match file_of(scene)? {
+        Some(path) => library.scene_file(path, overlay),
+        None => library.scene(scene, overlay),
+    }
+}
+
+/// As [`find`], for all arms that share the scene.
+pub(super) fn find_shared(
+    library: &SceneLibrary,
+    scene: &str,
+    overlay: Option<&str>,
+) -> Result<SharedScene, SceneError> {
+    match file_of(scene)? {
+        Some(path) => library.shared_file(path, overlay),
+        None => library.shared(scene, overlay),
+    }
+}
+
+/// Returns the path of a scene that is named by its file, and not by its name.
+fn file_of(scene: &str) -> Result<Option<&Path>, SceneError> {
     let path = Path::new(scene);
     if is_design(path) {
         let words = format!(
@@ -174,9 +194,6 @@ pub(super) fn find(
         );
         return Err(SceneError::File(FileError::single(scene, words)));
     }
-    if path.is_file() || scene.contains('/') || scene.ends_with(".toml") {
-        library.scene_file(path, overlay)
-    } else {
-        library.scene(scene, overlay)
-    }
+    let is_file = path.is_file() || scene.contains('/') || scene.ends_with(".toml");
+    Ok(is_file.then_some(path))
 }

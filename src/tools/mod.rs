@@ -66,6 +66,7 @@ mod reword;
 mod route;
 mod sense;
 mod sequence;
+mod shared_preview;
 mod sheet_check;
 mod sheet_grid;
 mod sheet_ink;
@@ -119,7 +120,7 @@ pub use panic_guard::{InternalError, catch_panic};
 pub use pen_change::AwaitedPen;
 pub use pictures::{
     ink as ink_picture, outside as outside_picture, preview as preview_picture,
-    reach as reach_picture,
+    reach as reach_picture, shared as shared_picture,
 };
 pub use plain_fields::plain_fields;
 pub use plan_approval::PendingPlan;
@@ -131,6 +132,7 @@ pub use remote_tools::{RemoteToolCall, RemoteTools};
 pub use reply::Reply;
 pub use resume::record as job_record;
 pub use sense::{latch_text, trim_words};
+pub use shared_preview::SharedPreview;
 pub use sheet_photo::SheetPhoto;
 pub use stop::stop_text as stop_line;
 pub use stop_cause::StopCause;

@@ -14,8 +14,8 @@ use base::disk;
 use base::wording::{count, with_next};
 use picture::{GridView, InkView, PlanView, PlannedStroke, ReachView, SheetLine, TimeStrip};
 use picture::{grid_png, ink_png, plan_png, reach_png};
-use plan::{Plan, ReachMap, SpanKind};
-use scene::{DesignOverflow, Scene};
+use plan::{Plan, ReachMap, SharedPlan, SpanKind};
+use scene::{DesignOverflow, Scene, SharedScene};
 
 /// Most points of a strip: more would not be visible.
 const STRIP_POINTS: usize = 800;
@@ -59,6 +59,40 @@ pub fn preview(scene: &Scene, preview: &DrawingPreview) -> Option<Vec<u8>> {
         count => view.caption.push_str(&format!("; {count} refusals, red")),
     }
     ok_or_log(plan_png(&view))
+}
+
+/// Colours of the arms that share a drawing, in their order.
+const ARM_COLOURS: [[u8; 3]; 2] = [[0x1f, 0x5f, 0xb4], [0xc8, 0x5a, 0x12]];
+
+/// Paints the plans of several arms on their sheet, each arm's lines in a colour of its own. Returns `None` if there is no
+/// picture; the reason is logged.
+#[must_use]
+pub fn shared(shared: &SharedScene, plan: &SharedPlan) -> Option<Vec<u8>> {
+    let scene = &shared.parts.first()?.scene;
+    let mut all = PlanView {
+        title: scene.title(),
+        sheet_mm: scene.surface.size_mm(),
+        relief: relief(&scene.surface),
+        ..PlanView::default()
+    };
+    let mut captions = Vec::new();
+    let parts = shared.parts.iter().zip(&plan.plans);
+    for ((part, plan), colour) in parts.zip(ARM_COLOURS.into_iter().cycle()) {
+        let mut own = view(&part.scene, plan);
+        own.strokes
+            .iter_mut()
+            .for_each(|stroke| stroke.line.colour = colour);
+        let [red, green, blue] = colour;
+        captions.push(format!(
+            "{} #{red:02x}{green:02x}{blue:02x}: {}",
+            part.arm_name(),
+            plan.report.strokes_text()
+        ));
+        all.strokes.extend(own.strokes);
+        all.travels_mm.extend(own.travels_mm);
+    }
+    all.caption = captions.join("; ");
+    ok_or_log(plan_png(&all))
 }
 
 /// Paints a design that does not fit its sheet, whose sheet is white; what reaches beyond it is red.

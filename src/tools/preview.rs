@@ -137,7 +137,7 @@ pub(super) fn sum_up(report: &PlanReport) -> String {
 }
 
 impl RuleViolation {
-    fn of_planner(refusal: &plan::PlanRefusal) -> Self {
+    pub(super) fn of_planner(refusal: &plan::PlanRefusal) -> Self {
         let excess = refusal.cause.excess();
         Self {
             rule: refusal.cause.rule().to_owned(),
@@ -160,7 +160,7 @@ impl RuleViolation {
         }
     }
 
-    fn of_gate(refusal: &gate::GateRefusal, report: &PlanReport) -> Self {
+    pub(super) fn of_gate(refusal: &gate::GateRefusal, report: &PlanReport) -> Self {
         let stroke = refusal.item.and_then(|item| report.strokes.get(item));
         let rule = serde_json::to_value(refusal.rule).unwrap_or_default();
         let place = refusal.at_mm.map(|at_mm| at_mm.map(rounded));
