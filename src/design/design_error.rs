@@ -16,7 +16,7 @@ pub enum DesignError {
         name: String,
     },
     /// More bytes than allowed.
-    #[error("the file has {bytes} bytes (at most {bytes_max}). Next. Next: simplify the drawing")]
+    #[error("the file has {bytes} bytes (at most {bytes_max}). Next: simplify the drawing")]
     TooLarge {
         /// Its size.
         bytes: usize,
@@ -24,7 +24,7 @@ pub enum DesignError {
         bytes_max: usize,
     },
     /// More of something than allowed.
-    #[error("{at}: more than {max} {what}. Next. Next: simplify the drawing")]
+    #[error("{at}: more than {max} {what}. Next: simplify the drawing")]
     TooMany {
         /// The place at which the cap was exceeded.
         at: String,

@@ -413,8 +413,8 @@ mod tests {
         let error = plain("ab\nc漢", 5.0, f64::INFINITY).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "character 5 is `漢`, and no single-line font has it: \
-             use Latin, Greek or Cyrillic letters, digits and common signs"
+            "character 5 is `漢`, and no single-line font has it. \
+             Next: use Latin, Greek or Cyrillic letters, digits and common signs"
         );
     }
 
