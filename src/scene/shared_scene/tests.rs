@@ -46,7 +46,7 @@ fn each_arm_sees_the_same_sheet_and_the_other_arm_beside_it() {
         );
         assert!((beside.uncertainty_m - 0.006).abs() < 1e-12);
         assert!(
-            (beside.base_in_ours.translation.vector - Vector3::new(0.0, -0.324, 0.0)).norm()
+            (beside.base_in_ours.translation.vector - Vector3::new(0.0, -0.374, 0.0)).norm()
                 < 1e-12
         );
     }
@@ -193,7 +193,7 @@ fn everything_wrong_with_its_arms_is_refused_by_its_name() {
             "pens = [\"left\"]",
             "pen `right` is of no arm",
         ),
-        ("base_m = [0.162,", "base_m = [155,", "metres"),
+        ("base_m = [0.187,", "base_m = [155,", "metres"),
         (
             "pens = [\"right\"]",
             "pens = [\"right\"]\nuncertainty_mm = 51",
@@ -227,8 +227,8 @@ fn a_workspace_is_kept_only_where_its_sides_stay_parallel() {
     let shared = changed(|text| text.replace("[sheet]", limits)).unwrap();
     let workspaces = [0, 1].map(|part| shared.parts[part].scene.limits.workspace);
     let expected = [
-        ([-0.4, -0.362, -0.003], [0.4, 0.138, 0.5]),
-        ([-0.4, -0.462, -0.003], [0.4, 0.038, 0.5]),
+        ([-0.4, -0.387, -0.003], [0.4, 0.113, 0.5]),
+        ([-0.4, -0.487, -0.003], [0.4, 0.013, 0.5]),
     ];
     for (workspace, (min_m, max_m)) in workspaces.into_iter().zip(expected) {
         assert!(
@@ -258,7 +258,7 @@ proptest! {
     ) {
         let [x, y] = corner;
         let text = SHIPPED
-            .replace("base_m = [-0.162, 0.0, 0.0]", &format!("base_m = [{}, {}, 0.0]", at[0], at[1]))
+            .replace("base_m = [-0.187, 0.0, 0.0]", &format!("base_m = [{}, {}, 0.0]", at[0], at[1]))
             .replace("base_yaw_deg = 90.0", &format!("base_yaw_deg = {yaw_deg:?}"));
         let lamp = format!("\n[[keep_outs]]\nname = \"lamp\"\nmin_m = [{x:?}, {y:?}, 0.0]\nmax_m = [{:?}, {:?}, 0.3]\n", x + 0.1, y + 0.05);
         let folder = tempfile::tempdir().unwrap();
