@@ -522,7 +522,7 @@ impl Execution {
     }
 
     /// Returns the sample nearest to the arm among those sent from `from` on; of equally near ones the
-    /// first.
+    /// last: a path that stands may do so for longer than this looks ahead.
     #[must_use]
     pub fn nearest(&self, from: usize, arm_rad: &JointVector) -> usize {
         let samples = self.checked.trajectory.samples.iter().enumerate();
@@ -531,7 +531,7 @@ impl Execution {
             .skip(from)
             .take(FOLLOW_SAMPLES_MAX);
         sent.map(|(sample, at)| (sample, at.distance_max(arm_rad)))
-            .min_by(|(_, a), (_, b)| a.total_cmp(b))
+            .max_by(|(_, a), (_, b)| b.total_cmp(a))
             .map_or(from, |(sample, _)| sample)
     }
 

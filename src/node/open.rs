@@ -115,22 +115,27 @@ pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node
     let declared = declared(&file, &library)?;
     let all_simulated = file.arms.iter().all(ArmEntry::is_simulated);
     let real_clock = NodeClock::real();
+    // Arms that share a scene need one time, in which none runs away from another.
+    let simulated_clock = match rate {
+        SimulationRate::Watched => NodeClock::simulated_at(WATCHED_RATE),
+        SimulationRate::Real | SimulationRate::Fast => NodeClock::simulated(),
+    };
     let models = file.arms.iter().map(|entry| library.arm(&entry.model));
     let models = models.collect::<Result<Vec<_>, _>>()?;
     let state =
         NodeStorage::open(state_folder::folder(args, &file)?, &file).map_err(anyhow::Error::msg)?;
     let mut seats = Vec::with_capacity(file.arms.len());
     for (entry, arm) in file.arms.iter().zip(models) {
-        // If one arm jumped on a shared clock, another arm's readings would become stale.
         let clock = match rate {
-            SimulationRate::Fast if all_simulated => NodeClock::simulated(),
-            SimulationRate::Watched if all_simulated => NodeClock::simulated_at(WATCHED_RATE),
+            SimulationRate::Fast | SimulationRate::Watched if all_simulated => {
+                simulated_clock.clone()
+            }
             _ if entry.is_simulated() => NodeClock::starvation_tolerant(),
             _ => real_clock.clone(),
         };
         let permits = keep_orders(&state, entry)?;
         let seat = if entry.is_simulated() {
-            open_simulated(&file.name, entry, arm, (&clock, permits), &library, args)?
+            open_simulated(&file, entry, arm, (&clock, permits), &library, args)?
         } else {
             open_on_port(&file.name, entry, arm, (&clock, permits), args)?
         };
@@ -263,7 +268,7 @@ pub(crate) fn users_temporary() -> PathBuf {
 
 /// Opens an embedded simulated arm.
 fn open_simulated(
-    node: &str,
+    file: &NodeFile,
     entry: &ArmEntry,
     arm: Arc<ArmModel>,
     (clock, permits): (&NodeClock, Arc<PermitRegistry>),
@@ -275,14 +280,14 @@ fn open_simulated(
         Some(scenes) => scenes.arm(&entry.model)?,
         None => Arc::clone(&arm),
     };
-    let scene = first_scene(&arm, library);
+    let scene = first_scene(file, entry, &arm, library);
     let start = scene.as_ref().map(|scene| scene.rest_rad);
     let start = start.unwrap_or_else(|| JointVector::zeros(arm.dof()));
     let simulator = ArmSimulator::new(&true_arm, &start);
     let open = simulated_port(&simulator);
     let tap = TapSwitch::default();
     let open = with_tap(with_trace(open, args)?, &tap);
-    let motion = attach(node, entry, arm, clock, permits, open)?;
+    let motion = attach(&file.name, entry, arm, clock, permits, open)?;
     let workcell = EmbeddedWorkcell { simulator, truth };
     let seat = AttachedArm::new(&entry.name, motion, Some(Box::new(workcell)));
     let seat = seat.recorded_by(Box::new(JobTrafficRecorder(tap)));
@@ -388,10 +393,26 @@ pub(crate) fn orders_on_port(node: &Node, entry: &ArmEntry) -> Option<String> {
     })
 }
 
-/// Returns the arm's default scene, otherwise the first readable one that is for it.
-fn first_scene(arm: &ArmModel, library: &SceneLibrary) -> Option<Arc<Scene>> {
+/// Returns the arm's part of the first scene that all arms of the node share, beside which it has to rest; otherwise its default
+/// scene, or the first readable one that is for it.
+fn first_scene(
+    file: &NodeFile,
+    entry: &ArmEntry,
+    arm: &ArmModel,
+    library: &SceneLibrary,
+) -> Option<Arc<Scene>> {
+    let arms = file.arms.iter();
+    let arms: Vec<[&str; 2]> = arms.map(|arm| [&*arm.name, &*arm.model]).collect();
+    let shared = library.shared_scenes_for(&arms).into_iter();
+    let is_of_all = |scene: &String| {
+        let shared = library.shared(scene, None);
+        shared.is_ok_and(|shared| shared.parts.len() == arms.len())
+    };
+    let parts = shared
+        .filter(is_of_all)
+        .map(|scene| scene::part_name(&scene, &entry.name));
     let default = library.default_scene(&[&arm.file.name]);
-    let names = default.into_iter().chain(library.scenes());
+    let names = parts.chain(default).chain(library.scenes());
     let mut scenes = names.filter_map(|name| library.scene(&name, None).ok());
     scenes.find(|scene| scene.arm.file.name == arm.file.name)
 }
@@ -510,8 +531,7 @@ pub fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
         return Ok(());
     }
     for name in scenes {
-        let scene = node.scenes.scene(name, None)?;
-        let enabled = node.enable(&scene, None, None, &node.stamp_arrival());
+        let enabled = node.enable_by_name((name, None), None, None, &node.stamp_arrival());
         enabled.map_err(anyhow::Error::msg)?;
     }
     Ok(())

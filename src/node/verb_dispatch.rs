@@ -305,35 +305,35 @@ async fn pending_reply(node: &Arc<Node>, job: Option<&str>) -> VerbReply {
 fn enable(
     node: &Node,
     arrived: &ArrivalStamp,
-    (scene_name, overlay): (&str, Option<&str>),
+    named: (&str, Option<&str>),
     (for_s, arm): (Option<u64>, Option<&str>),
 ) -> VerbReply {
-    let scene = match node.scenes.scene(scene_name, overlay) {
-        Ok(scene) => scene,
-        Err(error) => return VerbReply::failed(node.listing_own_scenes(error).to_string()),
+    let period = for_s.map(Duration::from_secs);
+    let enabled = match node.enable_by_name(named, arm, period, arrived) {
+        Err(reason) => return VerbReply::failed(reason),
+        Ok(enabled) => enabled,
     };
-    let (title, period) = (scene.title(), for_s.map(Duration::from_secs));
-    match node.enable(&scene, arm, period, arrived) {
-        Err(reason) => VerbReply::failed(reason),
-        Ok(seats) => {
-            let period = match period {
-                None => "as long as the node runs".to_owned(),
-                Some(period) => format!("for {}", duration(period)),
-            };
-            let interlock = seats.iter().find_map(|seat| node.kept_apart(seat));
-            let interlock = interlock.map_or_else(String::new, |text| format!("; {text}"));
-            let names: Vec<&str> = seats.iter().map(|seat| seat.name.as_str()).collect();
-            let arms = match (node.has_several_arms(), names.as_slice()) {
-                (false, _) => String::new(),
-                (true, [one]) => format!(" on arm {one}"),
-                (true, several) => format!(" on the arms {}", several.join(", ")),
-            };
-            VerbReply::done(format!(
-                "motion is enabled{arms} for scene {title} (revision {}) {period}{interlock}",
-                scene.revision
-            ))
-        }
-    }
+    let period = match period {
+        None => "as long as the node runs".to_owned(),
+        Some(period) => format!("for {}", duration(period)),
+    };
+    let interlock = enabled.iter().find_map(|(seat, _)| node.kept_apart(seat));
+    let interlock = interlock.map_or_else(String::new, |text| format!("; {text}"));
+    let names: Vec<&str> = enabled.iter().map(|(seat, _)| &*seat.name).collect();
+    let arms = match (node.has_several_arms(), names.as_slice()) {
+        (false, _) => String::new(),
+        (true, [one]) => format!(" on arm {one}"),
+        (true, several) => format!(" on the arms {}", several.join(", ")),
+    };
+    let scenes = enabled
+        .iter()
+        .map(|(_, scene)| format!("{} (revision {})", scene.title(), scene.revision));
+    let mut scenes: Vec<String> = scenes.collect();
+    scenes.dedup();
+    VerbReply::done(format!(
+        "motion is enabled{arms} for scene {} {period}{interlock}",
+        scenes.join(" and ")
+    ))
 }
 
 /// Senses each arm, and says what it is doing and the next step.

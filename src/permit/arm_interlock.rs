@@ -7,8 +7,8 @@ use super::PermitError;
 use base::lock::MutexExt;
 use scene::Scene;
 
-/// Checks another arm; returns the reason for a refusal if that arm is in the way.
-pub type ObstructionCheck = Box<dyn Fn() -> Option<String> + Send + Sync>;
+/// Checks another arm; returns the reason for a refusal if that arm is in the way of motion in a scene.
+pub type ObstructionCheck = Box<dyn Fn(&Scene) -> Option<String> + Send + Sync>;
 
 /// The restrictions that the other arms of a node put on one arm.
 pub struct ArmInterlock {
@@ -54,7 +54,7 @@ impl ArmInterlock {
         // The lock guards no data, so a thread that panicked has left nothing half done.
         let guard = self.enable_lock.locked();
         let mut checks = self.obstruction_checks.iter();
-        match checks.find_map(|check| check()) {
+        match checks.find_map(|check| check(scene)) {
             Some(reason) => Err(PermitError::OtherArm(reason)),
             None => Ok(guard),
         }

@@ -18,6 +18,7 @@ use super::mesh_sheet::MeshCache;
 use super::picture_design::PictureMemory;
 use super::placement::{DesignPlacement, PlacedPart, edge_margin_mm, fitting_size_mm};
 use super::replacement::{DesignReplacement, DesignSource};
+use super::shared_scene::PART;
 use super::{Scene, SceneFault, SizeSource, foot_frame, text_layout};
 use arm::{ArmError, ArmFault, ArmFile, ArmModel};
 use base::lock::MutexExt;
@@ -30,6 +31,8 @@ use mesh::MeshError;
 mod build_parts;
 mod read_files;
 mod revision_hash;
+
+use build_parts::shared_by;
 
 use read_files::{read_file, read_within};
 pub(super) use revision_hash::hash_part;
@@ -59,8 +62,8 @@ type FileStamp = Option<(SystemTime, u64)>;
 struct SceneHead {
     /// The arm that it is for.
     arm: Option<String>,
-    /// True if several arms share it.
-    is_shared: bool,
+    /// The arms that share it, name and model; empty for any other scene.
+    shared_by: Vec<[String; 2]>,
     /// Sides of the sheet of a canvas; `None` for any other scene.
     canvas_mm: Option<[f64; 2]>,
 }
@@ -98,8 +101,9 @@ pub enum SceneError {
     },
     /// Several arms share the scene where one is needed.
     #[error(
-        "scene `{scene}` is shared by the arms {}; this is for a scene of one arm. Next: plan it with `steadyhand draw {scene} --dry-run`, or choose another from `steadyhand scene list`",
-        arms.join(", ")
+        "scene `{scene}` is shared by the arms {}; this is for a scene of one arm. Next: name the part of one, such as `{scene}:{}`",
+        arms.join(", "),
+        arms.first().map_or("ARM", String::as_str)
     )]
     SeveralArms {
         /// The scene.
@@ -249,7 +253,7 @@ impl SceneLibrary {
     #[must_use]
     pub fn scenes(&self) -> Vec<String> {
         let mut names = self.names("");
-        names.retain(|name| !self.head_of(name).is_shared);
+        names.retain(|name| !self.is_shared(name));
         names
     }
 
@@ -257,8 +261,14 @@ impl SceneLibrary {
     #[must_use]
     pub fn shared_scenes(&self) -> Vec<String> {
         let mut names = self.names("");
-        names.retain(|name| self.head_of(name).is_shared);
+        names.retain(|name| !self.head_of(name).shared_by.is_empty());
         names
+    }
+
+    /// Returns whether several arms share a scene.
+    #[must_use]
+    pub fn is_shared(&self, name: &str) -> bool {
+        !self.head_of(name).shared_by.is_empty()
     }
 
     /// Returns the names of the scenes for these arms, sorted. Unreadable files are kept: a call
@@ -342,7 +352,7 @@ impl SceneLibrary {
         let [width, height] = [side(0), side(1)].map(Option::unwrap_or_default);
         Some(SceneHead {
             arm: arm.map(str::to_owned),
-            is_shared: table.contains_key("arms"),
+            shared_by: shared_by(&table),
             canvas_mm: is_canvas.then_some([width, height]),
         })
     }
@@ -359,11 +369,14 @@ impl SceneLibrary {
         self.names(ARMS)
     }
 
-    /// Loads a scene, with an overlay if one is named.
+    /// Loads a scene, with an overlay if one is named. `two_arms:left` is the part of one arm of a shared scene.
     ///
     /// # Errors
     /// Unknown names, unreadable files, and everything wrong with a file.
     pub fn scene(&self, name: &str, overlay: Option<&str>) -> Result<Arc<Scene>, SceneError> {
+        if let Some((shared, arm)) = name.split_once(PART) {
+            return self.part(shared, arm, overlay);
+        }
         let text = self.text("scene", "", name)?;
         self.build(&format!("{name}.toml"), Some(name), &text, overlay)
     }

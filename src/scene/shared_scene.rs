@@ -7,6 +7,9 @@ use nalgebra::IsometryMatrix3;
 use super::arm_places::ArmPlace;
 use super::{ArmBeside, Scene, ScenePen, SheetStroke};
 
+/// Stands between the name of a shared scene and that of the arm whose part is meant: `two_arms:left`.
+pub const PART: char = ':';
+
 /// A scene of one arm or several.
 #[derive(Clone, Debug)]
 pub struct SharedScene {
@@ -44,7 +47,8 @@ impl SharedScene {
     }
 
     /// Wraps the scene of an arm that has it for itself.
-    pub(super) fn of_one(scene: Scene) -> Self {
+    #[must_use]
+    pub fn of_one(scene: Scene) -> Self {
         let shared = |stroke: &SheetStroke| SharedStroke {
             pens: vec![Some(stroke.pen)],
             stroke: stroke.clone(),
@@ -95,6 +99,7 @@ impl SharedScene {
                     Some(SheetStroke { pen, ..stroke })
                 });
                 let scene = Scene {
+                    name: part_name(&scene.name, &place.name),
                     arm_name: Some(place.name.clone()),
                     strokes: own.collect(),
                     pens: map.own.iter().map(|(_, pen)| pen.clone()).collect(),
@@ -111,6 +116,27 @@ impl SharedScene {
             parts: parts.collect(),
             strokes,
         }
+    }
+}
+
+/// Returns the name of the part of an arm in a shared scene.
+#[must_use]
+pub fn part_name(scene: &str, arm: &str) -> String {
+    format!("{scene}{PART}{arm}")
+}
+
+impl Scene {
+    /// Returns the name of the part of another arm of the same scene.
+    #[must_use]
+    pub fn part_name(&self, arm: &str) -> String {
+        part_name(self.shared_name(), arm)
+    }
+
+    /// Returns the name of the scene that its arm shares with others, or its own.
+    #[must_use]
+    pub fn shared_name(&self) -> &str {
+        let parts = self.name.split_once(PART);
+        parts.map_or(&*self.name, |(shared, _)| shared)
     }
 }
 

@@ -24,6 +24,7 @@ use super::pictures;
 use super::reply::{Reply, refused};
 use super::sheet_check;
 use super::stroke::rounded;
+use super::{job_motion, planner_thread};
 use base::wording::{count, millimetres, seconds};
 use calib::{
     AlignedPoint, AlignmentResult, CalibrationChange, CalibrationKind, CalibrationSession,
@@ -96,13 +97,13 @@ async fn preview(
     scene: &Arc<Scene>,
     follows_sensor: bool,
 ) -> Result<Reply, Box<Reply>> {
-    let start = motion_job::measurement(arm).map_err(|reason| refused("refused", reason))?;
+    let start = job_motion::measurement(arm).map_err(|reason| refused("refused", reason))?;
     let mut visits = visit_points(scene);
     if follows_sensor {
         visits = visits.pop().into_iter().collect();
     }
     let (points, planned) = (visits.clone(), Arc::clone(scene));
-    let plan = motion_job::preview(arm, ctx.watch, move |watch| {
+    let plan = planner_thread::preview(arm, ctx.watch, move |watch| {
         plan::visit(&planned, &start.position_rad, &points, watch)
     });
     let plan = plan.await.map_err(|error| error.reply().1.boxed())?;

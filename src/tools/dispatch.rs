@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tracing::Instrument as _;
 
 use super::declared_tools::DeclaredTools;
@@ -13,6 +13,7 @@ use super::motion_job::{MotionJobRequest, accepted_job};
 use super::node::check_is_for;
 use super::reply::{self, Reply, refused};
 use super::route::CallRoute;
+use super::team::TeamSeat;
 use super::tool_shape::shape;
 use super::{
     AttachedArm, Node, RemoteCallWatch, access, align, audit, journal_entries, list_nodes,
@@ -317,7 +318,8 @@ impl Node {
         reading: &mut ArgumentReading,
     ) -> Result<(), Box<Reply>> {
         let understood = &mut reading.understood;
-        if !self.has_several_arms() || !is_of_one_arm(tool) || understood.contains_key("arm") {
+        let is_of_one = self.has_several_arms() && self.is_of_one_arm(tool, understood);
+        if !is_of_one || understood.contains_key("arm") {
             return Ok(());
         }
         let arm = match tool.name.as_str() {
@@ -536,7 +538,8 @@ impl ToolContext<'_> {
 
     /// Returns the arm that the call is about, if the node has several and the call is about one.
     fn named_arm(&self) -> Option<&Arc<AttachedArm>> {
-        let is_of_one = self.node.has_several_arms() && is_of_one_arm(self.tool);
+        let is_of_one = self.node.has_several_arms()
+            && self.node.is_of_one_arm(self.tool, &self.reading.understood);
         is_of_one.then(|| self.node.arm(self.text("arm")))?
     }
 
@@ -554,10 +557,8 @@ impl ToolContext<'_> {
 
     /// Returns the scene that the call names, with its overlay.
     pub(super) fn scene(&self, arm: &AttachedArm) -> Result<Arc<Scene>, Box<Reply>> {
-        let scene = self
-            .node
-            .scenes
-            .scene(self.scene_name()?, self.text("meta"));
+        let (name, overlay) = (self.scene_name()?, self.text("meta"));
+        let scene = self.node.scene_or_part(arm, name, overlay);
         let scene = scene.map_err(|error| refused("scene", self.node.listing_own_scenes(error)))?;
         self.check_draws(arm, &scene)?;
         Ok(scene)
@@ -619,6 +620,7 @@ impl ToolContext<'_> {
             again,
             seen_stops: self.node.stops_before(&self.request.arrived, arm).stops,
             arrived: self.request.arrived.clone(),
+            team: TeamSeat::alone(),
         })
     }
 }
@@ -640,9 +642,19 @@ fn naming_one_of(arms: &[&Arc<AttachedArm>]) -> String {
     format!("name an arm that draws it with `arm`: {}", names.join(", "))
 }
 
-/// Returns whether a call of a tool is about one arm, which it may name.
-fn is_of_one_arm(tool: &ToolDefinition) -> bool {
-    ["align", "reset", "sense", "stroke"].contains(&tool.name.as_str())
+impl Node {
+    /// Returns whether a call of a tool is about one arm, which it may name: not a drawing in a scene that several arms share.
+    fn is_of_one_arm(&self, tool: &ToolDefinition, understood: &Map<String, Value>) -> bool {
+        let scene = understood.get("scene").and_then(Value::as_str);
+        match tool.name.as_str() {
+            "align" | "reset" | "sense" => true,
+            "stroke" => {
+                understood.contains_key("arm")
+                    || !scene.is_some_and(|scene| self.scenes.is_shared(scene))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Returns whether arguments are at most a few numbers and Booleans.
@@ -662,7 +674,11 @@ fn names_nothing(arguments: &ReceivedArguments) -> bool {
 #[must_use]
 pub fn known_names(file: &NodeFile, library: &SceneLibrary, tools: &DeclaredTools) -> KnownNames {
     let models: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
+    let arms: Vec<[&str; 2]> = (file.arms.iter())
+        .map(|arm| [arm.name.as_str(), arm.model.as_str()])
+        .collect();
     let mut scenes = library.scenes_for(&models);
+    scenes.extend(library.shared_scenes_for(&arms));
     // The default scene first, as lists show it; that of the first arm, which a call without an arm means.
     let of_first = models
         .get(..1)

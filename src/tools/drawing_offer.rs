@@ -16,7 +16,10 @@ use super::resume::DisplacedDrawing;
 use super::sheet_ink::covered_text;
 use super::stroke::rounded;
 use super::stroke_joining::StrokeJoining;
-use super::{AttachedArm, Node, RemoteCallWatch, motion_job, paper_reach, pictures};
+use super::{
+    AttachedArm, Node, RemoteCallWatch, job_motion, motion_job, paper_reach, pictures,
+    planner_thread,
+};
 use call::Refusal;
 use permit::PermitError;
 use plan::PlanObserver;
@@ -114,14 +117,14 @@ impl DrawingOffer {
     ) -> Result<Self, Refusal> {
         let (arm, scene) = (Arc::clone(&drawing.arm), Arc::clone(&drawing.scene));
         let orders_seen = arm.permits().orders_given();
-        let start = motion_job::measurement(&arm)?.position_rad;
+        let start = job_motion::measurement(&arm)?.position_rad;
         let planned = drawing.scope.scene(&scene);
         let strokes = planned.strokes.clone();
         let resizable = order.design.clone();
         let resizable = resizable.map(|design| (Arc::clone(node), order.clone(), design));
         let watch = RemoteCallWatch::unobserved();
         let paper = order.design.as_ref().and_then(|design| design.paper);
-        let previewed = motion_job::preview(&arm, &watch, move |watch| {
+        let previewed = planner_thread::preview(&arm, &watch, move |watch| {
             let preview = DrawingPreview::new(&planned, &start, watch)?;
             let reached = paper.map(|paper| paper_reach::words(paper, &planned, watch));
             let reached = reached.transpose()?;

@@ -7,14 +7,15 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::calibration_check::check_same_zeros;
-use super::node::AT_REST_RAD;
+use super::node::{AT_REST_RAD, check_is_for};
+use super::team::PartOfArm;
 use super::{AttachedArm, Node};
 use base::units::JointVector;
 use base::wording::with_statement;
 use call::{ArrivalStamp, Refusal, refusal};
 use config::{ArmEntry, NodeFile};
 use permit::{ArmInterlock, ObstructionCheck};
-use scene::{Scene, SceneLibrary};
+use scene::{Scene, SceneError, SceneLibrary};
 
 /// Smallest gap between the spheres that two arms can reach, in metres: it allows for a pen's thickness and for errors in
 /// measuring the distance of two bases.
@@ -211,8 +212,10 @@ fn obstruction(
     let rests: Vec<JointVector> = scenes.iter().map(|scene| scene.rest_rad).collect();
     let (arm_name, pair, name) = (arm_name.to_owned(), pair.to_string(), other.name.clone());
     let other: Weak<AttachedArm> = Arc::downgrade(other);
-    Box::new(move || {
+    Box::new(move |scene: &Scene| {
         let reason = match other.upgrade() {
+            // The gate keeps arms apart that move in a scene that they share.
+            Some(other) if is_enabled_beside(&other, scene) => return None,
             Some(other) => obstruction_reason(&other, &rests)?,
             None => "it is no longer attached. Next: start the node again".to_owned(),
         };
@@ -220,6 +223,16 @@ fn obstruction(
             "`{arm_name}` is not enabled because of `{name}` ({pair}): {reason}"
         ))
     })
+}
+
+/// Returns whether an arm shares a scene, and nothing but its part of it is enabled.
+fn is_enabled_beside(arm: &AttachedArm, scene: &Scene) -> bool {
+    let now = arm.motion.clock().now();
+    let mut beside = scene.beside.iter();
+    beside.any(|beside| beside.name == arm.name)
+        && arm
+            .permits()
+            .is_only_enabled(&scene.part_name(&arm.name), now)
 }
 
 /// Returns why an arm is in the way of those that can touch it, and what to do about it. An arm without torque does not
@@ -251,6 +264,49 @@ fn obstruction_reason(arm: &AttachedArm, rests: &[JointVector]) -> Option<String
 }
 
 impl Node {
+    /// Enables a scene by its name on every arm that it is for, or on the named one; returns it with these arms. Where several arms
+    /// share it, each has its part enabled.
+    ///
+    /// # Errors
+    /// There is no such scene, or not every arm was enabled.
+    pub fn enable_by_name(
+        &self,
+        (scene, overlay): (&str, Option<&str>),
+        arm_name: Option<&str>,
+        duration: Option<Duration>,
+        arrived: &ArrivalStamp,
+    ) -> Result<Vec<PartOfArm<'_>>, Refusal> {
+        let parts = match self.scenes.scene(scene, overlay) {
+            Ok(scene) => vec![scene],
+            Err(SceneError::SeveralArms { scene, arms }) => {
+                let parts = arms.iter().map(|arm| scene::part_name(&scene, arm));
+                let parts = parts.map(|part| self.scenes.scene(&part, overlay));
+                parts.collect::<Result<Vec<_>, _>>()?
+            }
+            Err(error) => return Err(self.listing_own_scenes(error).into()),
+        };
+        let is_meant = |part: &&Arc<Scene>| match (&part.arm_name, arm_name) {
+            (Some(own), Some(named)) => own == named,
+            _ => true,
+        };
+        let mut enabled = Vec::new();
+        for part in parts.iter().filter(is_meant) {
+            let arms = self.enable(part, arm_name, duration, arrived)?;
+            enabled.extend(arms.into_iter().map(|arm| (arm, Arc::clone(part))));
+        }
+        match enabled.is_empty() {
+            false => Ok(enabled),
+            true => Err(refusal!(
+                "scene `{scene}` has no arm of that name; nothing was enabled. Next: name one of {}",
+                parts
+                    .iter()
+                    .filter_map(|part| part.arm_name.as_deref())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )),
+        }
+    }
+
     /// Enables a scene on every arm that it is for, or on the named one; returns these arms. An order of an operator that came after
     /// the word to enable had arrived stands.
     ///
@@ -295,7 +351,7 @@ impl Node {
     /// Returns the arms that a scene is for, or the named one of them.
     fn arms(&self, scene: &Scene, name: Option<&str>) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
         let model = &scene.arm.file.name;
-        let is_for = |arm: &&Arc<AttachedArm>| arm.motion.arm().file.name == *model;
+        let is_for = |arm: &&Arc<AttachedArm>| check_is_for(arm, scene).is_ok();
         let mut arms: Vec<_> = self.arms.iter().filter(is_for).collect();
         if arms.is_empty() {
             return Err(refusal!(

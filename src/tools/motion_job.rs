@@ -1,48 +1,34 @@
 //! Life of a motion job: it is accepted, planned on a thread of its own, checked, run and ended.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use nalgebra::Point3;
-use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::calibration_check;
-use super::completed_motion::CompletedMotion;
 use super::doubt::MotionOrder;
 use super::job_board::{ArmJob, JobCard, JobClaim, JobKey, claim_board};
-use super::journal_entries::{self, UnrecordedJobError};
-use super::panic_guard::{InternalError, catch_panic};
+use super::journal_entries;
+use super::panic_guard::InternalError;
 use super::reply::{MOVED_BEFORE, Reply, instead_of_nothing_moved, refused};
-use super::sheet_check;
+use super::team::TeamSeat;
 use super::{AttachedArm, Node, RemoteCallWatch, reset, resume};
 use tracing::Instrument as _;
 
-use base::lock::MutexExt as _;
-use base::units::{ArmMeasurement, JointVector};
+use base::units::JointVector;
 use base::wording::{millimetres, seconds};
-use call::{ArrivalStamp, Refusal, refusal};
-use job::{AcceptedJob, BYTES, DEVIATED, InkProgress, JobJournal, JournalWriter, PastJob};
-use motion::{MotionOutcome, MotionState, Snapshot, StopCounter, StopReport};
-use permit::{ActorRank, MotionPermit, PermitError, StopLatch};
-use plan::{Plan, PlanError};
+use call::{ArrivalStamp, Refusal};
+use job::{AcceptedJob, DEVIATED, InkProgress, JobJournal, PastJob};
+use motion::{MotionState, Snapshot, StopReport};
+use permit::{ActorRank, PermitError};
+use plan::PlanError;
 use scene::Scene;
-
-/// Tools whose motions are over a sheet, and correct only if the sheet lies where the scene says.
-const OVER_THE_SHEET: [&str; 3] = ["stroke", "align", super::frame::FRAME];
 
 /// Interval at which a waiting call polls its job.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-
-/// Age up to which a reading of the arm is recent where a motion begins; the gate refuses older than 250 ms.
-const RECENT: Duration = Duration::from_millis(100);
-
-/// Longest wait for a recent reading.
-const RECENT_WITHIN: Duration = Duration::from_secs(1);
 
 /// Code of a motion that reached its end, which is not in its journal.
 const END_NOT_JOURNALLED: &str = "end_not_journalled";
@@ -114,6 +100,8 @@ pub(super) struct MotionJobRequest {
     pub(super) seen_stops: u64,
     /// The message that asks for it.
     pub(super) arrived: ArrivalStamp,
+    /// The other jobs that it moves together with, if there are any.
+    pub(super) team: TeamSeat,
 }
 
 /// Context of a job that moves an arm.
@@ -127,6 +115,8 @@ pub(super) struct JobContext {
     pub(super) who: ActorRank,
     /// Number of stops requested before its call arrived.
     pub(super) seen_stops: u64,
+    /// The other jobs that it moves together with, if there are any.
+    pub(super) team: TeamSeat,
     /// True once a camera has checked the sheet's place: one check serves any number of motions.
     pub(super) has_checked_sheet: AtomicBool,
 }
@@ -147,294 +137,6 @@ pub(super) fn accepted_job(
         revision: scene.revision.hex(),
         caller: caller.to_owned(),
         ..AcceptedJob::default()
-    }
-}
-
-impl JobContext {
-    /// Returns permission to move in a scene.
-    pub(super) fn ask(&self, scene: &Scene) -> Result<MotionPermit, JobError> {
-        calibration_check::refuse_other_zeros(&self.arm, scene)?;
-        self.arm
-            .permits()
-            .ask(scene, self.arm.motion.clock().now())
-            .map_err(JobError::Denied)
-    }
-
-    /// Plans in a scene from where the arm stands, on a thread of its own; a stop cancels the planning.
-    pub(super) async fn plan<F>(&self, scene: &Arc<Scene>, plan: F) -> Result<Plan, JobError>
-    where
-        F: FnOnce(&Scene, &JointVector, &dyn plan::PlanObserver) -> Result<Plan, PlanError>
-            + Send
-            + 'static,
-    {
-        let (scene, start) = (Arc::clone(scene), measurement(&self.arm)?);
-        let watch = PlanningWatch {
-            job: Some(Arc::clone(&self.job)),
-            stop_counter: self.arm.motion.stop_counter(),
-            seen_stops: self.seen_stops,
-            cancelled: CancellationToken::new(),
-        };
-        let before = self.job.card();
-        let planning =
-            move |watch: &dyn plan::PlanObserver| plan(&scene, &start.position_rad, watch);
-        let planned = on_planner(watch, planning).await;
-        self.job.update(|card| card.ends_planning(&before));
-        planned
-    }
-
-    /// Gets permission for, plans and carries out a preparatory motion, which does none of what the job counts.
-    pub(super) async fn run_preparatory<F>(
-        &self,
-        scene: &Arc<Scene>,
-        plan: F,
-    ) -> Result<(Plan, CompletedMotion), JobError>
-    where
-        F: FnOnce(&Scene, &JointVector, &dyn plan::PlanObserver) -> Result<Plan, PlanError>
-            + Send
-            + 'static,
-    {
-        let permit = self.ask(scene)?;
-        let plan = self.plan(scene, plan).await?;
-        let done = self.run_uncounted(scene, permit, &plan).await?;
-        Ok((plan, done))
-    }
-
-    /// Carries out the plan of a preparatory motion, which does none of what the job counts.
-    pub(super) async fn run_uncounted(
-        &self,
-        scene: &Arc<Scene>,
-        permit: MotionPermit,
-        plan: &Plan,
-    ) -> Result<CompletedMotion, JobError> {
-        self.job.update(|card| card.is_uncounted = true);
-        let done = self.run(scene, permit, plan).await;
-        self.job.update(|card| card.is_uncounted = false);
-        done
-    }
-
-    /// Checks a plan and carries it out to its end.
-    pub(super) async fn run(
-        &self,
-        scene: &Arc<Scene>,
-        permit: MotionPermit,
-        plan: &Plan,
-    ) -> Result<CompletedMotion, JobError> {
-        let (motion, scene) = (&self.arm.motion, &self.arm.with_confirmed_pen(scene));
-        self.await_approval(scene, plan).await?;
-        self.check_sheet(scene).await?;
-        let start = recent_measurement(&self.arm).await?;
-        let judged = catch_panic("the plan is judged", || {
-            let now = motion.clock().now();
-            gate::check(scene, permit, &start, now, plan.trajectory.clone())
-        });
-        let checked = judged.map_err(JobError::Panic)?.map_err(JobError::Gate)?;
-        let journal = self.journal(scene, plan).await?;
-        self.job
-            .update(|card| card.begins_motion(plan.report.duration_s));
-        if self.who == ActorRank::Operator {
-            self.arm.take_over(&self.node, &self.entry.past().caller);
-        }
-        let previous_scene = self.arm.last_scene();
-        self.arm.moved_in(scene);
-        *self.arm.abandoned.locked() = None;
-        let started_at = motion.clock().now();
-        self.record_bytes().await;
-        self.record_motion(scene, plan).await;
-        let outcome = motion
-            .run_released(checked, self.seen_stops, journal.release())
-            .await;
-        self.end_recorded_motion();
-        self.end_bytes().await;
-        let journalled = journal.finish().await;
-        if matches!(outcome, Ok(MotionOutcome::Refused(_))) {
-            // It did not move in this scene, so the previous scene still says which way is up.
-            self.arm.moved_back_to(previous_scene);
-        } else {
-            self.job.set_moved();
-        }
-        let arm_time_s = motion.clock().now().seconds_since(started_at);
-        let drawn = self.entry.past().drawn;
-        let is_reached = matches!(outcome, Ok(MotionOutcome::Reached { .. }));
-        journal_entries::check_journalled(journalled, is_reached)?;
-        match outcome {
-            Ok(MotionOutcome::Reached {
-                visits,
-                off_rad,
-                sags,
-                deviation,
-            }) => {
-                self.job.update(|card| card.ends_motion(plan));
-                Ok(CompletedMotion {
-                    visits,
-                    off_rad,
-                    sags,
-                    deviation,
-                    arm_time_s,
-                })
-            }
-            Ok(MotionOutcome::Stopped(report)) => {
-                let raised_mm = raised_mm(scene, &motion.snapshot());
-                Err(JobError::Stopped(Box::new(report), drawn, raised_mm))
-            }
-            Ok(MotionOutcome::Refused(reason)) => Err(Refusal::from(reason).into()),
-            Ok(MotionOutcome::Faulted(reason)) => Err(JobError::Faulted(reason)),
-            Err(_) => Err(JobError::Faulted(
-                "the arm's thread ended; restart the node".to_owned(),
-            )),
-        }
-    }
-}
-
-impl JobContext {
-    /// Checks by camera that the sheet still lies where it was taught: before the first motion, and again if a plan may
-    /// have waited for approval. Moves to rest skip the check.
-    async fn check_sheet(&self, scene: &Arc<Scene>) -> Result<(), JobError> {
-        let is_over_it = OVER_THE_SHEET.contains(&self.job.card().tool.as_str());
-        let has_checked_sheet = self.has_checked_sheet.swap(true, Ordering::Relaxed);
-        if !is_over_it || (has_checked_sheet && !self.must_be_approved(scene)) {
-            return Ok(());
-        }
-        Ok(sheet_check::check(&self.node, &self.arm, scene).await?)
-    }
-
-    /// Begins to record the arm's bytes with the job; the job goes on if that fails.
-    async fn record_bytes(&self) {
-        let (arm, file) = (Arc::clone(&self.arm), self.entry.folder().join(BYTES));
-        let begin = move || {
-            let begun = arm.recorder.as_ref().map(|recorder| recorder.begin(&file));
-            if let Some(Err(error)) = begun {
-                tracing::warn!("the job's bytes are not kept: {}: {error}", file.display());
-            }
-        };
-        if tokio::task::spawn_blocking(begin).await.is_err() {
-            tracing::warn!("the job's bytes are not kept: their thread failed");
-        }
-    }
-
-    async fn end_bytes(&self) {
-        let arm = Arc::clone(&self.arm);
-        let end = move || arm.recorder.iter().for_each(|recorder| recorder.end());
-        if tokio::task::spawn_blocking(end).await.is_err() {
-            tracing::warn!("the job's bytes may not be whole: their thread failed");
-        }
-    }
-
-    /// Begins the journal of a motion: from now on the arm goes no farther than the journal says.
-    async fn journal(&self, scene: &Arc<Scene>, plan: &Plan) -> Result<JournalWriter, JobError> {
-        let (entry, scene, plan) = (Arc::clone(&self.entry), Arc::clone(scene), plan.clone());
-        let arm = Arc::clone(&self.arm);
-        let snapshots = self.arm.motion.watch();
-        let on_failure = Box::new(move |reason: &str| {
-            arm.stop_for_node("its journal");
-            arm.permits().latch(StopLatch::Fault(format!(
-                "the journal cannot be written: {reason}"
-            )));
-        });
-        let started = tokio::task::spawn_blocking(move || {
-            JournalWriter::start(entry, &scene, &plan, snapshots, on_failure)
-        });
-        match started.await {
-            Ok(Ok(journal)) => Ok(journal),
-            Ok(Err(error)) => {
-                Err(Refusal::from(UnrecordedJobError::Journal(error.to_string())).into())
-            }
-            Err(_) => Err(refusal!("the journal's thread failed").into()),
-        }
-    }
-}
-
-/// Returns the last measured position of an arm.
-pub(super) fn measurement(arm: &AttachedArm) -> Result<Arc<ArmMeasurement>, Refusal> {
-    let snapshot = arm.motion.snapshot();
-    snapshot.measured.ok_or_else(|| match snapshot.fault {
-        Some(fault) => Refusal::new(fault),
-        None => refusal!("the arm has not been read yet"),
-    })
-}
-
-/// Waits for a reading that the gate takes for recent, as long as a machine may be busy or a bus silent for a moment. Without one
-/// the gate says how old the last one is.
-async fn recent_measurement(arm: &AttachedArm) -> Result<Arc<ArmMeasurement>, Refusal> {
-    let asked_at = arm.motion.clock().now();
-    let is_recent = |snapshot: &Snapshot| match &snapshot.measured {
-        Some(measured) => asked_at.since(measured.at) <= RECENT,
-        None => false,
-    };
-    let mut snapshots = arm.motion.watch();
-    _ = tokio::time::timeout(RECENT_WITHIN, snapshots.wait_for(is_recent)).await;
-    measurement(arm)
-}
-
-/// Limits how many previews are planned at a time; others wait for their turn.
-static PREVIEWS: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(2);
-
-struct PlanningWatch {
-    job: Option<Arc<ArmJob>>,
-    stop_counter: StopCounter,
-    seen_stops: u64,
-    cancelled: CancellationToken,
-}
-
-impl plan::PlanObserver for PlanningWatch {
-    fn progress(&self, done: usize, of: usize) {
-        if let Some(job) = &self.job {
-            job.update(|card| card.plans(done, of));
-        }
-    }
-
-    fn cancelled(&self) -> bool {
-        self.cancelled.is_cancelled() || self.stop_counter.count() > self.seen_stops
-    }
-}
-
-/// Plans without a job, for a preview.
-pub(super) async fn preview<F, T>(
-    arm: &AttachedArm,
-    watch: &RemoteCallWatch,
-    plan: F,
-) -> Result<T, JobError>
-where
-    F: FnOnce(&dyn plan::PlanObserver) -> Result<T, PlanError> + Send + 'static,
-    T: Send + 'static,
-{
-    let planning = PlanningWatch {
-        job: None,
-        stop_counter: arm.motion.stop_counter(),
-        // A stop ends previews as well, so that nobody waits for one.
-        seen_stops: arm.motion.stops_requested(),
-        cancelled: watch.cancelled.clone(),
-    };
-    // Only previews wait here; the planner of a motion never does.
-    let slot = PREVIEWS.acquire().await;
-    on_planner(planning, move |watch| {
-        let planned = plan(watch);
-        drop(slot);
-        planned
-    })
-    .await
-}
-
-async fn on_planner<F, T>(watch: PlanningWatch, plan: F) -> Result<T, JobError>
-where
-    F: FnOnce(&dyn plan::PlanObserver) -> Result<T, PlanError> + Send + 'static,
-    T: Send + 'static,
-{
-    let (sender, receiver) = oneshot::channel();
-    let thread = std::thread::Builder::new()
-        .name("planner".to_owned())
-        .spawn(move || {
-            if let Err(error) = base::background_thread::yield_to_arms() {
-                tracing::debug!("the planner keeps its priority: {error}");
-            }
-            // A caller that is gone needs no plan.
-            let _ = sender.send(catch_panic("planning", || plan(&watch)));
-        });
-    if let Err(error) = thread {
-        return Err(refusal!("cannot start the planner: {error}").into());
-    }
-    match receiver.await {
-        Ok(planned) => planned.map_err(JobError::Panic)?.map_err(JobError::Plan),
-        Err(_) => Err(refusal!("the planner's thread ended without an answer").into()),
     }
 }
 
@@ -515,6 +217,7 @@ async fn start_boxed(
         order,
         who,
         seen_stops,
+        team,
         ..
     } = call;
     order.log_repairs();
@@ -526,12 +229,16 @@ async fn start_boxed(
             let (node, arm, own_job) = (Arc::clone(node), Arc::clone(arm), Arc::clone(&job));
             let running = async move {
                 if let Err(reason) = own_job.check_wanted() {
+                    team.leave(&reason.to_string());
                     return end_unbegun(&arm, &own_job, *refused("given_up", reason));
                 }
                 let opened = journal_entries::begin(&node, accepted).await;
                 let entry = match opened {
                     Ok(entry) => entry,
-                    Err(error) => return end_unbegun(&arm, &own_job, *refused("journal", error)),
+                    Err(error) => {
+                        team.leave(&error.to_string());
+                        return end_unbegun(&arm, &own_job, *refused("journal", error));
+                    }
                 };
                 let ctx = JobContext {
                     node,
@@ -540,6 +247,7 @@ async fn start_boxed(
                     entry,
                     who,
                     seen_stops,
+                    team,
                     has_checked_sheet: AtomicBool::new(false),
                 };
                 run_job(ctx, work).await;
@@ -562,8 +270,11 @@ async fn run_job(ctx: JobContext, work: JobWork) {
     let (arm, job) = (Arc::clone(&ctx.arm), Arc::clone(&ctx.job));
     let (node, entry) = (Arc::clone(&ctx.node), Arc::clone(&ctx.entry));
     job.update(|card| card.state = "planning");
+    let team = ctx.team.clone();
     let work = base::task::spawn(work(ctx).in_current_span());
-    let (state, reply) = match work.await {
+    let worked = work.await;
+    team.leave(&format!("the job of arm `{}` has ended", arm.name));
+    let (state, reply) = match worked {
         Ok(Ok(reply)) => ("reached", reply),
         Ok(Err(error)) => error.reply(),
         Err(_) => {
@@ -860,7 +571,7 @@ fn stopped_reply(report: &StopReport, drawn: InkProgress, raised_mm: Option<f64>
 
 /// Returns the height over the sheet of the lowest pen as measured, if no pen is less than half of the height of travel
 /// over it.
-fn raised_mm(scene: &Scene, snapshot: &Snapshot) -> Option<f64> {
+pub(super) fn raised_mm(scene: &Scene, snapshot: &Snapshot) -> Option<f64> {
     let q_rad = snapshot.measured.as_ref()?.position_rad;
     let held = (0..scene.pens.len()).filter(|pen| scene.holder.may_hold(*pen));
     let tips = held.filter_map(|pen| tip_m(scene, pen, &q_rad));
@@ -889,77 +600,7 @@ pub(super) fn tip_mm(scene: &Scene, pen: usize, q_rad: &JointVector) -> Option<[
 )]
 mod tests {
     use super::*;
-    use base::clock::NodeClock;
-    use link::memory::MemoryLink;
-    use link::{ByteLink, LinkError};
-    use motion::{MotionHandle, PortOpener};
-    use permit::PermitRegistry;
-    use scene::{SceneLibrary, SheetStroke};
-    use sim::ArmSimulator;
-
-    fn arm() -> AttachedArm {
-        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
-        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
-        let open: PortOpener = Box::new(move |clock| {
-            let link = MemoryLink::new(sim.clone(), clock, "bench").map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn ByteLink>)
-        });
-        let permits = Arc::new(PermitRegistry::everything());
-        let arm = Arc::clone(&scene.arm);
-        AttachedArm::new(
-            "arm",
-            MotionHandle::start(arm, NodeClock::simulated(), permits, open).unwrap(),
-            None,
-        )
-    }
-
-    /// Stands in for a planner with a bug: it panics on an empty list.
-    fn panicking_plan(watch: &dyn plan::PlanObserver) -> Result<Plan, PlanError> {
-        let strokes: Vec<Plan> = Vec::new();
-        watch.progress(0, strokes.len());
-        Ok(strokes.into_iter().next().expect("a stroke"))
-    }
-
-    /// The refusal says why the planner failed and what to do.
-    #[tokio::test]
-    async fn a_planner_that_panics_is_a_refusal_that_says_what_to_report() {
-        let arm = arm();
-        let planning = PlanningWatch {
-            job: None,
-            stop_counter: arm.motion.stop_counter(),
-            seen_stops: 0,
-            cancelled: CancellationToken::new(),
-        };
-        let Err(error) = on_planner(planning, panicking_plan).await else {
-            panic!("a plan");
-        };
-        let (state, reply) = error.reply();
-        assert_eq!(state, "refused");
-        for part in [
-            "internal error while planning: a stroke",
-            "report it",
-            "nothing moved",
-        ] {
-            assert!(reply.text.contains(part), "{part}: {}", reply.text);
-        }
-        let code = reply.structured.get("code").and_then(|code| code.as_str());
-        assert_eq!((reply.is_error, code), (true, Some("internal_error")));
-        assert_eq!(arm.motion.stops_requested(), 0);
-        assert!(arm.permits().latched().is_none());
-    }
-
-    /// Each preview takes one of two slots, which must be free again after a panic.
-    #[tokio::test]
-    async fn previews_that_panic_leave_their_turn_to_the_next() {
-        let arm = arm();
-        for _ in 0..5 {
-            let watch = RemoteCallWatch::unobserved();
-            let planned = preview(&arm, &watch, panicking_plan).await;
-            assert!(matches!(planned, Err(JobError::Panic(_))));
-        }
-        let planned = preview(&arm, &RemoteCallWatch::unobserved(), |_| Ok(7)).await;
-        assert!(matches!(planned, Ok(7)));
-    }
+    use scene::SheetStroke;
 
     #[test]
     fn a_drawing_that_broke_off_says_what_is_left_of_it() {

@@ -92,6 +92,8 @@ pub struct AttachedArm {
     pub(super) recorder: Option<Box<dyn TrafficRecorder>>,
     pub(super) board: JobBoard,
     pub(super) lease: ArmLease,
+    /// Held by the motion of this arm, or by that of an arm beside which it has to stand.
+    pub(super) motion_claim: Arc<tokio::sync::Mutex<()>>,
     /// The last abandoned call since its last motion began.
     pub(super) abandoned: Mutex<Option<AbandonedCall>>,
     /// What made the arm stop last.
@@ -255,6 +257,7 @@ impl AttachedArm {
             recorder: None,
             board: JobBoard::default(),
             lease: ArmLease::default(),
+            motion_claim: Arc::default(),
             abandoned: Mutex::default(),
             stop_cause: Mutex::default(),
             last_scene: Mutex::default(),
@@ -543,10 +546,26 @@ impl Node {
         name: &str,
         overlay: Option<&str>,
     ) -> Result<Arc<Scene>, Refusal> {
-        let scene = self.scenes.scene(name, overlay);
+        let scene = self.scene_or_part(arm, name, overlay);
         let scene = scene.map_err(|error| self.listing_own_scenes(error))?;
         check_is_for(arm, &scene)?;
         Ok(scene)
+    }
+
+    /// Returns a scene, or the part of it that is for an arm where several share it.
+    pub(super) fn scene_or_part(
+        &self,
+        arm: &AttachedArm,
+        name: &str,
+        overlay: Option<&str>,
+    ) -> Result<Arc<Scene>, SceneError> {
+        match self.scenes.scene(name, overlay) {
+            Err(SceneError::SeveralArms { scene, arms }) if arms.contains(&arm.name) => {
+                let part = scene::part_name(&scene, &arm.name);
+                self.scenes.scene(&part, overlay)
+            }
+            found => found,
+        }
     }
 
     /// Returns an error that lists only scenes which the node's arms draw.
@@ -578,7 +597,14 @@ impl Node {
 pub(super) fn check_is_for(arm: &AttachedArm, scene: &Scene) -> Result<(), Refusal> {
     let model = &arm.motion.arm().file.name;
     if scene.arm.file.name == *model {
-        return Ok(());
+        return match scene.arm_name.as_ref().filter(|name| **name != arm.name) {
+            None => Ok(()),
+            Some(name) => Err(refusal!(
+                "scene `{}` is for the arm `{name}`, and this arm is `{}`",
+                scene.name,
+                arm.name
+            )),
+        };
     }
     Err(refusal!(
         "scene `{}` is for the arm {}, and this arm is a {model}",

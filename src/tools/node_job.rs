@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::job_board::{ArmJob, JobCard, JobClaim, JobKey, JobOrigin};
 use super::motion_job::{JobContext, JobError, accepted_job};
 use super::reply::Reply;
+use super::team::TeamSeat;
 use super::tool_filter::ENDING;
 use super::{AttachedArm, Node, calibration_check, journal_entries};
 use call::{ArrivalStamp, Refusal, refusal};
@@ -76,6 +77,7 @@ impl NodeJob {
                 entry,
                 who: ActorRank::Node,
                 seen_stops,
+                team: TeamSeat::alone(),
                 has_checked_sheet: AtomicBool::new(false),
             })),
             Err(error) => {

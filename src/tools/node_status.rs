@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Node, RemoteCallWatch, motion_job, pictures};
+use super::{Node, RemoteCallWatch, motion_job, pictures, planner_thread};
 
 /// Most journals that are listed; others can still be requested by name.
 const JOURNALS_LISTED_MAX: usize = 20;
@@ -65,7 +65,7 @@ impl Node {
         let arm = self.arms.first();
         let arm = arm.ok_or_else(|| refusal!("this node has no arm"))?;
         let planned = Arc::clone(&scene);
-        let plan = motion_job::preview(arm, watch, move |watch| {
+        let plan = planner_thread::preview(arm, watch, move |watch| {
             plan::draw(&planned, &planned.rest_rad, watch)
         });
         let plan = plan.await.map_err(motion_job::JobError::into_refusal)?;

@@ -16,6 +16,7 @@ use super::pen_change::CHANGE_WITHIN;
 use super::reply::NOTHING_MOVED;
 use super::reset::pen_clause;
 use super::stroke::{self, DrawingScope};
+use super::team::TeamSeat;
 use super::{
     AttachedArm, Node, RemoteCallWatch, Reply, calibration_check, frame, job_scene, motion_job,
     namesake, resume, sheet_check,
@@ -397,6 +398,7 @@ impl Node {
             ))
         })?;
         let scope = DrawingScope {
+            shared: None,
             rest: Some(resume::rest_of(self, &past)),
             plan: None,
         };
@@ -524,6 +526,7 @@ impl Node {
             again: true,
             seen_stops: self.stops_before(arrived, &drawing.arm).stops,
             arrived: arrived.clone(),
+            team: TeamSeat::alone(),
         })
     }
 }

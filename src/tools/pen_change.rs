@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::completed_motion::CompletedMotion;
-use super::motion_job::{JobContext, JobError, measurement};
+use super::job_motion::measurement;
+use super::motion_job::{JobContext, JobError};
 use super::plan_approval::NoDecision;
 use super::{AT_REST_RAD, AttachedArm, Node, reset};
 use base::lock::MutexExt;

@@ -7,7 +7,7 @@ use super::motion_job::{self, JobContext, JobError};
 use super::reply::{Reply, refused};
 use super::sense::latch_text;
 use super::which_arm::arm_option;
-use super::{AttachedArm, Node};
+use super::{AttachedArm, Node, job_motion, planner_thread};
 use base::wording::seconds;
 use job::PastJob;
 use permit::{ActorRank, StopLatch};
@@ -289,9 +289,9 @@ async fn preview(
     arm: &AttachedArm,
     scene: &Arc<Scene>,
 ) -> Result<Reply, Box<Reply>> {
-    let start = motion_job::measurement(arm).map_err(|reason| refused("refused", reason))?;
+    let start = job_motion::measurement(arm).map_err(|reason| refused("refused", reason))?;
     let (planned, poses) = (Arc::clone(scene), [scene.ready_rad, scene.rest_rad]);
-    let plan = motion_job::preview(arm, ctx.watch, move |watch| {
+    let plan = planner_thread::preview(arm, ctx.watch, move |watch| {
         plan::go_to(&planned, &start.position_rad, &poses, watch)
     });
     let plan = plan.await.map_err(|error| error.reply().1.boxed())?;

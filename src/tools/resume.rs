@@ -9,7 +9,9 @@ use super::node::check_is_for;
 use super::reply::{Reply, refused};
 use super::reset::{self, pen_clause};
 use super::stroke::{self, DrawingScope, UnfinishedRest, rounded};
-use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, namesake, sheet_check};
+use super::{
+    AttachedArm, Node, calibration_check, job_scene, motion_job, namesake, sheet_check, team_stroke,
+};
 use args::ArgumentReading;
 use base::wording::with_next;
 use call::{Refusal, refusal};
@@ -27,11 +29,17 @@ pub(super) async fn call(
     arm: &Arc<AttachedArm>,
 ) -> Result<Reply, Box<Reply>> {
     check_not_again(ctx)?;
-    let past = ctx.node.job_store.unfinished(arm.key()).ok_or_else(|| {
+    let unfinished = ctx.node.job_store.unfinished(arm.key());
+    let unfinished = unfinished.or_else(|| team_stroke::unfinished(ctx));
+    let past = unfinished.ok_or_else(|| {
         let refused = nothing_to_resume(ctx, arm);
         refused.with("understood", without_scene(ctx)).boxed()
     })?;
+    let arm = ctx.node.arm(Some(&past.arm)).unwrap_or(arm);
     check_is_last(ctx, arm, &past)?;
+    if let Some(reply) = team_stroke::resume(ctx, &past).await? {
+        return Ok(reply.with("understood", understood(ctx, &past)));
+    }
     let resumed = resume_drawing(ctx, arm, &past).await;
     resumed.map_err(|refused| refused.with("understood", understood(ctx, &past)).boxed())
 }
@@ -51,6 +59,7 @@ async fn resume_drawing(
     })?;
     calibration_check::check(ctx.node, arm, &scene)?;
     let drawing = DrawingScope {
+        shared: None,
         rest: Some(rest_of(ctx.node, past)),
         plan: ctx.plan_hash(),
     };

@@ -238,6 +238,7 @@ mod tests {
     use super::super::motion_job::{MotionJobRequest, start_job};
     use super::super::{NodeStorage, RemoteCallWatch, ToolRequest};
     use super::*;
+    use crate::team::TeamSeat;
     use args::ReceivedArguments;
     use base::clock::NodeClock;
     use call::{ArrivalStamp, EntryPoint, ToolCaller, refusal};
@@ -284,6 +285,7 @@ mod tests {
             again: false,
             seen_stops: arm.motion.stops_requested(),
             arrived: ArrivalStamp::default(),
+            team: TeamSeat::alone(),
         }
     }
 

@@ -14,9 +14,10 @@ use super::motion_job::{self, JobContext, JobError};
 use super::preview::DrawingPreview;
 use super::preview_text::DrawnExtent;
 use super::reply::{Reply, refused};
+use super::team::TeamPlan;
 use super::{
-    AttachedArm, calibration_check, frame, pictures, repeated_drawing, resume, sheet_check,
-    sheet_ink,
+    AttachedArm, calibration_check, frame, job_motion, pictures, planner_thread, repeated_drawing,
+    resume, sheet_check, sheet_ink, team_stroke,
 };
 use base::lock::MutexExt;
 use base::units::ClockInstant;
@@ -25,7 +26,7 @@ use call::Refusal;
 use design::compare::{InkDeviation, deviation_mm};
 use motion::DrawingDeviation;
 use plan::{self, Plan};
-use scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
+use scene::{Order as DrawingOrder, Revision, Scene, SharedScene, SheetStroke};
 
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let arm = ctx.arm()?;
@@ -34,6 +35,11 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         frame::check_no_resume(ctx)?;
         ctx.check_resume_without_design()?;
         return resume::call(ctx, arm).await;
+    }
+    if let Some(shared) = team_stroke::shared_scene(ctx)? {
+        let reply = team_stroke::call(ctx, shared).await;
+        let reply = reply.unwrap_or_else(|refused| *refused);
+        return Ok(reply.with("understood", &ctx.reading.understood));
     }
     let target = ctx.drawing_scene(arm).map_err(|refused| {
         refused
@@ -54,8 +60,8 @@ async fn begin(
 ) -> Result<Reply, Box<Reply>> {
     let scene = Arc::clone(&target.scene);
     let drawing = DrawingScope {
-        rest: None,
         plan: ctx.plan_hash(),
+        ..DrawingScope::default()
     };
     if ctx.is("dry_run") {
         let reply = dry_run(ctx, &scene, drawing).await;
@@ -146,6 +152,8 @@ pub(super) fn normalized_hash(written: &str) -> String {
 /// Part of a scene to draw; the default is all of it.
 #[derive(Clone, Default)]
 pub(super) struct DrawingScope {
+    /// The scene that the arm shares with others, which draw their parts at the same time.
+    pub(super) shared: Option<Arc<SharedScene>>,
     /// Remaining strokes of an earlier job, in place of the whole design.
     pub(super) rest: Option<UnfinishedRest>,
     /// The hash of the only plan that may be carried out.
@@ -162,6 +170,12 @@ pub(super) struct UnfinishedRest {
 }
 
 impl DrawingScope {
+    /// Returns the scene of all arms that draw together: of this one alone where it shares none.
+    fn shared_scene(&self, scene: &Arc<Scene>) -> Arc<SharedScene> {
+        let of_one = || Arc::new(SharedScene::of_one(Scene::clone(scene)));
+        self.shared.clone().unwrap_or_else(of_one)
+    }
+
     /// Returns the scene with only these strokes to draw.
     pub(super) fn scene(&self, scene: &Arc<Scene>) -> Arc<Scene> {
         match &self.rest {
@@ -331,9 +345,9 @@ async fn preview_reply(
     drawing: DrawingScope,
 ) -> Result<Reply, JobError> {
     let arm = ctx.arm().map_err(Refusal::from)?;
-    let start = motion_job::measurement(arm)?;
+    let start = job_motion::measurement(arm)?;
     let (planned, is_resumed) = (Arc::clone(scene), drawing.rest.is_some());
-    let preview = motion_job::preview(arm, ctx.watch, move |watch| {
+    let preview = planner_thread::preview(arm, ctx.watch, move |watch| {
         DrawingPreview::new(&drawing.scene(&planned), &start.position_rad, watch)
     })
     .await?;
@@ -385,7 +399,10 @@ pub(super) async fn draw(
 ) -> Result<Reply, JobError> {
     let permit = ctx.ask(&scene)?;
     let planned = drawing.scene(&scene);
-    let plan = ctx.plan(&planned, plan::draw).await?;
+    let TeamPlan {
+        plan,
+        hash: plan_hash,
+    } = ctx.plan_drawing(&drawing.shared_scene(&planned)).await?;
     if let Some(canvas) = &scene.canvas {
         let within = canvas.check_time(plan.report.duration_s);
         within.map_err(Refusal::from)?;
@@ -393,13 +410,13 @@ pub(super) async fn draw(
     if let Some(hash) = drawing
         .plan
         .as_ref()
-        .filter(|hash| !is_plan(hash, &plan.hash))
+        .filter(|hash| !is_plan(hash, &plan_hash))
     {
         return Err(refuse_changed_plan(&ctx, hash, &scene, &plan).into());
     }
     ctx.job.update(|card| {
         (card.done, card.of) = (0, plan.report.stroke_count);
-        card.plan_hash = Some(plan.hash.clone());
+        card.plan_hash = Some(plan_hash);
     });
     // The ink of an earlier job stays, if this process laid its sheet.
     let placed = ctx.arm.placed_scene();
@@ -417,13 +434,12 @@ pub(super) async fn draw(
     let earlier_lines = workcell.map_or(0, |workcell| workcell.ink().len());
     let done = ctx.run_drawing(&scene, permit, &plan).await?;
     ctx.job.update(|card| card.done = card.of);
-    let reply = drawn_reply(
-        &ctx,
-        &scene,
-        &plan,
-        &done,
-        (&planned.strokes, earlier_lines),
-    );
+    // What other arms draw is not missing.
+    let design = match drawing.shared {
+        Some(_) => &plan.strokes,
+        None => &planned.strokes,
+    };
+    let reply = drawn_reply(&ctx, &scene, &plan, &done, (design, earlier_lines));
     if reply.is_error && reply.code() != Some(pictures::FILES_LOST) {
         return Err(JobError::Deviated(reply.boxed()));
     }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::operator_drawing::{DrawingOrder, UnresolvedDrawing};
-use super::{Node, RemoteCallWatch, motion_job};
+use super::{Node, RemoteCallWatch, job_motion, motion_job, planner_thread};
 use base::units::{Finite, OutOfRange};
 use base::wording::seconds;
 use call::{Refusal, refusal};
@@ -69,11 +69,11 @@ impl Node {
             Err(UnresolvedDrawing::Scene(_)) => return Ok(unchanged),
             Err(UnresolvedDrawing::Refused(reason)) => return Err(reason),
         };
-        let start = motion_job::measurement(&first.arm)?.position_rad;
+        let start = job_motion::measurement(&first.arm)?.position_rad;
         let (node, trial) = (Arc::clone(self), unchanged.order.clone());
         let mut search = InkSearch::new(minutes * 60.0, most(design));
         let watch = RemoteCallWatch::unobserved();
-        let searched = motion_job::preview(&first.arm, &watch, move |watch| {
+        let searched = planner_thread::preview(&first.arm, &watch, move |watch| {
             while let Some(ink) = search.next() {
                 let drawing = node.resolve(&with_ink(&trial, ink)).ok();
                 let Some(drawing) = drawing else { break };

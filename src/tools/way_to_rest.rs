@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::motion_job::{JobContext, JobError};
-use super::panic_guard::catch_panic;
 use super::reply::refused;
+use super::team;
 use base::units::JointVector;
 use plan::{Plan, PlanError};
 use scene::Scene;
@@ -57,10 +57,8 @@ impl JobContext {
             Err(error) => return Err(error),
         };
         let scene = self.arm.with_confirmed_pen(scene);
-        let judged = catch_panic("the plan is judged", || {
-            gate::preview(&scene, &plan.trajectory)
-        });
-        Ok(match judged.map_err(JobError::Panic)? {
+        let judged = team::preview(&self.node, &self.arm, &scene, &plan.trajectory).await;
+        Ok(match judged? {
             Ok(()) => Ok(plan),
             Err(error) => Err(RefusedWay {
                 code: "gate_refused",

@@ -62,6 +62,7 @@ mod resources;
 mod security;
 mod several_arms;
 mod several_nodes;
+mod shared_scene;
 mod sighted;
 mod slow_disk;
 mod standing_orders;

@@ -62,6 +62,24 @@ fn an_arm_is_at_its_nearest_sample() {
     assert_eq!(execution.nearest(FROM, at(furthest + 1)), furthest, "far");
 }
 
+/// Where the path stands for longer than it is searched ahead, the arm comes to its end.
+#[test]
+fn an_arm_passes_a_long_stand() {
+    let mut execution = at_rate(0.0);
+    let here = sample_in_stroke();
+    let samples = &mut execution.checked.trajectory.samples;
+    let standing = *samples.get(here).unwrap();
+    let stand = std::iter::repeat_n(standing, 3 * FOLLOW_SAMPLES_MAX);
+    samples.splice(here..here, stand);
+    let end = here + 3 * FOLLOW_SAMPLES_MAX;
+    execution.position = end as f64;
+    let mut reached = here;
+    for _ in 0..4 {
+        reached = execution.nearest(reached, &standing);
+    }
+    assert_eq!(reached, end);
+}
+
 #[test]
 fn a_rate_ramps_to_its_target_and_not_beyond() {
     assert!(is_about(ramp_rate(0.0, 1.0, 4.0), 0.25));

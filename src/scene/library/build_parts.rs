@@ -61,6 +61,33 @@ impl SceneLibrary {
         library.parts_of(&library.read(&file, name, &text, overlay)?)
     }
 
+    /// Loads the part of one arm of a shared scene.
+    pub(super) fn part(
+        &self,
+        name: &str,
+        arm: &str,
+        overlay: Option<&str>,
+    ) -> Result<Arc<Scene>, SceneError> {
+        let shared = self.shared(name, overlay)?;
+        let arms = shared.arm_names().into_iter().map(str::to_owned).collect();
+        let is_of = |scene: &Arc<Scene>| scene.arm_name.as_deref() == Some(arm);
+        let mut parts = shared.parts.into_iter().map(|part| part.scene);
+        parts.find(is_of).ok_or(SceneError::SeveralArms {
+            scene: shared.name,
+            arms,
+        })
+    }
+
+    /// Returns the names of the scenes that several of these arms share, each given by name and model, and that need no other one.
+    #[must_use]
+    pub fn shared_scenes_for(&self, arms: &[[&str; 2]]) -> Vec<String> {
+        let is_there =
+            |[name, model]: &[String; 2]| arms.contains(&[name, self.stand_in_for(model)]);
+        let mut names = self.shared_scenes();
+        names.retain(|name| self.head_of(name).shared_by.iter().all(is_there));
+        names
+    }
+
     pub(super) fn build(
         &self,
         file: &str,
@@ -313,4 +340,12 @@ fn hash_arms(hash: &mut blake3::Hasher, arm: &ArmModel, of_several: Option<OneOf
         }
     }
     hash_part(hash, &bytes(arm));
+}
+
+/// Returns the arms that share a scene, name and model, from its table.
+pub(super) fn shared_by(table: &toml::Table) -> Vec<[String; 2]> {
+    let arms = table.get("arms").and_then(toml::Value::as_array);
+    let text = |arm: &toml::Value, key: &str| Some(arm.get(key)?.as_str()?.to_owned());
+    let both = |arm| Some([text(arm, "name")?, text(arm, "model")?]);
+    arms.into_iter().flatten().filter_map(both).collect()
 }

@@ -1,0 +1,313 @@
+//! Jobs of several arms that move together: their motions are planned in one step, and judged in one.
+
+use std::sync::Arc;
+
+use futures::future::try_join_all;
+use tokio::sync::OwnedMutexGuard;
+
+use super::job_motion::recent_measurement;
+use super::meeting::Meeting;
+use super::motion_job::JobError;
+use super::node::check_is_for;
+use super::panic_guard::{InternalError, catch_panic};
+use super::planner_thread::{PlannerError, PlanningWatch, PlanningWatches, on_planner};
+use super::{AttachedArm, Node};
+use base::units::{ArmMeasurement, ClockInstant, JointVector};
+use call::{Refusal, refusal};
+use gate::{CheckedTrajectory, MotionPart, RefusedTrajectory, StandingArm};
+use permit::MotionPermit;
+use plan::{Plan, Trajectory};
+use scene::{ArmBeside, Scene, SharedScene};
+
+/// An arm with its part of a scene.
+pub type PartOfArm<'a> = (&'a Arc<AttachedArm>, Arc<Scene>);
+
+/// The seat of a job among those that move together; a job that moves alone has the only one.
+#[derive(Clone)]
+pub(super) struct TeamSeat {
+    team: Arc<Team>,
+    seat: usize,
+}
+
+struct Team {
+    /// The names of its arms; none for a job that moves alone.
+    arms: Vec<String>,
+    plans: Meeting<PlanRequest, Result<TeamPlan, PlannerError>>,
+    proofs: Meeting<ProofRequest, Result<CheckedTrajectory, ProofError>>,
+}
+
+/// What one arm brings to a common plan.
+struct PlanRequest {
+    start_rad: JointVector,
+    watch: PlanningWatch,
+}
+
+/// One arm's part of a common plan.
+#[derive(Clone)]
+pub(super) struct TeamPlan {
+    pub(super) plan: Plan,
+    /// Hash of the plans of all arms.
+    pub(super) hash: String,
+}
+
+/// What one arm brings to a common proof.
+pub(super) struct ProofRequest {
+    pub(super) arm: Arc<AttachedArm>,
+    pub(super) scene: Arc<Scene>,
+    pub(super) permit: MotionPermit,
+    pub(super) trajectory: Trajectory,
+}
+
+/// Why motions were not proven.
+#[derive(Clone)]
+enum ProofError {
+    Gate(RefusedTrajectory),
+    Unknown(Refusal),
+    Panic(InternalError),
+}
+
+impl From<ProofError> for JobError {
+    fn from(error: ProofError) -> Self {
+        match error {
+            ProofError::Gate(refused) => Self::Gate(refused),
+            ProofError::Unknown(reason) => Self::Refused(reason),
+            ProofError::Panic(error) => Self::Panic(error),
+        }
+    }
+}
+
+impl TeamSeat {
+    /// Returns the seat of a job that moves alone.
+    pub(super) fn alone() -> Self {
+        Self {
+            team: Arc::new(Team::of(Vec::new(), 1)),
+            seat: 0,
+        }
+    }
+
+    /// Returns the seats of the jobs of these arms, which move together.
+    pub(super) fn together(arms: Vec<String>) -> Vec<Self> {
+        let jobs = arms.len();
+        let team = Arc::new(Team::of(arms, jobs));
+        let seat = |seat| Self {
+            team: Arc::clone(&team),
+            seat,
+        };
+        (0..jobs).map(seat).collect()
+    }
+
+    /// Claims an arm for a motion, and those beside it that have to stand meanwhile.
+    ///
+    /// # Errors
+    /// One of them is in another motion, or is not on this node.
+    pub(super) fn claim_arms(
+        &self,
+        node: &Node,
+        own: &Arc<AttachedArm>,
+        scene: &Scene,
+    ) -> Result<Vec<OwnedMutexGuard<()>>, Refusal> {
+        let beside = node.beside(scene)?;
+        let standing = beside.iter().map(|(arm, _)| *arm);
+        let standing = standing.filter(|arm| !self.team.arms.contains(&arm.name));
+        let claimed = std::iter::once(own).chain(standing).map(|arm| {
+            let claim = Arc::clone(&arm.motion_claim).try_lock_owned();
+            claim.map_err(|_| {
+                refusal!(
+                    "arm `{}` is in a motion of its own. Next: the same call once it has ended",
+                    arm.name
+                )
+            })
+        });
+        claimed.collect()
+    }
+
+    /// Lets the others know that this job takes no further part, so that they do not wait for it.
+    pub(super) fn leave(&self, reason: &str) {
+        self.team.plans.cancel(reason);
+        self.team.proofs.cancel(reason);
+    }
+
+    /// Plans a scene for all arms that share it, once each has said where it stands.
+    pub(super) async fn plan(
+        &self,
+        shared: &Arc<SharedScene>,
+        start_rad: JointVector,
+        watch: PlanningWatch,
+    ) -> Result<TeamPlan, JobError> {
+        let shared = Arc::clone(shared);
+        let step = |requests| plan_all(shared, requests);
+        let request = PlanRequest { start_rad, watch };
+        let planned = self.team.plans.bring(self.seat, request, step).await;
+        Ok(planned.map_err(Refusal::new)??)
+    }
+
+    /// Proves the motions of all jobs of the team, beside arms that stand.
+    pub(super) async fn prove(
+        &self,
+        node: &Node,
+        request: ProofRequest,
+    ) -> Result<CheckedTrajectory, JobError> {
+        let step = |requests| prove_all(node, requests);
+        let proven = self.team.proofs.bring(self.seat, request, step).await;
+        Ok(proven.map_err(Refusal::new)??)
+    }
+}
+
+impl Team {
+    fn of(arms: Vec<String>, jobs: usize) -> Self {
+        Self {
+            arms,
+            plans: Meeting::of(jobs),
+            proofs: Meeting::of(jobs),
+        }
+    }
+}
+
+impl Node {
+    /// Returns the arms that share a scene with the one that it is for, each with its own part.
+    ///
+    /// # Errors
+    /// One of them is not on this node.
+    pub(super) fn beside(&self, scene: &Scene) -> Result<Vec<PartOfArm<'_>>, Refusal> {
+        let of_part = |beside: &ArmBeside| {
+            let part = self
+                .scenes
+                .scene(&scene.part_name(&beside.name), scene.overlay.as_deref())?;
+            let mut arms = self.arms.iter();
+            let arm = arms.find(|arm| check_is_for(arm, &part).is_ok());
+            let arm = arm.ok_or_else(|| {
+                refusal!(
+                    "scene `{}` has an arm `{}` ({}), and this node has none of that name. Next: add it to the node file",
+                    scene.name,
+                    beside.name,
+                    beside.arm.file.name
+                )
+            })?;
+            Ok((arm, part))
+        };
+        scene.beside.iter().map(of_part).collect()
+    }
+}
+
+async fn plan_all(
+    shared: Arc<SharedScene>,
+    requests: Vec<PlanRequest>,
+) -> Vec<Result<TeamPlan, PlannerError>> {
+    let requests = requests.into_iter();
+    let (starts, watches): (Vec<JointVector>, Vec<PlanningWatch>) = requests
+        .map(|request| (request.start_rad, request.watch))
+        .unzip();
+    let arms = watches.len();
+    let planned = on_planner(PlanningWatches(watches), move |watch| {
+        plan::together(&shared, &starts, watch)
+    });
+    match planned.await {
+        Ok(planned) => {
+            let hash = planned.hash;
+            let part = |plan| {
+                Ok(TeamPlan {
+                    plan,
+                    hash: hash.clone(),
+                })
+            };
+            planned.plans.into_iter().map(part).collect()
+        }
+        Err(error) => vec![Err(error); arms],
+    }
+}
+
+async fn prove_all(
+    node: &Node,
+    requests: Vec<ProofRequest>,
+) -> Vec<Result<CheckedTrajectory, ProofError>> {
+    let jobs = requests.len();
+    match try_prove_all(node, requests).await {
+        Ok(proven) => proven.into_iter().map(Ok).collect(),
+        Err(error) => (0..jobs).map(|_| Err(error.clone())).collect(),
+    }
+}
+
+/// A reading of an arm, and the time on its clock.
+type Reading = (Arc<ArmMeasurement>, ClockInstant);
+
+async fn reading(arm: &AttachedArm) -> Result<Reading, ProofError> {
+    let measured = recent_measurement(arm).await;
+    let measured = measured.map_err(ProofError::Unknown)?;
+    Ok((measured, arm.motion.clock().now()))
+}
+
+/// An arm that stands, with its part of the scene and where it was read to be.
+struct StandingReading {
+    scene: Arc<Scene>,
+    reading: Reading,
+}
+
+impl StandingReading {
+    fn as_judged(&self) -> StandingArm<'_> {
+        let (measured, now) = &self.reading;
+        StandingArm {
+            scene: &self.scene,
+            measured,
+            now: *now,
+        }
+    }
+}
+
+/// Reads the arms that share a scene with one that moves, but for those that move as well.
+async fn read_standing(
+    node: &Node,
+    scene: &Scene,
+    is_moving: impl Fn(&Arc<AttachedArm>) -> bool,
+) -> Result<Vec<StandingReading>, ProofError> {
+    let beside = node.beside(scene).map_err(ProofError::Unknown)?.into_iter();
+    let standing = beside.filter(|(arm, _)| !is_moving(arm));
+    try_join_all(standing.map(|(arm, scene)| async move {
+        let reading = reading(arm).await?;
+        Ok(StandingReading { scene, reading })
+    }))
+    .await
+}
+
+/// Judges a motion of one arm beside those that share its scene, as they stand; makes no proof.
+pub(super) async fn preview(
+    node: &Node,
+    own: &Arc<AttachedArm>,
+    scene: &Arc<Scene>,
+    trajectory: &Trajectory,
+) -> Result<Result<(), RefusedTrajectory>, JobError> {
+    let standing = read_standing(node, scene, |arm| Arc::ptr_eq(arm, own)).await?;
+    let standing: Vec<StandingArm<'_>> = standing.iter().map(StandingReading::as_judged).collect();
+    let judged = catch_panic("the plan is judged", || {
+        gate::preview_together(&[(scene, trajectory)], &standing)
+    });
+    judged.map_err(JobError::Panic)
+}
+
+async fn try_prove_all(
+    node: &Node,
+    requests: Vec<ProofRequest>,
+) -> Result<Vec<CheckedTrajectory>, ProofError> {
+    let is_moving = |arm: &Arc<AttachedArm>| {
+        let mut moving = requests.iter();
+        moving.any(|request| Arc::ptr_eq(&request.arm, arm))
+    };
+    let standing = match requests.first() {
+        Some(first) => read_standing(node, &first.scene, is_moving).await?,
+        None => Vec::new(),
+    };
+    let starts = try_join_all(requests.iter().map(|request| reading(&request.arm))).await?;
+    let standing: Vec<StandingArm<'_>> = standing.iter().map(StandingReading::as_judged).collect();
+    let moving = requests.into_iter().zip(&starts);
+    let moving = moving.map(|(request, (start, now))| MotionPart {
+        scene: request.scene,
+        permit: request.permit,
+        start,
+        now: *now,
+        trajectory: request.trajectory,
+    });
+    catch_panic("the plan is judged", || {
+        gate::check_together(moving.collect(), &standing)
+    })
+    .map_err(ProofError::Panic)?
+    .map_err(ProofError::Gate)
+}

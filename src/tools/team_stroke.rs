@@ -1,0 +1,303 @@
+//! `stroke` in a scene that several arms share: each draws its part, and all begin, wait and stop together.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use super::dispatch::ToolContext;
+use super::job_motion::measurement;
+use super::motion_job::{self, MotionJobRequest, StartedJob};
+use super::node::check_is_for;
+use super::reply::{Reply, refused};
+use super::stroke::{self, DrawingScope, rounded};
+use super::team::TeamSeat;
+use super::{
+    AttachedArm, Node, SharedPreview, calibration_check, pictures, planner_thread, resume,
+    sheet_check,
+};
+use base::units::JointVector;
+use call::{Refusal, refusal};
+use job::PastJob;
+use scene::{Order, Scene, ScenePart, SharedScene, SharedStroke, SheetStroke};
+
+/// An arm that draws a part of a scene.
+struct Member {
+    arm: Arc<AttachedArm>,
+    scene: Arc<Scene>,
+    /// What it left half done, if that is drawn now.
+    past: Option<PastJob>,
+}
+
+/// Returns the scene that a call means if several arms share it and the call names none of them alone.
+pub(super) fn shared_scene(ctx: &ToolContext<'_>) -> Result<Option<SharedScene>, Box<Reply>> {
+    let library = &ctx.node.scenes;
+    let name = ctx.text("scene").filter(|name| library.is_shared(name));
+    let Some(name) = name.filter(|_| !ctx.reading.given.contains_key("arm")) else {
+        return Ok(None);
+    };
+    let shared = library.shared(name, ctx.text("meta"));
+    shared.map(Some).map_err(|error| refused("scene", error))
+}
+
+/// Previews or draws a scene that several arms share.
+pub(super) async fn call(ctx: &ToolContext<'_>, shared: SharedScene) -> Result<Reply, Box<Reply>> {
+    let members = members(ctx.node, &shared).map_err(|error| refused("scene", error))?;
+    let shared = Arc::new(shared);
+    if ctx.is("dry_run") {
+        return preview(ctx, &shared, &members).await;
+    }
+    for member in &members {
+        resume::check_none_cut_short(ctx, &member.arm)?;
+    }
+    draw(ctx, &shared, &members).await
+}
+
+/// Returns what any arm left half done of a scene that it shares, for a call that names no arm.
+pub(super) fn unfinished(ctx: &ToolContext<'_>) -> Option<PastJob> {
+    if ctx.reading.given.contains_key("arm") {
+        return None;
+    }
+    let arms = ctx.node.arms.iter();
+    let mut left = arms.filter_map(|arm| ctx.node.job_store.unfinished(arm.key()));
+    left.find(|past| past.scene.contains(scene::PART))
+}
+
+/// Returns what is left for an arm of its part: also all of it, where the others were stopped before this one drew anything.
+fn left_of_part(node: &Node, member: &Member) -> Option<PastJob> {
+    let is_of_part = |past: &PastJob| past.scene == member.scene.name;
+    let store = &node.job_store;
+    let unfinished = store.unfinished(member.arm.key()).filter(is_of_part);
+    unfinished.or_else(|| {
+        let last = store.last_begun_drawing(member.arm.key(), |_| true);
+        last.filter(|past| is_of_part(past) && !past.is_on_sheet() && !past.may_have_inked())
+    })
+}
+
+/// Draws what several arms left half done of a scene that they share; `None` if the drawing is of no such scene, or the call names
+/// its arm alone.
+pub(super) async fn resume(
+    ctx: &ToolContext<'_>,
+    past: &PastJob,
+) -> Result<Option<Reply>, Box<Reply>> {
+    let Some((name, _)) = past.scene.split_once(scene::PART) else {
+        return Ok(None);
+    };
+    if ctx.reading.given.contains_key("arm") {
+        return Ok(None);
+    }
+    let shared = ctx.node.scenes.shared(name, past.overlay());
+    let shared = shared.map_err(|error| refused("scene_changed", error))?;
+    let mut members = members(ctx.node, &shared).map_err(|error| refused("scene", error))?;
+    for member in &mut members {
+        member.past = left_of_part(ctx.node, member);
+        if let Some(past) = &member.past {
+            let same = resume::same_scene(ctx.node, &member.arm, past);
+            same.map_err(|error| refused("scene_changed", error))?;
+        }
+    }
+    let (shared, members) = rest_of(ctx.node, shared, members);
+    let shared = Arc::new(shared);
+    match ctx.is("dry_run") {
+        true => preview(ctx, &shared, &members).await.map(Some),
+        false => draw(ctx, &shared, &members).await.map(Some),
+    }
+}
+
+/// Returns what is left of a drawing, for the arms that left something of it.
+fn rest_of(
+    node: &Node,
+    mut shared: SharedScene,
+    members: Vec<Member>,
+) -> (SharedScene, Vec<Member>) {
+    let parts = shared.parts.into_iter().zip(members);
+    let left = parts.filter(|(_, member)| member.past.is_some());
+    let (mut parts, members): (Vec<ScenePart>, Vec<Member>) = left.unzip();
+    shared.strokes.clear();
+    for (own, (part, member)) in parts.iter_mut().zip(&members).enumerate() {
+        let past = member.past.iter();
+        let rest: Vec<SheetStroke> = past
+            .flat_map(|past| resume::rest_of(node, past).strokes)
+            .collect();
+        let pen_of = |arm: usize, stroke: &SheetStroke| (arm == own).then_some(stroke.pen);
+        shared
+            .strokes
+            .extend(rest.iter().map(|stroke| SharedStroke {
+                pens: (0..members.len()).map(|arm| pen_of(arm, stroke)).collect(),
+                stroke: stroke.clone(),
+            }));
+        part.scene = Arc::new(Scene {
+            strokes: rest,
+            order: Order::AsDrawn,
+            ..Scene::clone(&part.scene)
+        });
+    }
+    shared.parts = parts;
+    (shared, members)
+}
+
+/// Draws with all arms, and waits for the end of each.
+async fn draw(
+    ctx: &ToolContext<'_>,
+    shared: &Arc<SharedScene>,
+    members: &[Member],
+) -> Result<Reply, Box<Reply>> {
+    for Member { arm, scene, .. } in members {
+        calibration_check::check(ctx.node, arm, scene)?;
+        ctx.check_previewed(arm, scene)?;
+        sheet_check::check(ctx.node, arm, scene).await?;
+    }
+    let started = start(ctx, shared, members).await?;
+    let waiting = started.into_iter().zip(members);
+    let waiting =
+        waiting.map(|(started, member)| started.wait_for_end(ctx.node, &member.arm, ctx.watch));
+    let replies = join_all(waiting).await;
+    Ok(joined(members, replies))
+}
+
+/// Begins the job of each arm. Where one does not begin, the others end before anything moves.
+async fn start(
+    ctx: &ToolContext<'_>,
+    shared: &Arc<SharedScene>,
+    members: &[Member],
+) -> Result<Vec<StartedJob>, Box<Reply>> {
+    let names = members.iter().map(|member| member.arm.name.clone());
+    let seats = TeamSeat::together(names.collect());
+    let mut started = Vec::new();
+    for (Member { arm, scene, past }, seat) in members.iter().zip(seats) {
+        let mut call = MotionJobRequest {
+            team: seat.clone(),
+            ..ctx.job("stroke", arm, scene, ctx.is("again"))?
+        };
+        if let Some(past) = past {
+            call.accepted.resumes.clone_from(&past.id);
+            call.key.work = format!("stroke resume {}", past.id);
+        }
+        let scope = DrawingScope {
+            shared: Some(Arc::clone(shared)),
+            rest: past.as_ref().map(|past| resume::rest_of(ctx.node, past)),
+            plan: ctx.plan_hash(),
+        };
+        let scene = Arc::clone(scene);
+        let work = move |ctx| stroke::draw(ctx, scene, scope);
+        let job = motion_job::start_job(ctx.node, arm, call, work).await;
+        if !matches!(job, StartedJob::UnderWay(_)) {
+            seat.leave(&format!("arm `{}` does not draw its part", arm.name));
+        }
+        started.push(job);
+    }
+    Ok(started)
+}
+
+/// Returns the arms of this node that draw the parts of a scene.
+fn members(node: &Node, shared: &SharedScene) -> Result<Vec<Member>, Refusal> {
+    let of_part = |part: &scene::ScenePart| {
+        let mut arms = node.arms.iter();
+        let arm = arms.find(|arm| check_is_for(arm, &part.scene).is_ok());
+        let arm = arm.ok_or_else(|| {
+            refusal!(
+                "scene `{}` needs the arms {}, and this node has no `{}` ({}). Next: name its arms so in the node file",
+                shared.name,
+                shared.arm_names().join(", "),
+                part.arm_name(),
+                part.scene.arm.file.name
+            )
+        })?;
+        Ok(Member {
+            arm: Arc::clone(arm),
+            scene: Arc::clone(&part.scene),
+            past: None,
+        })
+    };
+    shared.parts.iter().map(of_part).collect()
+}
+
+/// Joins the answers of all arms to one.
+fn joined(members: &[Member], replies: Vec<Reply>) -> Reply {
+    let lines = members.iter().zip(&replies);
+    let lines = lines.map(|(member, reply)| format!("{}: {}", member.arm.name, reply.text));
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let failed = replies.iter().find(|reply| reply.is_error);
+    let mut all = match failed {
+        None => Reply::done(text),
+        Some(failed) => {
+            let mut all = Reply::failed(text);
+            all.set_some("code", failed.code());
+            all
+        }
+    };
+    let longest = replies
+        .iter()
+        .filter_map(|reply| reply.structured.get("arm_time_s"));
+    all.set_some(
+        "arm_time_s",
+        longest.filter_map(Value::as_f64).reduce(f64::max),
+    );
+    for (key, value) in replies.iter().flat_map(|reply| &reply.structured) {
+        if matches!(key.as_str(), "plan_hash" | "understood" | "moved") {
+            all.set(key, value);
+        }
+    }
+    let parts = members.iter().zip(&replies).map(|(member, reply)| {
+        let mut part = reply.structured.clone();
+        part.shift_remove("understood");
+        part.insert("arm".to_owned(), member.arm.name.as_str().into());
+        Value::Object(part)
+    });
+    all.set("arms", parts.collect::<Vec<_>>());
+    all.images = replies.into_iter().flat_map(|reply| reply.images).collect();
+    all
+}
+
+/// Shows the plan of all arms, without a motion.
+async fn preview(
+    ctx: &ToolContext<'_>,
+    shared: &Arc<SharedScene>,
+    members: &[Member],
+) -> Result<Reply, Box<Reply>> {
+    let starts = members.iter().map(|member| {
+        let measured = measurement(&member.arm)?;
+        Ok::<JointVector, Refusal>(measured.position_rad)
+    });
+    let starts = starts.collect::<Result<Vec<_>, _>>();
+    let starts = starts.map_err(|reason| refused("refused", reason))?;
+    let Some(first) = members.first() else {
+        return Err(refused("scene", "the scene has no arm"));
+    };
+    let planned = Arc::clone(shared);
+    let preview = planner_thread::preview(&first.arm, ctx.watch, move |watch| {
+        SharedPreview::new(&planned, &starts, watch)
+    });
+    let preview = preview.await.map_err(|error| error.reply().1.boxed())?;
+    Ok(preview_reply(ctx.node, shared, &preview))
+}
+
+fn preview_reply(node: &Node, shared: &SharedScene, preview: &SharedPreview) -> Reply {
+    let message = preview.message(shared);
+    let mut reply = match preview.refusals.is_empty() {
+        true => Reply::done(message),
+        false => Reply::failed(message)
+            .with("code", "plan_refused")
+            .with("refusals", &preview.refusals),
+    };
+    reply.set("moved", false);
+    let Some(plan) = &preview.plan else {
+        return reply;
+    };
+    let arms = shared.parts.iter().zip(&plan.plans);
+    let arms = arms.map(|(part, plan)| {
+        json!({
+            "arm": part.arm_name(),
+            "stroke_count": plan.report.stroke_count,
+            "pen_down_mm": rounded(plan.report.pen_down_mm),
+        })
+    });
+    reply.set("arms", arms.collect::<Vec<_>>());
+    reply.set("planned_s", rounded(plan.duration_s));
+    reply.set("plan_hash", &plan.hash);
+    let picture = pictures::shared(shared, plan);
+    let folder = format!("preview-{}", node.number());
+    let files = pictures::write(node, &folder, &[("plan.png", picture.as_deref())]);
+    reply.show(picture);
+    files.add_to(reply)
+}

@@ -1,0 +1,198 @@
+//! Two arms in one scene: they draw together, and wait, stop and go on together.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::{Bench, PATIENCE, Served};
+
+const STROKE: &str = r#"{"scene":"two_arms"}"#;
+
+/// Writes a node file with two embedded arms; returns it with its option.
+fn pair(bench: &Bench) -> [String; 2] {
+    let arm = |name: &str| {
+        format!("[[arms]]\nname = \"{name}\"\nmodel = \"so101\"\nport = \"simulator\"\n")
+    };
+    let path = bench.path("pair.toml");
+    let text = format!("name = \"pair\"\n{}{}", arm("left"), arm("right"));
+    std::fs::write(&path, text).unwrap();
+    ["--config".to_owned(), path.display().to_string()]
+}
+
+fn call(bench: &Bench, tool: &str, arguments: &str) -> Value {
+    let [option, file] = pair(bench);
+    let (_, reply) = bench.call(&[&option, &file, tool, arguments]);
+    reply
+}
+
+fn arms(reply: &Value) -> &Vec<Value> {
+    let arms = reply["arms"].as_array();
+    arms.unwrap_or_else(|| panic!("{reply:#}"))
+}
+
+/// A node that serves both arms in real time.
+struct Pair {
+    bench: Bench,
+    served: Served,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let bench = Bench::at_test_rate();
+        let [option, file] = pair(&bench);
+        let served = bench.serve(&[&option, &file]);
+        Self { bench, served }
+    }
+
+    fn call(&self, tool: &str, arguments: &str) -> Value {
+        self.bench
+            .call(&[tool, arguments, "--node", &self.served.url])
+            .1
+    }
+
+    fn verb(&self, args: &[&str]) -> String {
+        let output = self.bench.run(args);
+        let printed = support::printed_by(&output);
+        assert!(output.status.success(), "{args:?}: {printed}");
+        printed
+    }
+
+    fn state(&self, arm: &str) -> String {
+        let sensed = self.call("sense", &format!(r#"{{"arm":"{arm}"}}"#));
+        sensed["state"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Returns the ink that both arms have drawn.
+    fn drawn_mm(&self) -> f64 {
+        let output = self.bench.run(&["jobs", "--json"]);
+        let jobs: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let drawn = jobs.iter().filter_map(|job| job["drawn_mm"].as_f64());
+        drawn.sum()
+    }
+
+    /// Begins to draw, and waits until there is ink.
+    fn draw(&self) -> std::process::Child {
+        let args = [
+            "call",
+            "stroke",
+            STROKE,
+            "--json",
+            "--node",
+            &self.served.url,
+        ];
+        let mut command = self.bench.command(&args);
+        let drawing = command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let drawing = drawing.spawn().unwrap();
+        let began = Instant::now();
+        while self.drawn_mm() < 5.0 {
+            assert!(began.elapsed() < PATIENCE, "nothing is drawn");
+            sleep(Duration::from_millis(50));
+        }
+        drawing
+    }
+
+    fn until(&self, states: [&str; 2]) {
+        let began = Instant::now();
+        loop {
+            let seen = ["left", "right"].map(|arm| self.state(arm));
+            if seen == states {
+                return;
+            }
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{seen:?} in place of {states:?}"
+            );
+            sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[test]
+fn each_stroke_is_drawn_once_by_one_arm_and_sooner_than_by_one_alone() {
+    let bench = Bench::new();
+    let drawn = call(&bench, "stroke", STROKE);
+    assert_eq!(drawn["success"], true, "{drawn:#}");
+    assert_eq!(arms(&drawn).len(), 2);
+    let strokes = |reply: &Value| reply["stroke_count"].as_u64().unwrap();
+    let by_arm: Vec<u64> = arms(&drawn).iter().map(strokes).collect();
+    assert!(by_arm.iter().all(|count| *count > 0), "{drawn:#}");
+    let alone = call(&bench, "stroke", r#"{"scene":"two_arms","arm":"left"}"#);
+    assert_eq!(alone["success"], true, "{alone:#}");
+    assert_eq!(by_arm.iter().sum::<u64>(), strokes(&alone));
+    let seconds = |reply: &Value| reply["arm_time_s"].as_f64().unwrap();
+    assert!(seconds(&drawn) < seconds(&alone), "{drawn:#}");
+}
+
+#[test]
+fn a_preview_says_what_each_arm_draws_and_its_plan_is_what_is_drawn() {
+    let bench = Bench::new();
+    let shown = call(&bench, "stroke", r#"{"scene":"two_arms","dry_run":true}"#);
+    assert_eq!(shown["success"], true, "{shown:#}");
+    assert_eq!(shown["moved"], false);
+    let names: Vec<&Value> = arms(&shown).iter().map(|arm| &arm["arm"]).collect();
+    assert_eq!(names, ["left", "right"]);
+    let plan = shown["plan_hash"].as_str().unwrap();
+    let with_plan = |plan: &str| format!(r#"{{"scene":"two_arms","plan":"{plan}"}}"#);
+    let drawn = call(&bench, "stroke", &with_plan(plan));
+    assert_eq!(drawn["success"], true, "{drawn:#}");
+    let other = call(&bench, "stroke", &with_plan("0123456789abcdef"));
+    assert_eq!(other["success"], false, "{other:#}");
+}
+
+#[test]
+fn a_node_without_one_of_the_arms_says_which_it_needs() {
+    let bench = Bench::new();
+    let path = bench.path("one.toml");
+    std::fs::write(
+        &path,
+        "[[arms]]\nname = \"left\"\nmodel = \"so101\"\nport = \"simulator\"\n",
+    )
+    .unwrap();
+    let config = ["--config", path.to_str().unwrap()];
+    let (_, reply) = bench.call(&[&config[..], &["stroke", STROKE]].concat());
+    assert_eq!(reply["success"], false, "{reply:#}");
+    assert!(reply.to_string().contains("two_arms"), "{reply:#}");
+}
+
+#[test]
+fn a_stop_stops_both_and_a_hold_holds_both_until_they_go_on() {
+    let pair = Pair::new();
+    let held = pair.draw();
+    pair.verb(&["hold"]);
+    pair.until(["held", "held"]);
+    pair.verb(&["continue"]);
+    pair.until(["moving", "moving"]);
+    let stopped = pair.call("stop", "{}");
+    assert_eq!(stopped["success"], true, "{stopped:#}");
+    pair.until(["stopped", "stopped"]);
+    let output = held.wait_with_output().unwrap();
+    assert!(!output.status.success(), "{output:?}");
+    for arm in ["left", "right"] {
+        let reset = pair.call("reset", &format!(r#"{{"arm":"{arm}"}}"#));
+        assert_eq!(reset["success"], true, "{reset:#}");
+    }
+    let rest = pair.call("stroke", r#"{"resume":true}"#);
+    assert_eq!(rest["success"], true, "{rest:#}");
+}
+
+#[test]
+fn an_arm_whose_neighbour_is_stopped_alone_stops_too() {
+    let pair = Pair::new();
+    let drawing = pair.draw();
+    pair.verb(&["estop", "--arm", "left"]);
+    let began = Instant::now();
+    while pair.state("right") == "moving" {
+        assert!(began.elapsed() < PATIENCE);
+        sleep(Duration::from_millis(50));
+    }
+    assert_eq!(pair.state("right"), "stopped");
+    drop(drawing);
+}
