@@ -138,6 +138,10 @@ fn parks_the_arm_that_is_enabled_when_the_node_ends() {
             let stroke = ["call", "--node", url, "stroke", r#"{"scene":"short"}"#];
             let drawn = scope.spawn(move || bench.run(&stroke));
             let began = Instant::now();
+            // What is only planned would be held before it moves.
+            while !expect_done(table.run(&["status"])).contains("moving") {
+                assert!(began.elapsed() < PATIENCE, "it never moved");
+            }
             loop {
                 // Done is what was asked of the arm that moves; the other one has nothing to hold.
                 let (is_done, printed) = table.run(&["hold", "--now"]);
