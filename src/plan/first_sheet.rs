@@ -6,7 +6,7 @@ use kin::{IkGoal, ToolTip};
 use nalgebra::{Point3, Unit, Vector3};
 
 /// How far a pen stands out of the tool mount and the body around it.
-const PEN_M: f64 = 0.03;
+const PEN_M: f64 = 0.02;
 
 /// Height of a sheet over the table.
 const SHEET_M: f64 = 0.005;

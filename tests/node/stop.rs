@@ -866,7 +866,7 @@ fn the_page_names_every_source_and_a_test_for_each() {
 }
 
 /// Words that the page's rows must have between them.
-const SOURCES: [&str; 50] = [
+const SOURCES: [&str; 51] = [
     "a joint that leaves the pose",
     "a joint that trembles at its goal",
     "`steadyhand` with another word for stopping",
@@ -905,6 +905,7 @@ const SOURCES: [&str; 50] = [
     "Ctrl-C in `steadyhand jog`",
     "space bar",
     "loss of the bus",
+    "an arm that is carried out together with this one",
     "panic of the arm's thread",
     "panic of the task",
     "panic of the thread that keeps",
