@@ -12,7 +12,7 @@ use scene::{ArmBeside, Order, SheetStroke};
 const CLEARANCE_M: f64 = 0.003;
 
 /// Distance of the bases of two arms that face each other.
-const AHEAD_M: f64 = 0.51;
+const AHEAD_M: f64 = 0.56;
 
 /// The base of the right arm, seen from the left one, and the other way round.
 fn facing() -> IsometryMatrix3<f64> {
