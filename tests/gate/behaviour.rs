@@ -153,7 +153,12 @@ fn every_shipped_scene_passes() {
         }
         let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let end = *plan.trajectory.reached().last().unwrap();
         judge(&scene, plan.trajectory).unwrap_or_else(|refused| panic!("{name}: {refused}"));
+        let home = [scene.ready_rad, scene.rest_rad];
+        let home = plan::go_to(&scene, &end, &home, &SilentObserver).unwrap();
+        let home = gate::preview(&scene, &home.trajectory);
+        home.unwrap_or_else(|refused| panic!("{name}, to its rest: {refused}"));
     }
 }
 
