@@ -278,10 +278,9 @@ impl Node {
     ) -> Result<Vec<PartOfArm<'_>>, Refusal> {
         let parts = match self.scenes.scene(scene, overlay) {
             Ok(scene) => vec![scene],
-            Err(SceneError::SeveralArms { scene, arms }) => {
-                let parts = arms.iter().map(|arm| scene::part_name(&scene, arm));
-                let parts = parts.map(|part| self.scenes.scene(&part, overlay));
-                parts.collect::<Result<Vec<_>, _>>()?
+            Err(SceneError::SeveralArms { .. }) => {
+                let shared = self.scenes.shared(scene, overlay)?;
+                shared.parts.into_iter().map(|part| part.scene).collect()
             }
             Err(error) => return Err(self.listing_own_scenes(error).into()),
         };
@@ -289,22 +288,21 @@ impl Node {
             (Some(own), Some(named)) => own == named,
             _ => true,
         };
-        let mut enabled = Vec::new();
+        let mut meant = Vec::new();
         for part in parts.iter().filter(is_meant) {
-            let arms = self.enable(part, arm_name, duration, arrived)?;
-            enabled.extend(arms.into_iter().map(|arm| (arm, Arc::clone(part))));
+            let arms = self.arms_to_enable(part, arm_name)?;
+            meant.extend(arms.into_iter().map(|arm| (arm, Arc::clone(part))));
         }
-        match enabled.is_empty() {
-            false => Ok(enabled),
-            true => Err(refusal!(
+        if meant.is_empty() {
+            let names = parts.iter().filter_map(|part| part.arm_name.as_deref());
+            return Err(refusal!(
                 "scene `{scene}` has no arm of that name; nothing was enabled. Next: name one of {}",
-                parts
-                    .iter()
-                    .filter_map(|part| part.arm_name.as_deref())
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            )),
+                names.collect::<Vec<_>>().join(", ")
+            ));
         }
+        let all = meant.iter().map(|(arm, part)| (*arm, &**part));
+        self.enable_all(&all.collect::<Vec<_>>(), duration, arrived)?;
+        Ok(meant)
     }
 
     /// Enables a scene on every arm that it is for, or on the named one; returns these arms. An order of an operator that came after
@@ -319,6 +317,18 @@ impl Node {
         duration: Option<Duration>,
         arrived: &ArrivalStamp,
     ) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
+        let arms = self.arms_to_enable(scene, arm_name)?;
+        let all: Vec<_> = arms.iter().map(|arm| (*arm, scene)).collect();
+        self.enable_all(&all, duration, arrived)?;
+        Ok(arms)
+    }
+
+    /// Returns the arms that a scene is enabled on, if they may be enabled at once.
+    fn arms_to_enable(
+        &self,
+        scene: &Scene,
+        arm_name: Option<&str>,
+    ) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
         let arms = self.arms(scene, arm_name)?;
         let excludes = |pair: &&ArmSeparation| pair.is_one_at_a_time() && pair.is_between(&arms);
         if let Some(pair) = self.separations.iter().find(excludes) {
@@ -327,12 +337,22 @@ impl Node {
                 scene.title()
             ));
         }
-        for arm in &arms {
+        Ok(arms)
+    }
+
+    /// Enables each of these arms for its scene, in order. Where one is refused, the error says which are enabled.
+    fn enable_all(
+        &self,
+        all: &[(&Arc<AttachedArm>, &Scene)],
+        duration: Option<Duration>,
+        arrived: &ArrivalStamp,
+    ) -> Result<(), Refusal> {
+        for (arm, scene) in all {
             check_same_zeros(arm, scene)
                 .map_err(|error| Refusal::new(with_statement(error, NOTHING_ENABLED)))?;
         }
         let mut done: Vec<&str> = Vec::new();
-        for arm in &arms {
+        for (arm, scene) in all {
             let now = arm.motion.clock().now();
             let seen = self.stops_before(arrived, arm).orders;
             let enabled = arm.permits().enable(scene, now, duration, seen);
@@ -345,7 +365,7 @@ impl Node {
             })?;
             done.push(&arm.name);
         }
-        Ok(arms)
+        Ok(())
     }
 
     /// Returns the arms that a scene is for, or the named one of them.

@@ -416,7 +416,7 @@ pub(super) async fn draw(
     }
     ctx.job.update(|card| {
         (card.done, card.of) = (0, plan.report.stroke_count);
-        card.plan_hash = Some(plan_hash);
+        card.plan_hash = Some(plan_hash.clone());
     });
     // The ink of an earlier job stays, if this process laid its sheet.
     let placed = ctx.arm.placed_scene();
@@ -439,7 +439,9 @@ pub(super) async fn draw(
         Some(_) => &plan.strokes,
         None => &planned.strokes,
     };
-    let reply = drawn_reply(&ctx, &scene, &plan, &done, (design, earlier_lines));
+    let reply = drawn_reply(&ctx, &scene, &plan, &done, (design, earlier_lines))
+        // By this one it is called, also where other arms draw parts of it.
+        .with("plan_hash", plan_hash);
     if reply.is_error && reply.code() != Some(pictures::FILES_LOST) {
         return Err(JobError::Deviated(reply.boxed()));
     }

@@ -8,7 +8,6 @@ use tokio::sync::OwnedMutexGuard;
 use super::job_motion::recent_measurement;
 use super::meeting::Meeting;
 use super::motion_job::JobError;
-use super::node::check_is_for;
 use super::panic_guard::{InternalError, catch_panic};
 use super::planner_thread::{PlannerError, PlanningWatch, PlanningWatches, on_planner};
 use super::{AttachedArm, Node};
@@ -106,9 +105,8 @@ impl TeamSeat {
         own: &Arc<AttachedArm>,
         scene: &Scene,
     ) -> Result<Vec<OwnedMutexGuard<()>>, Refusal> {
-        let beside = node.beside(scene)?;
-        let standing = beside.iter().map(|(arm, _)| *arm);
-        let standing = standing.filter(|arm| !self.team.arms.contains(&arm.name));
+        let beside = node.beside(scene)?.into_iter();
+        let standing = beside.filter(|arm| !self.team.arms.contains(&arm.name));
         let claimed = std::iter::once(own).chain(standing).map(|arm| {
             let claim = Arc::clone(&arm.motion_claim).try_lock_owned();
             claim.map_err(|_| {
@@ -164,28 +162,31 @@ impl Team {
 }
 
 impl Node {
-    /// Returns the arms that share a scene with the one that it is for, each with its own part.
+    /// Returns the arm of this node that has a name and a model in a scene which several share.
     ///
     /// # Errors
-    /// One of them is not on this node.
-    pub(super) fn beside(&self, scene: &Scene) -> Result<Vec<PartOfArm<'_>>, Refusal> {
-        let of_part = |beside: &ArmBeside| {
-            let part = self
-                .scenes
-                .scene(&scene.part_name(&beside.name), scene.overlay.as_deref())?;
-            let mut arms = self.arms.iter();
-            let arm = arms.find(|arm| check_is_for(arm, &part).is_ok());
-            let arm = arm.ok_or_else(|| {
-                refusal!(
-                    "scene `{}` has an arm `{}` ({}), and this node has none of that name. Next: add it to the node file",
-                    scene.name,
-                    beside.name,
-                    beside.arm.file.name
-                )
-            })?;
-            Ok((arm, part))
+    /// It is not on this node.
+    pub(super) fn arm_of_part(
+        &self,
+        scene: &str,
+        name: &str,
+        model: &str,
+    ) -> Result<&Arc<AttachedArm>, Refusal> {
+        let is_meant =
+            |arm: &&Arc<AttachedArm>| arm.name == name && arm.motion.arm().file.name == model;
+        self.arms.iter().find(is_meant).ok_or_else(|| {
+            refusal!(
+                "scene `{scene}` has an arm `{name}` ({model}), and this node has none of that name. Next: add it to the node file"
+            )
+        })
+    }
+
+    /// Returns the arms that share a scene with the one that it is for.
+    fn beside(&self, scene: &Scene) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
+        let of_beside = |beside: &ArmBeside| {
+            self.arm_of_part(scene.shared_name(), &beside.name, &beside.arm.file.name)
         };
-        scene.beside.iter().map(of_part).collect()
+        scene.beside.iter().map(of_beside).collect()
     }
 }
 
@@ -260,10 +261,14 @@ async fn read_standing(
     is_moving: impl Fn(&Arc<AttachedArm>) -> bool,
 ) -> Result<Vec<StandingReading>, ProofError> {
     let beside = node.beside(scene).map_err(ProofError::Unknown)?.into_iter();
-    let standing = beside.filter(|(arm, _)| !is_moving(arm));
-    try_join_all(standing.map(|(arm, scene)| async move {
-        let reading = reading(arm).await?;
-        Ok(StandingReading { scene, reading })
+    let standing = beside.filter(|arm| !is_moving(arm));
+    try_join_all(standing.map(|arm| async move {
+        let part = scene.part_name(&arm.name);
+        let part = node.scenes.scene(&part, scene.overlay.as_deref());
+        Ok(StandingReading {
+            scene: part.map_err(|error| ProofError::Unknown(error.into()))?,
+            reading: reading(arm).await?,
+        })
     }))
     .await
 }

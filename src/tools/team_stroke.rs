@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::dispatch::ToolContext;
 use super::job_motion::measurement;
 use super::motion_job::{self, MotionJobRequest, StartedJob};
-use super::node::check_is_for;
 use super::reply::{Reply, refused};
 use super::stroke::{self, DrawingScope, rounded};
 use super::team::TeamSeat;
@@ -17,7 +16,7 @@ use super::{
     sheet_check,
 };
 use base::units::JointVector;
-use call::{Refusal, refusal};
+use call::Refusal;
 use job::PastJob;
 use scene::{Order, Scene, ScenePart, SharedScene, SharedStroke, SheetStroke};
 
@@ -191,18 +190,8 @@ async fn start(
 
 /// Returns the arms of this node that draw the parts of a scene.
 fn members(node: &Node, shared: &SharedScene) -> Result<Vec<Member>, Refusal> {
-    let of_part = |part: &scene::ScenePart| {
-        let mut arms = node.arms.iter();
-        let arm = arms.find(|arm| check_is_for(arm, &part.scene).is_ok());
-        let arm = arm.ok_or_else(|| {
-            refusal!(
-                "scene `{}` needs the arms {}, and this node has no `{}` ({}). Next: name its arms so in the node file",
-                shared.name,
-                shared.arm_names().join(", "),
-                part.arm_name(),
-                part.scene.arm.file.name
-            )
-        })?;
+    let of_part = |part: &ScenePart| {
+        let arm = node.arm_of_part(&shared.name, part.arm_name(), &part.scene.arm.file.name)?;
         Ok(Member {
             arm: Arc::clone(arm),
             scene: Arc::clone(&part.scene),
@@ -233,10 +222,14 @@ fn joined(members: &[Member], replies: Vec<Reply>) -> Reply {
         "arm_time_s",
         longest.filter_map(Value::as_f64).reduce(f64::max),
     );
-    for (key, value) in replies.iter().flat_map(|reply| &reply.structured) {
-        if matches!(key.as_str(), "plan_hash" | "understood" | "moved") {
-            all.set(key, value);
-        }
+    let mut plans = replies
+        .iter()
+        .filter_map(|reply| reply.structured.get("plan_hash"));
+    all.set_some("plan_hash", plans.next());
+    // Only where no arm moved, nothing did.
+    let has_not_moved = |reply: &Reply| reply.structured.get("moved") == Some(&false.into());
+    if replies.iter().all(has_not_moved) {
+        all.set("moved", false);
     }
     let parts = members.iter().zip(&replies).map(|(member, reply)| {
         let mut part = reply.structured.clone();

@@ -143,6 +143,7 @@ fn a_preview_says_what_each_arm_draws_and_its_plan_is_what_is_drawn() {
     let with_plan = |plan: &str| format!(r#"{{"scene":"two_arms","plan":"{plan}"}}"#);
     let drawn = call(&bench, "stroke", &with_plan(plan));
     assert_eq!(drawn["success"], true, "{drawn:#}");
+    assert_eq!(drawn["plan_hash"], plan);
     let other = call(&bench, "stroke", &with_plan("0123456789abcdef"));
     assert_eq!(other["success"], false, "{other:#}");
 }
