@@ -79,7 +79,7 @@ pub fn together(
         }
         (parts, starts) => {
             let why = format!(
-                "is shared by {} arms, of which {} were read; drawings of one arm and of two are planned",
+                "is shared by {} arms, {} of them read; only one or two arms can draw",
                 parts.len(),
                 starts.len()
             );
@@ -88,7 +88,7 @@ pub fn together(
     }
 }
 
-/// An observer that may cancel, but is told of no progress: every stroke is planned several times.
+/// An observer that may cancel and hears no progress: every stroke is planned several times.
 struct Quiet<'a>(&'a dyn PlanObserver);
 
 impl PlanObserver for Quiet<'_> {

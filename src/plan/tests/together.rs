@@ -155,7 +155,7 @@ fn check(shared: &SharedScene, plan: &SharedPlan) {
     check_apart(shared, plan);
 }
 
-/// Checks that spans cover all samples, and that nobody stands with the pen down.
+/// Checks that spans cover all samples, and that no arm stands with its pen down.
 fn check_waits(trajectory: &Trajectory) {
     let ends = trajectory.spans.iter().map(|span| span.end);
     let firsts = trajectory.spans.iter().map(|span| span.first);
