@@ -73,14 +73,6 @@ pub struct ArgumentReading {
 }
 
 impl ArgumentReading {
-    /// Returns whether a client lost the whole object on the way (`[object Object]`).
-    #[must_use]
-    pub fn is_payload_lost(&self) -> bool {
-        self.repairs
-            .iter()
-            .any(|repair| repair.code == "payload_lost")
-    }
-
     /// Returns the total cost.
     #[must_use]
     pub fn cost(&self) -> u32 {
