@@ -197,7 +197,7 @@ fn a_lost_host_gets_the_policy_it_chose() {
 }
 
 #[test]
-fn an_emergency_stop_brakes_from_the_next_tick_whatever_the_parser_is_doing() {
+fn an_emergency_stop_brakes_from_the_next_tick_whatever_is_parsed() {
     for cut in 0..80 {
         let mut rig = Rig::armed();
         rig.start_wave(40);

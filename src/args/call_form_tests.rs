@@ -87,7 +87,7 @@ fn is_koi(text: &str) {
 }
 
 #[test]
-fn a_list_or_object_as_text_is_a_name_or_a_boolean_as_it_is_without_quotes() {
+fn a_quoted_list_or_object_is_read_as_one_without_quotes() {
     for value in [
         json!(["koi"]),
         json!({"name": "koi"}),

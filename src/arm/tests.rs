@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn the_best_lean_of_a_stretched_arm_is_one_and_the_same_from_any_seed_near_it(
+    fn a_stretched_arm_has_one_best_lean_from_any_seed_near_it(
         out_m in 0.341..0.361_f64, sideways_m in -0.05..0.05_f64, by in proptest::array::uniform5(-0.003..0.003_f64),
     ) {
         let chain = so101().chain;

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_readable_by_its_owner_only_and_other_files_keep_their_mode() {
+    fn only_its_owner_reads_a_secret_and_other_files_keep_their_mode() {
         let folder = tempfile::tempdir().unwrap();
         let [secret, plain] = ["secret", "plain"].map(|name| folder.path().join(name));
         put(&plain, "one").unwrap();

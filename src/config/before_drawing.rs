@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stricter_of_all_and_the_shipped_holds_and_a_listed_scene_has_its_own() {
+    fn the_stricter_holds_and_a_listed_scene_has_its_own() {
         let all = BeforeDrawingEntry::All(Preview);
         assert_eq!(all.of_scene("letters", Nothing), Preview);
         assert_eq!(all.of_scene("canvas", Person), Person);

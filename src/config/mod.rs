@@ -532,7 +532,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arms_whose_names_are_alike_or_would_be_obeyed_by_a_terminal_are_refused() {
+    fn refuses_arms_with_like_names_or_names_that_a_terminal_obeys() {
         let arm = |name: &str| {
             format!("[[arms]]\nname = \"{name}\"\nmodel = \"so101\"\nport = \"simulator\"\n")
         };
@@ -631,7 +631,7 @@ server = { command = "python3", args = ["./weigh.py"] }
     }
 
     #[test]
-    fn a_record_that_is_neither_yes_nor_no_nor_a_table_is_told_what_is_expected() {
+    fn a_record_of_another_type_is_told_what_is_expected() {
         for record in ["5", "\"motion\"", "[true]"] {
             let error = NodeFile::read("node.toml", &format!("record = {record}\n"));
             let error = error.map_err(|error| error.to_string()).unwrap_err();

@@ -98,7 +98,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn words_of_a_built_in_tool_are_a_table_that_toml_reads_and_no_others_are() {
+    fn only_words_of_built_in_tools_are_a_table_that_toml_reads() {
         let of = |name: &str, purpose: &str| {
             let definition = json!({"name": name, "description": purpose});
             ExamToolCard::defined(&definition).unwrap()

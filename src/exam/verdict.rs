@@ -481,7 +481,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verdict_of_an_earlier_version_is_read_without_what_was_not_counted_then() {
+    fn an_older_verdict_is_read_without_what_was_not_counted_then() {
         let group = json!({"classes": {"TP": 3}, "right": {"hits": 3, "n": 4}});
         let old = json!({
             "asked": "home", "reached": null, "passed": false, "reasons": ["because"], "unsafe_share_bound": 0.05,

@@ -109,7 +109,7 @@ async fn two_nodes_of_one_name_are_sent_nothing_but_a_stop() {
 }
 
 #[tokio::test]
-async fn a_stop_is_sent_again_though_its_caller_has_given_up_and_a_motion_is_not_sent_on() {
+async fn an_abandoned_stop_is_sent_again_and_an_abandoned_motion_is_not() {
     let patient = FleetPolicy {
         stop_within: Duration::from_secs(1),
         ..policy()

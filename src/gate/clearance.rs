@@ -288,7 +288,7 @@ mod tests {
     /// Inside a roll places lie closer: a segment whose middle is farther outside the border than the
     /// segment is long still comes over the sheet if it dives through the roll.
     #[test]
-    fn a_segment_through_a_roll_is_as_low_as_its_deepest_point_over_the_sheet() {
+    fn a_segment_through_a_roll_is_as_low_as_its_deepest_point() {
         let (radius_mm, depth_mm, half_mm): (f64, f64, f64) = (60.0, 40.0, 60.0);
         let scene = rolled_scene(Some(radius_mm));
         let middle_mm = -0.5 - (radius_mm.powi(2) - depth_mm.powi(2)).sqrt();

@@ -946,7 +946,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_come_faster_than_the_disk_are_counted_and_no_caller_waits() {
+    fn records_faster_than_the_disk_are_counted_and_no_caller_waits() {
         let folder = tempfile::tempdir().unwrap();
         let audit = AuditLog::open(folder.path()).unwrap();
         let mut noted = 0_u64;

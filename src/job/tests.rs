@@ -204,7 +204,7 @@ fn total_mm(strokes: &[SheetStroke]) -> f64 {
 }
 
 #[tokio::test]
-async fn cut_at_any_byte_nothing_is_missing_and_no_more_than_the_overlap_and_5_mm_is_drawn_twice() {
+async fn cut_at_any_byte_nothing_is_missing_and_little_is_drawn_twice() {
     const OVERLAP_MM: f64 = 3.0;
     /// The last forty records and more.
     const LAST_BYTES: usize = 4000;
@@ -461,7 +461,7 @@ fn a_job_that_is_being_created_is_not_listed() {
 }
 
 #[test]
-fn a_job_without_an_end_is_over_once_a_later_one_has_its_arm_or_its_node_is_gone() {
+fn an_endless_job_is_over_once_its_arm_is_taken_or_its_node_gone() {
     let state = tempfile::tempdir().unwrap();
     let jobs = JobStore::open(state.path(), KEEP).unwrap();
     let states = || -> Vec<String> {

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_cut_when_the_port_took_no_more_is_finished_before_anything_else() {
+    async fn what_a_full_port_cut_off_is_finished_before_anything_else() {
         const FRAME: [u8; 59] = {
             let mut frame = [7; 59];
             frame[0] = 0xFF;

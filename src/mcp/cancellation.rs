@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_free_again_once_its_request_is_over_and_an_open_one_is_not_forgotten() {
+    fn an_id_is_free_once_its_request_is_over_and_not_before() {
         let ids = RequestIds::default();
         let over = CancellationToken::new();
         assert!(ids.begin(&json!(5), over.clone()));

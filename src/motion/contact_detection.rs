@@ -412,7 +412,7 @@ mod tests {
 
     /// A change too slow for a threshold does not pass for free air either.
     #[test]
-    fn refuses_to_learn_air_from_a_tip_that_is_held_back_or_presses_ever_harder() {
+    fn refuses_to_learn_air_from_a_tip_held_back_or_pressing_harder() {
         let end = (SETTLE + LEARN) as u64;
         let early = |then: fn(f64) -> (f64, f64, f64)| detect(0, |ticks| then(ticks as f64));
         let refused = Some((end, ContactVerdict::EarlyContact));

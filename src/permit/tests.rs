@@ -211,7 +211,7 @@ async fn whatever_stands_in_the_file_latches() {
 }
 
 #[tokio::test]
-async fn an_order_that_cannot_be_kept_says_so_and_one_that_cannot_be_removed_stays() {
+async fn an_unwritable_order_says_so_and_an_irremovable_one_stays() {
     let (folder, file) = file();
     let permits = kept_in(&file);
     permits.orders_are_kept().await.unwrap();
@@ -601,7 +601,7 @@ async fn a_state_folder_that_was_removed_while_an_order_stood_disables() {
 }
 
 #[tokio::test]
-async fn an_emergency_stop_at_the_port_stands_although_the_file_of_orders_was_removed() {
+async fn an_emergency_stop_outlives_its_removed_file_of_orders() {
     let bench = PortBench::new();
     bench.told("a", OrderVerb::EmergencyStop).await;
     std::fs::remove_file(order_file(&bench.path("a"))).unwrap();
@@ -740,7 +740,7 @@ fn a_drawing_is_enabled_beside_its_scene_and_gives_no_leave_for_it() {
 }
 
 #[test]
-fn while_a_person_changes_the_pen_nothing_may_move_and_only_the_word_ends_it() {
+fn nothing_moves_in_a_pen_change_until_a_person_ends_it() {
     let (permits, scene) = (PermitRegistry::none(), scene());
     let minute = std::time::Duration::from_secs(60);
     let enable = |now| {
@@ -780,7 +780,7 @@ fn while_a_person_changes_the_pen_nothing_may_move_and_only_the_word_ends_it() {
 }
 
 #[test]
-fn a_scene_that_is_enabled_as_it_was_lets_an_arm_out_of_a_drawing_in_it_and_go_on() {
+fn a_scene_enabled_unchanged_lets_a_drawing_in_it_go_on() {
     use scene::DesignReplacement;
     let file = ("cat.json".to_owned(), b"[[[0, 0], [9, 9]]]".to_vec());
     let library = SceneLibrary::new(None).with_drawing(DesignReplacement::from_files(vec![file]));

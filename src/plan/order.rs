@@ -688,7 +688,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn every_stroke_has_one_turn_and_the_order_is_no_worse_than_nearest_first(
+        fn every_stroke_has_one_turn_in_an_order_as_good_as_nearest_first(
             ends in proptest::collection::vec((end(), end()), 1..60)
         ) {
             let all = strokes(&ends);

@@ -329,7 +329,7 @@ fn draws_within_every_limit_on_six_joints() {
 }
 
 #[test]
-fn the_same_again_gives_the_same_bits_and_the_approach_is_not_in_the_hash() {
+fn the_same_gives_the_same_bits_and_a_hash_without_the_approach() {
     let scene = so101();
     let plan = |start: &JointVector| {
         draw_strokes(&scene, start, &drawing(), Order::Fastest, &SilentObserver).unwrap()

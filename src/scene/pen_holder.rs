@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_pens_by_hand_can_do_is_refused_elsewhere_and_pens_are_changed_in_the_rest_pose() {
+    fn refuses_what_only_pens_by_hand_can_do_and_changes_pens_at_rest() {
         let measured = |text: &str| text.replace("[design]", "measure_change = true\n\n[design]");
         assert_eq!(error_of(measured), "");
         let mounted = "pen_change = \"by_hand\"";

@@ -236,7 +236,7 @@ async fn a_scan_finds_a_servo_of_low_voltage_and_none_that_is_an_echo() {
 }
 
 #[tokio::test]
-async fn replies_that_sometimes_fail_are_distinguished_from_two_servos_with_one_id() {
+async fn failing_replies_are_distinguished_from_two_servos_with_one_id() {
     let noise = [
         SimulatedFault::DropReplies(0.3),
         SimulatedFault::CorruptReplies {
@@ -617,7 +617,7 @@ impl FarEnd for LoneAdapter {
 }
 
 #[tokio::test]
-async fn an_adapter_that_answers_without_servos_is_told_from_silence_and_from_two_servos() {
+async fn an_adapter_alone_is_told_from_silence_and_from_two_servos() {
     use DiagnosisCause::{EchoOnly, Unreadable};
     type Answer = fn(&[u8]) -> Vec<u8>;
     let inverted: Answer = |bytes| bytes.iter().map(|byte| !byte).collect();

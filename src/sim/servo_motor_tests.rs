@@ -122,7 +122,7 @@ fn figures_of(angles: &[f64]) -> [f64; 3] {
 }
 
 #[test]
-fn the_twelve_volt_servo_steps_as_measured_nearly_as_well_as_the_models_of_its_measurers() {
+fn the_12_v_servo_steps_nearly_as_well_as_its_measurers_models() {
     let motor = ServoMotor::new(&figures(TWELVE_VOLTS));
     let (mut ours, mut theirs) = ([0.0; 3], [0.0; 3]);
     for setup in &MEASURED {
@@ -170,7 +170,7 @@ fn seconds(s: f64) -> ClockInstant {
 }
 
 #[test]
-fn a_joint_sags_by_its_load_over_the_servos_stiffness_and_the_load_is_its_duty() {
+fn a_joint_sags_by_load_over_stiffness_and_its_duty_is_the_load() {
     let arm = arm_with(SEVEN_VOLTS);
     let posture = JointVector::zeros(5);
     let load_n_m = arm.load.torque_n_m(&arm.chain, &posture)[2];
@@ -223,7 +223,7 @@ fn the_same_torques_move_the_arm_the_same_however_often_it_is_advanced() {
 }
 
 #[test]
-fn a_blocked_joint_trips_its_protection_and_then_gives_a_fifth_of_its_torque() {
+fn a_blocked_joint_trips_and_then_gives_a_fifth_of_its_torque() {
     let regulator = ServoRegulator {
         protection: Some(OverloadProtection {
             above_ratio: 0.8,
@@ -245,7 +245,7 @@ fn a_blocked_joint_trips_its_protection_and_then_gives_a_fifth_of_its_torque() {
 }
 
 #[test]
-fn a_joint_whose_motor_gives_no_torque_falls_while_its_registers_say_that_it_is_on() {
+fn a_joint_without_torque_falls_while_its_registers_say_on() {
     let mut body = ArmDynamics::new(&arm_with(SEVEN_VOLTS), &JointVector::zeros(5));
     hold_all(&mut body, REGULATOR);
     body.advance(seconds(1.0), |_| None);
@@ -257,7 +257,7 @@ fn a_joint_whose_motor_gives_no_torque_falls_while_its_registers_say_that_it_is_
 }
 
 #[test]
-fn a_push_deflects_a_joint_by_its_torque_over_the_servos_stiffness_until_it_ends() {
+fn a_push_deflects_a_joint_by_torque_over_stiffness_until_it_ends() {
     let arm = arm_with(SEVEN_VOLTS);
     let posture = JointVector::zeros(5);
     let mut body = ArmDynamics::new(&arm, &posture);

@@ -211,7 +211,7 @@ fn press(ticks: f64, torque_ratio: f64) -> (ServoReadings, f64) {
 }
 
 #[test]
-fn a_tip_that_presses_beyond_its_spring_holds_the_joints_back_and_loads_the_servos() {
+fn a_tip_pressed_beyond_its_spring_holds_back_and_loads_joints() {
     let (gentle, _) = press(4.0, 1.0);
     let (hard, hard_mm) = press(40.0, 1.0);
     // The pen slides 2 mm into its holder, and the sheet hardly yields.

@@ -60,7 +60,7 @@ fn approach_from_both_sides(arm: &ArmModel, joint: usize, goal_rad: f64) -> [(f6
 }
 
 #[test]
-fn a_joint_without_load_lags_by_half_its_play_and_its_encoder_does_not_see_it() {
+fn an_unloaded_joint_lags_by_half_its_play_unseen_by_its_encoder() {
     let half_rad = 0.5_f64.to_radians();
     let [below, above] = approach_from_both_sides(
         &worn("play_deg = 1.0\nbearing_friction_n_m = 0.02"),
@@ -83,7 +83,7 @@ fn a_loaded_joint_hangs_on_one_side_of_its_play_unless_friction_holds_it() {
 }
 
 #[test]
-fn a_servo_sags_towards_the_ground_more_at_a_lower_supply_and_its_encoder_sees_it() {
+fn a_servo_sags_more_at_a_lower_supply_and_its_encoder_sees_it() {
     let arm = worn("sag_deg_per_n_m = 2.0");
     let sag_at = |supply: f64| {
         let mut body = ArmDynamics::new(&arm, &JointVector::zeros(5));

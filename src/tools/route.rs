@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_has_stopped_only_where_neither_its_answer_nor_its_data_say_otherwise() {
+    fn a_node_has_stopped_where_neither_its_answer_nor_data_deny_it() {
         let arms = |report: Value| json!({ "success": true, "arms": [{ "report": report }] });
         for (is_error, data, has_stopped) in [
             (false, json!({}), true),

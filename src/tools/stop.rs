@@ -418,7 +418,7 @@ mod tests {
 
     /// The order of arrival counts, not that in which they are carried out.
     #[tokio::test]
-    async fn a_stop_that_arrives_behind_a_reset_is_the_last_word_and_one_before_it_is_not() {
+    async fn a_stop_is_the_last_word_only_behind_a_reset() {
         let folder = tempfile::tempdir().unwrap();
         let node = node(folder.path());
         let arm = Arc::clone(node.arms.first().unwrap());
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_sender_that_has_gone_asks_for_does_not_begin_and_nothing_else_stops() {
+    async fn a_gone_senders_call_does_not_begin_and_stops_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let node = node(folder.path());
         let arm = node.arms.first().unwrap();

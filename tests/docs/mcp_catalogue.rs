@@ -202,7 +202,7 @@ fn declaring() -> KnownNames {
 }
 
 #[test]
-fn declared_tools_stand_beside_the_six_with_the_strictest_effect_of_what_they_call() {
+fn declared_tools_are_listed_with_the_strictest_effect_they_call() {
     let here = declaring();
     let effect = |name: &str| here.find(name).unwrap().effect;
     assert_eq!(effect("sign"), ToolEffect::Moves);

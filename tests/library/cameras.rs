@@ -119,7 +119,7 @@ async fn a_snapshot_is_a_picture_with_its_tags() {
 }
 
 #[tokio::test]
-async fn a_camera_that_asks_for_a_login_gets_it_from_its_file_and_never_shows_it() {
+async fn a_camera_gets_its_login_from_its_file_and_never_shows_it() {
     // "steady:ha:nd"
     let address = serve_asked(|stream, head| {
         match head.contains("authorization: Basic c3RlYWR5OmhhOm5k\r\n") {

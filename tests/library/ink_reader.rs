@@ -147,7 +147,7 @@ fn moved(lines: &[ExpectedLine], by_mm: &[[f64; 2]]) -> Vec<InkLine> {
 }
 
 #[test]
-fn lines_are_read_where_they_are_to_a_small_part_of_a_tenth_of_a_millimetre() {
+fn lines_are_read_to_a_small_part_of_a_tenth_of_a_millimetre() {
     let mut chance = Chance(20_261_124);
     let lines = squares();
     let (mut squares_sum, mut ratio_sum, mut count) = (0.0, 0.0, 0_usize);

@@ -714,7 +714,7 @@ fn torque_limits(rig: &Rig) -> Vec<u16> {
 }
 
 #[tokio::test]
-async fn invariant_14_a_touch_has_half_the_torque_and_a_drawing_all_of_it_again() {
+async fn invariant_14_a_touch_has_half_the_torque_of_a_drawing() {
     for family in Family::ALL {
         let rig = Rig::new(family);
         let motion = Arc::new(rig.attach().unwrap());

@@ -69,7 +69,7 @@ impl Practice {
 }
 
 #[test]
-fn an_alignment_says_what_was_measured_what_it_is_worth_and_what_comes_next() {
+fn an_alignment_says_what_was_measured_its_worth_and_what_is_next() {
     let practice = Practice::new(0.005);
     let result = practice.align(r#"{"scene": "short"}"#);
     assert_eq!(result["success"], true, "{result:#}");

@@ -72,7 +72,7 @@ fn a_drawing_whose_goals_lead_is_stopped_and_goes_on() {
 }
 
 #[test]
-fn a_recorded_drawing_whose_goals_lead_says_where_the_tip_is_and_is_replayed() {
+fn a_recording_with_leading_goals_says_where_the_tip_is_and_replays() {
     let bench = Bench::at_test_rate();
     std::fs::write(
         bench.path("scenes/arms/so101.toml"),

@@ -706,7 +706,7 @@ async fn a_stop_cancels_what_another_server_moves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_step_that_a_busy_arm_refused_does_not_take_the_others_job_for_its_own() {
+async fn a_step_refused_as_busy_does_not_take_the_others_job_as_its_own() {
     let bench = bench(TOOLS);
     let args = with(&bench, &[]);
     let served = bench.serve(&args.iter().map(String::as_str).collect::<Vec<_>>());

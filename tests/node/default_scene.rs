@@ -55,7 +55,7 @@ fn a_call_without_a_scene_draws_one_of_the_nodes_arm() {
 }
 
 #[test]
-fn align_without_arguments_succeeds_on_every_arm_and_keeps_off_the_design() {
+fn align_without_arguments_succeeds_on_every_arm_off_the_design() {
     let bench = Bench::at_test_rate();
     for arm in [
         "so101",
@@ -121,7 +121,7 @@ fn a_picture_that_was_not_understood_is_named_first() {
 }
 
 #[test]
-fn an_arm_without_torque_is_limp_in_data_too_and_a_toolset_that_is_off_is_named() {
+fn a_limp_arm_is_limp_in_data_and_a_disabled_toolset_is_named() {
     let bench = Bench::at_test_rate();
     let sensed = json(&bench, &["call", "--json", "sense"]);
     assert_eq!(sensed["state"], "limp", "{sensed:#}");

@@ -189,7 +189,7 @@ fn a_latched_servo_starts_anew_from_the_command_line() {
 }
 
 #[test]
-fn the_doctor_finds_nothing_wrong_with_a_good_arm_and_the_family_of_another() {
+fn the_doctor_passes_a_good_arm_and_names_the_family_of_another() {
     unless_starved(|| {
         let bench = Bench::new();
         let (_sim, port) = bench.sim(&["--unpaced"]);
@@ -287,7 +287,7 @@ fn the_doctor_says_what_is_no_serial_port() {
 }
 
 #[test]
-fn the_doctor_says_of_a_node_file_that_its_arm_is_simulated_or_its_port_no_device() {
+fn the_doctor_says_if_a_node_files_arm_is_simulated_or_no_device() {
     let bench = Bench::new();
     let file = bench.path("node.toml");
     let args = ["--config", file.to_str().unwrap(), "doctor"];

@@ -176,7 +176,7 @@ fn the_plan_of_a_doubtful_call_is_a_whole_call() {
 }
 
 #[test]
-fn an_empty_call_after_a_doubt_is_shown_first_and_an_operator_can_allow_a_key() {
+fn a_doubted_empty_call_is_shown_first_and_an_operator_allows_keys() {
     let bench = Bench::at_test_rate();
     let served = serve(&bench, &format!("{GUARDED}ignore_keys = [\"reason\"]\n"));
     let (_, refused) = call_tool(&served, "stroke", &json!({"scene": "shrot"}));

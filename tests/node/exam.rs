@@ -158,7 +158,7 @@ fn a_record_with_fewer_answers_to_a_case_than_to_others_reaches_no_level() {
 }
 
 #[test]
-fn wrong_calls_are_answered_with_words_that_the_node_file_takes_and_the_exam_shows() {
+fn wrong_calls_are_answered_with_words_of_the_node_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     // It takes every chat for a wish to draw, and homing for drawing.
@@ -322,7 +322,7 @@ fn one_that_calls_everything_is_unsafe() {
 }
 
 #[test]
-fn one_that_obeys_hidden_instructions_is_unsafe_and_nothing_else_is_wrong() {
+fn obeying_hidden_instructions_alone_makes_a_planner_unsafe() {
     let folder = tempfile::tempdir().unwrap();
     let (code, verdict) = replayed(folder.path(), "stroke", |case| {
         let is_hidden = case.class == steadyhand::exam::CaseClass::Injection;
@@ -589,7 +589,7 @@ fn no_case_takes_anothers_place_by_its_name() {
 }
 
 #[test]
-fn cases_of_tools_that_nobody_is_shown_are_refused_and_recorded_answers_to_them_reach_nothing() {
+fn cases_of_tools_that_are_not_shown_are_refused_and_reach_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let (cases, answers) = (path.join("cases.jsonl"), path.join("answers.jsonl"));
@@ -619,7 +619,7 @@ fn cases_of_tools_that_nobody_is_shown_are_refused_and_recorded_answers_to_them_
 }
 
 #[test]
-fn one_that_is_as_good_as_the_router_does_not_beat_it_however_good_that_is() {
+fn a_planner_as_good_as_the_router_does_not_beat_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let (cases, answers) = (path.join("cases.jsonl"), path.join("answers.jsonl"));
@@ -820,7 +820,7 @@ fn an_endpoint_that_hides_the_tools_fails_the_run_with_that_cause() {
 }
 
 #[test]
-fn a_key_that_is_wanted_and_not_given_is_asked_for_before_the_first_question() {
+fn a_missing_key_is_asked_for_before_the_first_question() {
     let folder = tempfile::tempdir().unwrap();
     let planner = Planner::start(|request| match &request.key {
         Some(key) if key == "Bearer s3cret-key" => answer(request),

@@ -312,7 +312,7 @@ async fn a_cancellation_that_cannot_be_told_stops_the_arm_of_the_other_node() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_is_told_to_end_gives_up_what_it_moves_elsewhere_and_says_so() {
+async fn an_ending_node_gives_up_what_it_moves_elsewhere_and_says_so() {
     let left = Member::start("name = \"left\"\n", &[], &[]);
     let hub = hub(&peer("left", left.address()));
     let drawn = drawn_by_left(&hub, &left, || hub.signal(Signal::TERM)).await;

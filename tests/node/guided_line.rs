@@ -157,7 +157,7 @@ fn is_moving(bench: &Bench) -> bool {
 }
 
 #[test]
-fn ctrl_c_in_the_guide_stops_the_arm_and_leaves_its_node_to_be_ended_in_order() {
+fn ctrl_c_in_the_guide_stops_the_arm_and_its_node_ends_in_order() {
     let (bench, file) = practice();
     let mut person = moving_in_practice(&bench, &file);
     person.interrupts();

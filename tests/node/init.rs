@@ -77,7 +77,7 @@ fn a_person_is_asked_where_the_arm_is_and_what_the_node_is_called() {
 }
 
 #[test]
-fn a_person_chooses_the_arm_where_the_servos_do_not_say_and_nonsense_writes_nothing() {
+fn a_person_chooses_an_unknown_arm_and_nonsense_writes_nothing() {
     unless_starved(|| {
         let bench = Bench::new();
         let (_sim, port) = bench.sim(&["--unpaced"]);

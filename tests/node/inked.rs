@@ -406,7 +406,7 @@ fn a_node_that_serves_draws_the_pattern_and_its_gaps_are_asked_for() {
 }
 
 #[test]
-fn where_a_camera_sees_the_sheet_a_served_pattern_is_read_and_nobody_is_asked() {
+fn where_a_camera_sees_it_a_served_pattern_is_read_unasked() {
     let bench = InkBench::on(Bench::at_test_rate(), "so101-worn");
     let _served = bench.served();
     let output = bench.answered("");

@@ -178,7 +178,7 @@ fn a_call_that_is_told_to_end_parks_its_arm() {
 }
 
 #[test]
-fn practice_neither_goes_on_with_what_an_arm_on_a_port_left_nor_settles_it() {
+fn practice_neither_resumes_nor_settles_what_an_arm_on_a_port_left() {
     unless_starved(|| {
         let mut drawing = Drawing::start();
         drawing.caller.0.kill().unwrap();

@@ -692,7 +692,7 @@ fn ink_of(path: &Path) -> Vec<Line> {
 }
 
 #[test]
-fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_twice() {
+fn a_killed_node_goes_on_with_nothing_missing_and_little_twice() {
     unless_starved(|| {
         let bench = Bench::new();
         bench.scene("short", &support::scene("short", LINES));

@@ -423,7 +423,7 @@ async fn resume_asks_which_drawing_is_meant_where_another_was_begun_since() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn resume_refuses_a_scene_overlay_or_arm_that_the_unfinished_job_does_not_have() {
+async fn resume_refuses_a_scene_overlay_or_arm_of_another_job() {
     let test_node = TestNode::new(NodeFile::default());
     test_node.draws(LINES);
     test_node

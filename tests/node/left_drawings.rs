@@ -224,7 +224,7 @@ async fn what_is_left_is_drawn_only_where_no_other_scene_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_commands_after_a_stop_of_what_is_not_enabled_any_more_do_what_they_say() {
+async fn commands_after_a_stop_of_what_is_disabled_do_what_they_say() {
     let test_node = TestNode::new();
     let job = test_node.draws().await;
     assert!(test_node.verb(OperatorVerb::Disable).await.done);
@@ -248,7 +248,7 @@ async fn the_commands_after_a_stop_of_what_is_not_enabled_any_more_do_what_they_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_planner_resets_after_an_operators_drawing_in_a_scene_that_is_enabled() {
+async fn a_planner_resets_after_an_operators_drawing_in_an_enabled_scene() {
     let test_node = TestNode::new();
     let job = test_node.begin(&drawing("house.json")).await.unwrap();
     assert_eq!(test_node.ended(&job).await["state"], "reached");
@@ -278,7 +278,7 @@ async fn a_planner_resets_after_an_operators_drawing_in_a_scene_that_is_enabled(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_drawing_that_is_held_because_leave_ended_goes_on_once_its_scene_is_enabled() {
+async fn a_drawing_held_as_leave_ended_goes_on_once_its_scene_is_enabled() {
     let test_node = TestNode::new();
     let job = test_node.draws().await;
     assert!(test_node.verb(OperatorVerb::Disable).await.done);
@@ -330,7 +330,7 @@ impl TestNode {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_fault_with_the_pen_down_a_restarted_node_says_so_and_asks_for_a_reset() {
+async fn a_node_restarted_after_a_fault_pen_down_asks_for_a_reset() {
     let test_node = TestNode::new();
     let job = test_node.draws().await;
     test_node.sim.break_it(SimulatedFault::Unplug);

@@ -54,7 +54,7 @@ fn an_arm_without_torque_is_limp_and_holds_nothing() {
 /// A disk that is full, as the system shows it.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_token_that_standard_output_did_not_take_is_revoked_and_not_called_done() {
+fn a_token_that_could_not_be_printed_is_revoked_and_not_called_done() {
     let bench = Bench::at_test_rate();
     let here = ["--state", &bench.state()];
     let full = std::fs::File::options().write(true).open("/dev/full");

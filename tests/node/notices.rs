@@ -43,7 +43,7 @@ fn address() -> (String, Receiver<Value>) {
 }
 
 #[test]
-fn a_node_tells_a_program_and_an_address_of_what_is_done_and_of_what_needs_a_person() {
+fn a_program_and_an_address_are_told_of_ends_and_of_needed_persons() {
     let bench = Bench::at_test_rate();
     let (url, received) = address();
     let notices_path = bench.path("told.jsonl");

@@ -469,7 +469,7 @@ fn three_pens_are_asked_for_one_after_the_other() {
 
 /// Killed while it waits for each pen, and in the middle of each layer.
 #[test]
-fn a_drawing_that_is_killed_anywhere_asks_for_the_missing_pen_and_draws_every_line_once() {
+fn a_drawing_killed_anywhere_asks_for_its_pen_and_draws_lines_once() {
     let mut rig = PenRig::new();
     rig.call("stroke", STROKE);
     for layer in 0..3 {
@@ -816,7 +816,7 @@ fn a_drawing_pauses_before_a_layer_until_a_person_lets_it_go_on() {
 
 /// A hand may be at the arm: the same for a simulated one, so that people practise what happens.
 #[test]
-fn after_a_wait_for_a_person_that_broke_off_nothing_moves_until_it_is_enabled() {
+fn after_a_broken_off_wait_nothing_moves_until_it_is_enabled() {
     let bench = Bench::new();
     let state = bench.state();
     std::fs::write(bench.path("node.toml"), "answer_within_s = 1\n").unwrap();

@@ -71,7 +71,7 @@ impl TestNode {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_goes_straight_to_rest_where_the_sheet_lies_above_the_ready_pose() {
+async fn a_reset_goes_straight_to_rest_under_a_sheet_above_ready_pose() {
     let test_node = TestNode::new();
     let stroke = test_node.stop_in(SpanKind::Draw).await;
     let message = stroke["message"].as_str().unwrap();

@@ -422,7 +422,7 @@ fn a_finished_recording_that_is_cut_says_so_and_a_damaged_one_is_refused() {
 }
 
 #[test]
-fn mcp_clients_are_told_of_recordings_only_where_the_node_file_lists_the_toolset() {
+fn clients_learn_of_recordings_only_where_the_toolset_is_listed() {
     let bench = recorded();
     let state = bench.state();
     let config = bench.path("node.toml").display().to_string();
@@ -453,7 +453,7 @@ fn mcp_clients_are_told_of_recordings_only_where_the_node_file_lists_the_toolset
 }
 
 #[test]
-fn a_node_that_is_killed_leaves_a_recording_that_is_read_and_made_whole_at_the_next_start() {
+fn a_killed_nodes_recording_is_read_and_made_whole_at_the_next_start() {
     let bench = Bench::at_test_rate();
     let state = bench.state();
     let at = ["--state", state.as_str(), "--record"];

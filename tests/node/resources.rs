@@ -175,7 +175,7 @@ fn a_node_its_scenes_jobs_and_previews_can_be_read() {
 }
 
 #[test]
-fn the_view_is_told_to_clients_that_show_views_and_changes_nothing_for_others() {
+fn the_view_is_told_only_to_clients_that_show_views() {
     const VIEW: &str = "ui://steadyhand/drawing";
     const EXTENSION: &str = "io.modelcontextprotocol/ui";
     const MIME: &str = "text/html;profile=mcp-app";

@@ -106,7 +106,7 @@ fn has(text: &str, words: &[&str]) {
 }
 
 #[test]
-fn a_jog_moves_the_arm_that_is_named_and_none_where_several_could_be_meant() {
+fn a_jog_moves_the_named_arm_and_none_where_several_are_meant() {
     unless_starved(|| {
         let shop = Workshop::new();
         let before = shop.joints("left");
@@ -324,7 +324,7 @@ fn the_doctor_examines_the_port_of_each_arm_or_of_the_named_one() {
 }
 
 #[test]
-fn a_reset_is_of_the_arm_that_needs_it_and_answers_say_which_arm_they_are_about() {
+fn a_reset_is_of_the_arm_that_needs_it_and_answers_name_their_arm() {
     unless_starved(|| {
         let shop = Workshop::new();
         let draw =
@@ -422,7 +422,7 @@ fn a_scene_of_another_arm_is_refused_with_the_name_of_that_arm() {
 }
 
 #[test]
-fn what_another_arm_left_half_done_is_told_with_the_call_that_goes_on_with_it() {
+fn what_another_arm_left_is_told_with_the_call_that_resumes_it() {
     unless_starved(|| {
         let shop = Workshop::new();
         let (drawn, text) = shop.calls("stroke", &json!({"scene": "short"}));

@@ -153,7 +153,7 @@ fn files(result: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_moved_sheet_is_refused_until_align_has_proposed_where_it_lies_and_that_is_accepted() {
+fn a_moved_sheet_is_refused_until_its_alignment_is_accepted() {
     let practice = Practice::new(SIMULATED);
     let mut served = practice.calibrate();
     let (before, pictures) = tool(&served, "sense");

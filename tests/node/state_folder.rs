@@ -9,7 +9,7 @@ use crate::support::{Bench, Running};
 
 /// `serve` took it without a word: another user ended an emergency stop there, and made a token.
 #[test]
-fn a_state_folder_that_others_may_write_to_is_refused_and_by_check_as_well() {
+fn a_state_folder_that_others_may_write_to_is_refused_also_by_check() {
     let bench = Bench::new();
     let state = bench.state();
     std::fs::create_dir(&state).unwrap();

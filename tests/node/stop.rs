@@ -144,7 +144,7 @@ fn any_arguments_and_every_name_stop() {
 }
 
 #[test]
-fn an_operators_stop_is_an_operators_to_reset_and_an_emergency_stop_is_latched() {
+fn only_an_operator_resets_their_stop_and_emergencies_latch() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
     let node = served.url.as_str();
@@ -455,7 +455,7 @@ fn stops_and_ends_at(signal: Signal) {
 
 /// Servos that do not answer may hold or not.
 #[test]
-fn a_node_that_ends_with_a_dead_bus_does_not_say_that_its_arm_is_energised() {
+fn a_node_ending_with_a_dead_bus_does_not_call_its_arm_energised() {
     unless_starved(|| {
         let bench = long_bench();
         let (sim, _path, mut served) = drawing_on_a_port(&bench);

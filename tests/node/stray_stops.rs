@@ -80,7 +80,7 @@ impl Web<'_> {
 }
 
 #[test]
-fn a_stop_under_another_name_stops_an_arm_that_moves_and_is_refused_at_rest() {
+fn a_stop_under_another_name_stops_a_moving_arm_and_is_refused_at_rest() {
     let (bench, config) = bench();
     let served = bench.serve(&["--config", &config]);
     let web = Web(&served);
@@ -508,7 +508,7 @@ fn a_stop_is_answered_under_its_own_id_however_many_digits_that_has() {
 
 /// Also on a connection that has had a number like that.
 #[test]
-fn a_text_that_looks_like_what_stands_for_such_a_number_comes_back_as_it_came() {
+fn a_text_that_looks_like_a_number_stand_in_comes_back_unchanged() {
     const TEXT: &str = r#""steadyhand:number:12""#;
     let (bench, config) = bench();
     let mut pipe = Pipe::open(&bench, &config);
@@ -544,7 +544,7 @@ fn a_cancellation_means_its_call_however_many_digits_its_id_has() {
 }
 
 #[test]
-fn a_stop_over_http_is_answered_under_its_own_id_however_many_digits_that_has() {
+fn a_stop_over_http_is_answered_under_its_own_id_of_any_length() {
     let (bench, config) = bench();
     let served = bench.serve(&["--config", &config]);
     for accept in ["application/json", "application/json, text/event-stream"] {
@@ -739,7 +739,7 @@ fn a_cancellation_whose_call_cannot_be_told_stops_the_arm() {
 }
 
 #[test]
-fn an_id_that_is_open_is_not_used_again_and_its_cancellation_stops_the_arm() {
+fn an_open_id_is_not_reused_and_its_cancellation_stops_the_arm() {
     let (bench, config) = bench();
     std::fs::write(&config, "answer_within_s = 600\nlease_idle_s = 1\n").unwrap();
     let mut pipe = Pipe::open(&bench, &config);

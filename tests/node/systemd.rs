@@ -321,7 +321,7 @@ fn a_node_without_its_arm_is_not_ready_and_says_why() {
 }
 
 #[test]
-fn what_needs_a_person_is_not_started_again_and_an_arm_that_is_not_there_is() {
+fn a_missing_arm_is_started_again_and_what_needs_a_person_is_not() {
     let bench = Bench::new();
     let gone = bench.path("no-such-port").display().to_string();
     let wrong = bench.path("node.toml");

@@ -73,7 +73,7 @@ fn expect_done(printed: (bool, String)) -> String {
 }
 
 #[test]
-fn refuses_two_arms_at_once_on_a_node_that_says_nothing_of_where_they_stand() {
+fn refuses_two_arms_at_once_where_their_places_are_not_said() {
     unless_starved(|| {
         let table = Table::new();
         let file = table.file(["", ""]);

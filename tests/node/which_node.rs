@@ -168,7 +168,7 @@ fn typed_in(bench: &Bench, folder: &str, args: &[&str]) -> Command {
 
 /// An emergency stop that was latched in a state folder at the current directory was forgotten.
 #[test]
-fn state_that_is_left_in_the_current_folder_keeps_a_node_from_starting_elsewhere() {
+fn state_left_in_the_current_folder_keeps_a_node_from_elsewhere() {
     let bench = Bench::new();
     std::fs::create_dir_all(bench.path("one")).unwrap();
     std::fs::create_dir_all(bench.path("other/state/jobs")).unwrap();
@@ -201,7 +201,7 @@ fn state_that_is_left_in_the_current_folder_keeps_a_node_from_starting_elsewhere
 /// A taught pose was written into the scene of the folder in which the command was typed, and pictures were named by paths that
 /// lead nowhere from there.
 #[test]
-fn folders_in_a_node_file_are_those_beside_it_wherever_a_command_is_typed() {
+fn folders_in_a_node_file_are_beside_it_wherever_a_command_runs() {
     let bench = Bench::new();
     for folder in ["one", "other"] {
         let scenes = bench.path(folder).join("scenes");

@@ -521,7 +521,7 @@ fn all_kinds(assumed: &Scene, first: u64, origin: &CalibrationOrigin) -> Vec<Cal
 }
 
 #[test]
-fn refuses_practice_other_servos_and_an_unknown_arm_as_calibration_of_an_arm_on_a_port() {
+fn refuses_practice_other_servos_and_an_unknown_arm_on_a_port() {
     let assumed = scene();
     let port = port_origin("12345678");
     for (origin, reason) in [
@@ -645,7 +645,7 @@ fn touches_on_two_arms_of_one_model_are_not_judged_together() {
 }
 
 #[test]
-fn practice_does_not_invalidate_a_calibration_while_the_file_has_the_same_values() {
+fn practice_with_the_same_values_invalidates_no_calibration() {
     let assumed = scene();
     let port = port_origin("12345678");
     let mut history = all_kinds(&assumed, 1, &port);

@@ -312,7 +312,7 @@ proptest! {
 }
 
 #[test]
-fn text_has_the_single_line_font_that_the_file_names_or_that_is_asked_for() {
+fn text_has_the_single_line_font_of_its_file_or_of_the_caller() {
     let svg = |family: &str| {
         format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="40mm" height="20mm" viewBox="0 0 40 20">

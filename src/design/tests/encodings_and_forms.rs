@@ -224,7 +224,7 @@ fn prefixes_and_entities_that_xml_does_not_know_are_form() {
 }
 
 #[test]
-fn circles_without_a_radius_are_dots_and_other_shapes_without_size_are_noted() {
+fn circles_without_a_radius_are_dots_and_other_empty_shapes_noted() {
     let svg = r#"<svg xmlns="http://www.w3.org/2000/svg" width="60mm" height="40mm" viewBox="0 0 60 40" fill="none" stroke="black">
 <circle cx="10" cy="20" r="0"/><circle cx="50" cy="20" r="0"/><circle cx="30" cy="20" r="0" stroke="none" fill="red"/>
 <rect x="30" y="5" width="0" height="10"/><ellipse cx="40" cy="10" rx="0" ry="6"/></svg>"#;

@@ -157,7 +157,7 @@ fn line_ends_and_comments_change_no_stroke() {
 
 /// Language models write an element alone, and values without quotes.
 #[test]
-fn elements_alone_and_values_without_quotes_are_the_whole_drawing_and_noted() {
+fn bare_elements_and_unquoted_values_are_drawn_whole_and_noted() {
     let whole = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20"><circle cx="5" cy="5" r="3" fill="none" stroke="black"/></svg>"#;
     let read = |text: &str| {
         let design = load("a.svg", text.as_bytes(), &DesignCaps::default());

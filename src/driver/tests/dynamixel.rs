@@ -235,7 +235,7 @@ fn goal_blocks(sent: &[u8]) -> Vec<usize> {
 }
 
 #[tokio::test]
-async fn caps_go_out_when_they_change_and_now_and_then_and_goals_alone_otherwise() {
+async fn caps_are_sent_on_change_and_now_and_then_else_goals_alone() {
     let mut bench = Bench::energised("widowx250s").await;
     let mut link = RecordingLink(&mut bench.link, Vec::new());
     let start = bench.sim.true_joints();

@@ -285,7 +285,7 @@ async fn a_servo_that_restarts_is_noticed_within_200_ms() {
 
 /// The thread may be held up for longer than a servo takes to restart: the last it has read is that every servo has its torque.
 #[tokio::test]
-async fn a_supply_that_fails_and_returns_while_the_thread_is_held_up_leaves_the_arm_limp() {
+async fn a_supply_that_returns_unseen_leaves_the_arm_limp() {
     for (name, ids) in [("so101", 1..=6), ("widowx250s", 1..=9)] {
         let mut bench = Bench::energised(name).await;
         let start = bench.sim.true_joints();

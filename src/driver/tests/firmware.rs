@@ -41,7 +41,7 @@ async fn attaching_pairs_and_moves_nothing() {
 }
 
 #[tokio::test]
-async fn a_motion_is_followed_a_tenth_of_a_second_later_and_ends_where_it_was_sent() {
+async fn a_motion_is_followed_within_100_ms_and_ends_where_it_was_sent() {
     let mut bench = Bench::energised("custom").await;
     let start = bench.sim.true_joints();
     let mut sent = Vec::new();

@@ -110,7 +110,7 @@ fn draw_pushed(servo: TrueServo, push_n: Vector3<f64>) -> Option<(ExecutionError
 }
 
 #[test]
-fn a_drawing_that_nothing_pushes_raises_no_alarm_on_either_variant_of_the_servo() {
+fn an_undisturbed_drawing_raises_no_alarm_on_either_servo() {
     for servo in [AS_FILED, FOR_12_V] {
         // A pen presses with a newton.
         let found = draw_pushed(servo, Vector3::new(0.0, 0.0, 1.0));

@@ -62,7 +62,7 @@ fn a_job_whose_journal_was_lost_is_named_and_keeps_its_files() {
 }
 
 #[test]
-fn a_job_that_had_only_begun_leaves_nothing_but_the_last_number_and_its_design() {
+fn a_job_only_begun_leaves_the_last_number_and_its_design() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path();
     let job = |number: usize| state.join(format!("jobs/job-{number}"));

@@ -49,7 +49,7 @@ fn ids<const N: usize>(pasts: [Option<PastJob>; N]) -> [Option<String>; N] {
 }
 
 #[test]
-fn practice_neither_resumes_nor_settles_what_an_arm_on_a_port_left_nor_the_reverse() {
+fn practice_and_an_arm_on_a_port_settle_nothing_of_each_other() {
     for is_on_port in [true, false] {
         let state = tempfile::tempdir().unwrap();
         let (arm, jobs) = (TestArm::new(), JobStore::open(state.path(), KEEP).unwrap());
@@ -101,8 +101,7 @@ fn unmark(state: &Path, id: &str) {
 }
 
 #[test]
-fn a_journal_that_does_not_say_whether_its_arm_was_on_a_port_counts_for_the_port_and_is_resumed_by_neither()
- {
+fn a_journal_that_names_no_port_counts_for_one_and_is_never_resumed() {
     let state = tempfile::tempdir().unwrap();
     let (arm, jobs) = (TestArm::new(), JobStore::open(state.path(), KEEP).unwrap());
     let left = Some(left_half_done(&jobs, &arm, true));
@@ -138,7 +137,7 @@ fn a_journal_that_does_not_say_whether_its_arm_was_on_a_port_counts_for_the_port
 }
 
 #[test]
-fn a_reset_whose_journal_does_not_say_whether_its_arm_was_on_a_port_lifts_no_pen_of_one_that_was() {
+fn a_reset_that_names_no_port_lifts_no_pen_of_an_arm_on_one() {
     let state = tempfile::tempdir().unwrap();
     let (arm, jobs) = (TestArm::new(), JobStore::open(state.path(), KEEP).unwrap());
     let left = Some(left_half_done(&jobs, &arm, true));

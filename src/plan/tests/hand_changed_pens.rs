@@ -94,7 +94,7 @@ fn after_pause(turn: usize, stroke: SheetStroke) -> SheetStroke {
 /// The strokes on both sides of a pause touch and overlap: they stay separate, and the arm moves
 /// away between them.
 #[test]
-fn at_a_pause_the_arm_is_where_a_hand_can_reach_and_nothing_is_joined_over_it() {
+fn at_a_pause_a_hand_can_reach_the_pen_and_no_line_joins_over_it() {
     let mut scene = so101();
     scene.strokes = vec![
         line(0, 30.0),

@@ -133,7 +133,7 @@ fn sheet_at_a_joint_limit() -> Scene {
 
 /// A tip that stood on the sheet meanwhile would leave a blot.
 #[test]
-fn a_joint_that_comes_to_its_limit_slows_no_more_of_a_hop_than_that_place() {
+fn a_joint_at_its_limit_slows_a_hop_only_there() {
     let scene = sheet_at_a_joint_limit();
     let dots = [
         [48.87, 40.1],

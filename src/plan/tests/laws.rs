@@ -538,7 +538,7 @@ fn a_line_is_slow_only_where_a_joint_turns_abruptly() {
 }
 
 #[test]
-fn the_report_says_how_much_runs_at_the_requested_speed_and_what_limits_it() {
+fn the_report_says_what_runs_at_the_requested_speed_and_what_limits() {
     let mut scene = so101();
     let strokes = [stroke(&[[10.0, 10.0], [90.0, 90.0]])];
     let mut report = |speed_mm_s: f64| {

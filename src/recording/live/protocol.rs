@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subscriptions_are_parsed_and_requests_that_would_change_something_are_not() {
+    fn only_requests_for_subscriptions_are_parsed() {
         let read = |text: &str| serde_json::from_str::<ListenerRequest>(text).ok();
         assert_eq!(
             read(r#"{"op":"subscribe","subscriptions":[{"id":7,"channelId":3}]}"#),

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_current_of_minus_one_beside_a_velocity_of_minus_three_is_stuffed_and_read() {
+    fn a_frame_of_negative_current_and_velocity_is_stuffed_and_read() {
         let data = [0xFF, 0xFF, 0xFD, 0xFF, 0xFF, 0xFF, 0, 8, 0, 0];
         let bytes = status(1, &data);
         assert_eq!(bytes.len(), DynamixelFrames::OVERHEAD + data.len() + 1);

@@ -265,7 +265,7 @@ fn simulated_arms_stay_apart_unless_they_are_given_places_within_reach() {
 }
 
 #[test]
-fn refuses_a_scene_whose_pen_reaches_farther_than_the_arms_stand_apart_by() {
+fn refuses_a_scene_whose_pen_reaches_beyond_the_arms_distance() {
     let table = table(vec![
         entry_at("left", [0.0; 3]),
         entry_at("right", [3.0, 0.0, 0.0]),

@@ -585,7 +585,7 @@ fn an_arm_that_begins_near_one_that_stands_may_only_go_away() {
 /// Two motions in which nothing moves: what is left is the clearance, and 10 mm for each arm that is
 /// held on its path.
 #[test]
-fn arms_that_do_not_move_are_apart_by_the_clearance_and_how_well_they_follow() {
+fn arms_at_rest_are_apart_by_the_clearance_and_following() {
     let mut still = planned(&DEFAULT, &Motion::Pose([0.1, 0.0, 0.0, 0.0, 0.0])).unwrap();
     still.samples = vec![DEFAULT.ready_rad; 40];
     still.spans.truncate(1);

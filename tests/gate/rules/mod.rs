@@ -711,7 +711,7 @@ fn random_motions_pass_only_where_a_second_judge_finds_nothing() {
 }
 
 #[test]
-fn random_motions_pass_only_where_a_second_judge_finds_nothing_second_share() {
+fn random_motions_pass_only_where_a_second_judge_agrees_second_share() {
     judge_random_motions(0x5eee);
 }
 

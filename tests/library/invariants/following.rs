@@ -115,7 +115,7 @@ async fn killed_after(family: Family, cycles: usize) -> (Rig, JointVector) {
 }
 
 #[tokio::test]
-async fn invariant_5_an_arm_whose_node_was_killed_goes_no_further_than_the_leash() {
+async fn invariant_5_an_arm_of_a_killed_node_goes_no_further_than_the_leash() {
     for family in [Family::Sts, Family::Dxl2, Family::Firmware] {
         for cycles in [5, 25, 40, 60, 90, 130, 170] {
             let (rig, went) = killed_after(family, cycles).await;
@@ -138,7 +138,7 @@ const UNMOVED_RAD: f64 = 2.3 * std::f64::consts::PI / 180.0;
 const STALL: Duration = Duration::from_millis(300);
 
 #[tokio::test]
-async fn invariant_19_a_stalled_joint_is_given_up_in_300_ms_and_the_tool_is_lifted() {
+async fn invariant_19_a_stalled_joint_is_given_up_in_300_ms_tool_lifted() {
     for family in Family::ALL {
         let (rig, outcome, truths, from) = drawn_against(family, Some(10)).await;
         let MotionOutcome::Faulted(reason) = outcome else {

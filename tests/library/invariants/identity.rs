@@ -164,7 +164,7 @@ async fn wait(rig: &Rig, time: Duration) {
 }
 
 #[tokio::test]
-async fn invariant_16_an_unplugged_arm_is_asked_for_ever_more_seldom_and_stands_when_it_is_back() {
+async fn invariant_16_an_unplugged_arm_is_sought_less_and_stands_when_back() {
     for family in Family::ALL {
         let rig = Rig {
             clock: NodeClock::starvation_tolerant(),

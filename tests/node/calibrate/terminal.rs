@@ -164,7 +164,7 @@ fn a_joint_that_was_not_moved_through_its_range_is_moved_again_at_once() {
 }
 
 #[test]
-fn another_answer_than_yes_and_ctrl_c_save_nothing_and_say_how_the_arm_is() {
+fn only_yes_saves_and_any_other_answer_says_how_the_arm_is() {
     unless_starved(|| {
         let table = Table::new();
         let mut person = table.begin();
@@ -398,7 +398,7 @@ fn space_stops_and_the_view_stays_until_q() {
 }
 
 #[test]
-fn an_arm_that_is_let_go_of_in_the_view_is_guided_by_hand_and_its_poses_are_kept() {
+fn an_arm_let_go_of_in_the_view_is_guided_and_its_poses_kept() {
     unless_starved(|| {
         let table = Table::new();
         let (code, printed) = jog(&table.bench, "z+10");

@@ -225,7 +225,7 @@ fn a_key_stops_what_a_person_agreed_to() {
 
 /// The commands that it named were refused, or settled another arm: no node ran any more.
 #[test]
-fn after_a_fault_with_the_pen_down_the_node_that_must_stay_is_named_first() {
+fn after_a_fault_pen_down_the_node_that_must_stay_is_named_first() {
     unless_starved(|| {
         let mut rig = PortRig::new();
         let mut drawing = rig.begin_to_draw("70mm", true);
@@ -317,7 +317,7 @@ fn an_interrupted_drawing_says_how_to_go_on_and_does() {
 }
 
 #[test]
-fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_calls_wait() {
+fn a_running_node_draws_what_is_allowed_and_is_followed_to_its_end() {
     unless_starved(|| {
         let rig = PortRig::new();
         let config = file(&rig.bench, "node.toml", "answer_within_s = 1\n");

@@ -57,7 +57,7 @@ fn both_matrices_have_headings_and_the_confusion_its_n() {
 }
 
 #[test]
-fn another_servers_tools_are_confused_under_the_names_that_they_are_shown_by() {
+fn another_servers_tools_are_confused_under_the_names_shown() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
     let url = format!("http://{}/mcp", served.host());

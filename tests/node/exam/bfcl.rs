@@ -179,7 +179,7 @@ fn bfcl_answers_are_classified_as_the_leaderboard_has_them() {
 }
 
 #[test]
-fn question_files_are_imported_whole_also_where_answers_leave_out_what_the_schema_requires() {
+fn question_files_are_imported_whole_despite_incomplete_answers() {
     let temporary = tempfile::tempdir().unwrap();
     let path = temporary.path();
     let (questions, gold) = (path.join("questions.json"), path.join("gold.json"));
@@ -219,7 +219,7 @@ fn question_files_are_imported_whole_also_where_answers_leave_out_what_the_schem
 }
 
 #[test]
-fn a_value_that_looks_like_a_stand_in_is_right_where_the_question_says_so() {
+fn a_stand_in_value_is_right_where_the_question_says_so() {
     let line = r#"{"query": "Train it on your_dataset_name", "expected_tool": "train", "expected_params": {"dataset": ["your_dataset_name"]},
         "functions": [{"name": "train", "description": "Train", "parameters": {"type": "object", "required": ["dataset"],
         "properties": {"dataset": {"type": "string", "description": "which"}}}}]}"#;

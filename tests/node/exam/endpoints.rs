@@ -284,7 +284,7 @@ fn one_that_is_gone_half_way_ends_the_run_which_goes_on_where_it_ended() {
 }
 
 #[test]
-fn one_missing_answer_bars_every_level_is_named_everywhere_and_is_asked_again() {
+fn a_missing_answer_bars_every_level_and_is_asked_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let is_mended = Arc::new(AtomicBool::new(false));

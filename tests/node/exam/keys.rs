@@ -127,7 +127,7 @@ fn the_key_of_a_server_comes_from_the_variable_that_is_noted() {
 }
 
 #[test]
-fn a_program_that_hangs_is_given_up_in_time_and_says_nothing_on_the_terminal() {
+fn a_hanging_program_is_given_up_in_time_and_prints_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     for (name, script) in [

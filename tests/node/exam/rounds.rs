@@ -161,7 +161,7 @@ fn rounds_go_on_until_the_budget_is_spent_or_the_verdict_is_certain() {
 }
 
 #[test]
-fn two_listings_of_names_are_compared_and_a_call_by_an_alias_is_one_of_its_tool() {
+fn name_listings_are_compared_and_an_alias_counts_as_its_tool() {
     let folder = tempfile::tempdir().unwrap();
     // With aliases in sight it uses them, and makes nothing of the half of what is asked.
     let planner = Planner::start(|request| {
@@ -256,7 +256,7 @@ fn all_runs_are_put_together_by_tool_class_model_and_day() {
 }
 
 #[test]
-fn every_answer_that_is_wrong_has_advice_and_the_worst_are_explained_in_markdown() {
+fn wrong_answers_have_advice_and_markdown_explains_the_worst() {
     let folder = tempfile::tempdir().unwrap();
     replayed(folder.path(), "observe", |_| {
         call("stroke", &json!({"mood": "cheerful"}))

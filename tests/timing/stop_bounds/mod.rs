@@ -260,7 +260,7 @@ async fn a_stop_is_heard_while_a_long_plan_is_made_and_clients_ask() {
 
 /// The same for the button of the operator's page, while several pages follow the arm.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stop_on_the_page_is_heard_while_a_long_plan_is_made_and_pages_follow() {
+async fn a_page_stop_is_heard_while_a_long_plan_is_made_and_pages_follow() {
     const FOLLOWERS: usize = 50;
     let _alone = ALONE.lock().await;
     let test_node = TestNode::new(&vast_scene()).await;

@@ -217,7 +217,7 @@ fn a_fit_is_of_the_drawing_and_a_page_fits_where_it_is_asked_for() {
 }
 
 #[test]
-fn a_text_is_broken_at_the_width_of_its_sheet_and_small_letters_are_noted() {
+fn a_text_is_broken_at_its_sheets_width_and_small_letters_noted() {
     let text = "All this text is much longer than one line of the sheet";
     let drawn = |placement| {
         let design = DesignReplacement {
