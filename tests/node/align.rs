@@ -9,14 +9,14 @@
 
 use crate::support;
 use serde_json::Value;
-use support::{Bench, SHORT_LINES, scene};
+use support::{Bench, SHORT_LINES, call_at, scene, until};
 
 /// A bench whose simulated arm works on sheets that lie elsewhere than its scenes say.
 struct Practice(Bench);
 
 impl Practice {
     fn new(sheet_z_m: f64) -> Self {
-        let bench = Bench::at_test_rate();
+        let bench = Bench::at_test_rate().with_file("");
         std::fs::create_dir_all(bench.path("truth/arms")).unwrap();
         let truth =
             scene("short", SHORT_LINES).replace("-0.125, 0.005]", &format!("-0.125, {sheet_z_m}]"));
@@ -25,29 +25,12 @@ impl Practice {
             "[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = \"simulator\"\ntruth = {:?}\n",
             bench.path("truth")
         );
-        std::fs::write(bench.path("node.toml"), node).unwrap();
+        bench.file(&node);
         Self(bench)
     }
 
-    fn run(&self, args: &[&str]) -> (i32, String) {
-        let (config, state) = (self.0.path("node.toml"), self.0.path("state"));
-        let mut all = vec![
-            "--config",
-            config.to_str().unwrap(),
-            "--state",
-            state.to_str().unwrap(),
-        ];
-        all.extend(args);
-        self.0.said(&all)
-    }
-
     fn align(&self, arguments: &str) -> Value {
-        let (_, text) = self.run(&["call", "--json", "align", arguments]);
-        serde_json::from_str(
-            text.get(..text.rfind('}').map_or(0, |end| end + 1))
-                .unwrap(),
-        )
-        .unwrap_or_else(|_| panic!("{text}"))
+        self.0.call(&["align", arguments]).1
     }
 
     /// Has the arm draw a cross for a person to read.
@@ -117,7 +100,7 @@ fn a_read_cross_is_proposed_and_nothing_is_saved_until_it_is_accepted() {
     );
     assert_eq!(practice.file(), before);
     // x runs along -x of the base, y along -y: the cross was off by (-0.8, 0.3), the sheet is by the other way.
-    let (code, output) = practice.run(&["calibrate", "accept"]);
+    let (code, output) = practice.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{output}");
     let [x, y, z] = practice.origin_m();
     assert!(
@@ -128,7 +111,7 @@ fn a_read_cross_is_proposed_and_nothing_is_saved_until_it_is_accepted() {
     practice.draw_cross();
     let far = practice.align(r#"{"scene": "short", "measured": {"dx": 80}}"#);
     assert_eq!(far["verdict"], "redo", "{far:#}");
-    let (code, output) = practice.run(&["calibrate", "accept"]);
+    let (code, output) = practice.0.said(&["calibrate", "accept"]);
     assert!(code != 0 && output.contains("read it again"), "{output}");
     let both = practice.align(r#"{"scene": "short", "touch": true, "measured": {"dx": 1}}"#);
     assert_eq!(both["success"], false, "{both:#}");
@@ -152,18 +135,18 @@ fn a_cross_is_read_once_it_is_drawn_and_until_what_was_read_is_accepted() {
     let felt = practice.align(r#"{"scene": "short", "touch": true}"#);
     assert_eq!(felt["success"], true, "{felt:#}");
     is_refused();
-    assert_eq!(practice.run(&["calibrate", "discard"]).0, 0);
+    assert_eq!(practice.0.said(&["calibrate", "discard"]).0, 0);
     assert_eq!(practice.file(), before);
     practice.draw_cross();
     for _ in 0..2 {
         let read = practice.align(reading);
         assert_eq!(read["success"], true, "{read:#}");
     }
-    assert_eq!(practice.run(&["calibrate", "accept"]).0, 0);
+    assert_eq!(practice.0.said(&["calibrate", "accept"]).0, 0);
     let accepted = practice.file();
     // The same call again, as a client sends it that lost the answer.
     is_refused();
-    assert_eq!(practice.run(&["calibrate", "accept"]).0, 1);
+    assert_eq!(practice.0.said(&["calibrate", "accept"]).0, 1);
     assert_eq!(practice.file(), accepted);
 }
 
@@ -203,13 +186,13 @@ fn an_accept_whose_record_cannot_be_written_has_changed_nothing() {
     for path in &blocked {
         std::fs::create_dir(path).unwrap();
     }
-    let (code, said) = practice.run(&["calibrate", "accept"]);
+    let (code, said) = practice.0.said(&["calibrate", "accept"]);
     assert!(code != 0 && said.contains("directory"), "{said}");
     assert_eq!(practice.file(), before);
     for path in &blocked {
         std::fs::remove_dir(path).unwrap();
     }
-    let (code, said) = practice.run(&["calibrate", "accept"]);
+    let (code, said) = practice.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{said}");
     let [x, _, _] = practice.origin_m();
     assert!((x - 0.055).abs() < 1e-9, "{x}");
@@ -234,11 +217,11 @@ fn a_sheet_is_felt_proposed_and_accepted() {
         "its sheet lies by itself: {hints}"
     );
     assert_eq!(practice.file(), before, "it saves nothing by itself");
-    let (code, output) = practice.run(&["calibrate", "accept"]);
+    let (code, output) = practice.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{output}");
     let [_, _, z] = practice.origin_m();
     assert!((z - 0.0035).abs() < 0.001, "{z}");
-    let (_, output) = practice.run(&["calibrate", "history"]);
+    let (_, output) = practice.0.said(&["calibrate", "history"]);
     assert!(output.contains("probes, 18 touches"), "{output}");
 }
 
@@ -271,7 +254,7 @@ fn a_warped_sheet_is_drawn_on_with_the_map_of_its_heights() {
     let truth = scene("short", CROSS) + &bowl();
     std::fs::write(practice.0.path("truth/short.toml"), truth).unwrap();
     let draw = || {
-        let (_, text) = practice.run(&[
+        let (_, text) = practice.0.said(&[
             "call",
             "--json",
             "stroke",
@@ -295,7 +278,7 @@ fn a_warped_sheet_is_drawn_on_with_the_map_of_its_heights() {
         message.contains("its map of heights comes with"),
         "{message}"
     );
-    let (code, output) = practice.run(&["calibrate", "accept"]);
+    let (code, output) = practice.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{output}");
     assert!(
         practice.file().contains("[sheet.heights]"),
@@ -312,7 +295,7 @@ fn a_warped_sheet_is_drawn_on_with_the_map_of_its_heights() {
         message.contains("no map of its heights is needed"),
         "{felt:#}"
     );
-    let (code, output) = practice.run(&["calibrate", "accept"]);
+    let (code, output) = practice.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{output}");
     assert!(
         practice.file().contains("height_mm = []"),
@@ -345,7 +328,7 @@ fn a_mesh_that_lies_elsewhere_is_felt_and_drawn_on() {
         let square: f64 = residual.iter().map(|mm| mm.as_f64().unwrap().powi(2)).sum();
         assert!(square.sqrt() < 1.0, "{point:#}");
     }
-    let (code, output) = practice.run(&["calibrate", "accept"]);
+    let (code, output) = practice.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{output}");
     let file: toml::Value = toml::from_str(&practice.file()).unwrap();
     let sheet = |key: &str| file["sheet"][key][2].as_float().unwrap();
@@ -367,7 +350,7 @@ fn a_mesh_that_lies_to_the_side_is_found_by_its_slopes() {
     let felt = practice.align(r#"{"scene": "short", "touch": true, "grid": [6, 6]}"#);
     assert_eq!(felt["success"], true, "{felt:#}");
     assert_ne!(felt["verdict"], "redo", "{felt:#}");
-    let (code, output) = practice.run(&["calibrate", "accept"]);
+    let (code, output) = practice.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{output}");
     let [x, y, z] = practice.origin_m();
     let off_mm = [x - 0.0525, y + 0.1268, z - 0.0042].map(|m| m.abs() * 1e3);
@@ -404,7 +387,7 @@ fn a_sheet_that_is_not_felt_is_said_to_be_missing() {
         next.contains("steadyhand calibrate touch sheet --scene short"),
         "{next}"
     );
-    let (code, output) = practice.run(&["calibrate", "show"]);
+    let (code, output) = practice.0.said(&["calibrate", "show"]);
     assert!(
         code != 0 && output.contains("nothing has been touched"),
         "{output}"
@@ -415,7 +398,10 @@ fn a_sheet_that_is_not_felt_is_said_to_be_missing() {
 fn a_persons_touches_are_not_replaced_by_the_arms() {
     let practice = Practice::new(0.005);
     let joints = "--joints=0.1,-0.2,0.3,1.2,0";
-    let (code, output) = practice.run(&["calibrate", "touch", "sheet", "--scene", "short", joints]);
+    let (code, output) =
+        practice
+            .0
+            .said(&["calibrate", "touch", "sheet", "--scene", "short", joints]);
     assert_eq!(code, 0, "{output}");
     for arguments in [
         r#"{"scene": "short", "touch": true}"#,
@@ -442,12 +428,12 @@ fn a_persons_touches_are_not_added_to_what_was_proposed_without_any() {
         practice.draw_cross();
         let result = practice.align(arguments);
         assert_eq!(result["success"], true, "{result:#}");
-        let (_, before) = practice.run(&["calibrate", "show"]);
+        let (_, before) = practice.0.said(&["calibrate", "show"]);
         let joints = "--joints=0.1,-0.2,0.3,1.2,0";
         let touch = ["calibrate", "touch", "sheet", "--scene", "short", joints];
-        let (code, output) = practice.run(&touch);
+        let (code, output) = practice.0.said(&touch);
         assert!(code != 0 && output.contains("discard"), "{output}");
-        assert_eq!(practice.run(&["calibrate", "show"]).1, before);
+        assert_eq!(practice.0.said(&["calibrate", "show"]).1, before);
     }
 }
 
@@ -468,7 +454,7 @@ fn refuses_a_sheet_that_lies_higher_than_a_probe_can_tell_from_air() {
             next.contains("steadyhand calibrate touch sheet --scene short"),
             "{next}"
         );
-        let (code, output) = practice.run(&["calibrate", "show"]);
+        let (code, output) = practice.0.said(&["calibrate", "show"]);
         assert!(
             code != 0 && output.contains("nothing has been touched"),
             "{output}"
@@ -517,9 +503,9 @@ fn restoring_an_earlier_sheet_takes_back_the_correction_since() {
     practice.draw_cross();
     let read = practice.align(r#"{"scene": "short", "measured": {"dx": 1}}"#);
     assert_eq!(read["success"], true, "{read:#}");
-    let (_, shown) = practice.run(&["calibrate", "show"]);
+    let (_, shown) = practice.0.said(&["calibrate", "show"]);
     assert!(!shown.contains("(arm"), "the node has one: {shown}");
-    assert_eq!(practice.run(&["calibrate", "accept"]).0, 0);
+    assert_eq!(practice.0.said(&["calibrate", "accept"]).0, 0);
     let record = practice.0.path("state/calibration/000001.toml");
     let mut later: toml::Table = std::fs::read_to_string(record).unwrap().parse().unwrap();
     later.insert("number".to_owned(), 2.into());
@@ -535,7 +521,7 @@ fn restoring_an_earlier_sheet_takes_back_the_correction_since() {
     let corrected = practice.file()
         + "\n[sheet.correction]\nx_mm = [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]\ny_mm = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]\n";
     std::fs::write(&file, corrected).unwrap();
-    let (code, said) = practice.run(&["calibrate", "restore", "1"]);
+    let (code, said) = practice.0.said(&["calibrate", "restore", "1"]);
     assert_eq!(code, 0, "{said}");
     let scene: toml::Table = practice.file().parse().unwrap();
     let correction = scene["sheet"]["correction"]["x_mm"].as_array().unwrap();
@@ -557,7 +543,7 @@ fn an_arm_neither_replaces_nor_hides_what_another_has_measured() {
     assert_eq!(drawn["success"], true, "{drawn:#}");
     let kept = practice.align(read_by_left);
     assert_eq!(kept["success"], true, "{kept:#}");
-    let (_, shown) = practice.run(&["calibrate", "show"]);
+    let (_, shown) = practice.0.said(&["calibrate", "show"]);
     assert!(shown.contains("(arm `left`)"), "{shown}");
     for mode in [
         r#""touch": true"#,
@@ -575,7 +561,7 @@ fn an_arm_neither_replaces_nor_hides_what_another_has_measured() {
         assert!(says.iter().all(|part| message.contains(part)), "{message}");
         assert!(!message.contains("touches"), "{message}");
     }
-    assert_eq!(practice.run(&["calibrate", "show"]).1, shown);
+    assert_eq!(practice.0.said(&["calibrate", "show"]).1, shown);
     let again = practice.align(r#"{"arm": "left", "scene": "short", "measured": {"dx": 2}}"#);
     assert_eq!(again["success"], true, "{again:#}");
 }
@@ -583,26 +569,13 @@ fn an_arm_neither_replaces_nor_hides_what_another_has_measured() {
 #[test]
 fn while_an_arm_feels_its_sheet_nothing_else_is_measured() {
     let practice = with_two_arms();
-    let paths = ["node.toml", "state"].map(|name| practice.0.path(name));
-    let [config, state] = paths.each_ref().map(|path| path.to_str().unwrap());
-    let mut served = practice.0.serve(&["--config", config, "--state", state]);
+    let mut served = practice.0.serve(&[]);
     let host = served.host();
-    let call = |arguments: &str| {
-        let body = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"align","arguments":{arguments}}}}}"#
-        );
-        let headers =
-            "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-06-18\r\n";
-        let (_, answer) = support::post_to(&host, headers, &body);
-        answer["result"]["structuredContent"].clone()
-    };
+    let call = |arguments: &str| call_at(&host, "align", &serde_json::from_str(arguments).unwrap());
     std::thread::scope(|scope| {
         scope.spawn(|| call(r#"{"arm": "left", "scene": "short", "touch": true}"#));
-        let began = std::time::Instant::now();
-        while !practice.0.path("state/calibration/claim").exists() {
-            assert!(began.elapsed() < support::PATIENCE, "it never began");
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        let claim = practice.0.path("state/calibration/claim");
+        until("begun", || claim.exists(), |begun| *begun);
         for mode in [r#""touch": true"#, r#""measured": {"dx": 2}"#] {
             let refused = call(&format!(r#"{{"arm": "right", "scene": "short", {mode}}}"#));
             let message = refused["message"].as_str().unwrap();

@@ -10,7 +10,7 @@ use crate::support;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use support::{Bench, PATIENCE, Served, call_at};
+use support::{Bench, PATIENCE, Served, call_at, until};
 
 /// Two lines of 60 mm: several seconds of arm time.
 const LINES: &str = "[[[0.0, 0.0], [60.0, 0.0]], [[60.0, 12.0], [0.0, 12.0]]]";
@@ -31,15 +31,7 @@ impl Log<'_> {
 
     /// Waits for so many records, because a running node may still be writing.
     fn awaits(&self, kind: &str, count: usize) -> Vec<String> {
-        let began = Instant::now();
-        loop {
-            let found = self.of_kind(kind);
-            if found.len() >= count {
-                return found;
-            }
-            assert!(began.elapsed() < PATIENCE, "{found:?}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until(kind, || self.of_kind(kind), |found| found.len() >= count)
     }
 
     /// Returns exit code and output of `audit verify`.

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Served};
+use support::{Bench, Caller, PATIENCE, Served, until};
 
 fn run(bench: &Bench, args: &[&str]) -> (i32, String) {
     let state = bench.path("state");
@@ -295,20 +295,12 @@ fn a_held_drawing_does_not_go_on_once_the_arms_file_has_other_zeros() {
     let bench = Bench::at_test_rate();
     let lines: Vec<_> = (0..12).map(|line| [[0, line], [40, line]]).collect();
     bench.scene("long", &support::scene("long", &json!(lines).to_string()));
-    std::fs::write(bench.path("node.toml"), "answer_within_s = 1\n").unwrap();
-    let config = bench.path("node.toml").display().to_string();
-    let served = bench.serve(&["--config", &config, "--state", &bench.state()]);
+    let served = bench.serve_with_file("answer_within_s = 1\n");
     called(&served, "stroke", &json!({"scene": "long"}));
-    let until = |state: &str| {
-        let began = std::time::Instant::now();
-        while called(&served, "sense", &json!({}))["job"]["state"] != state {
-            assert!(began.elapsed() < support::PATIENCE, "it is not {state}");
-        }
-    };
-    until("moving");
+    served.until_job("moving");
     let (done, printed) = run_at_node(&bench, &["hold"]);
     assert!(done, "{printed}");
-    until("held");
+    served.until_job("held");
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/arms/so101.toml");
     let text = std::fs::read_to_string(shipped).unwrap();
     let other = text.replacen("zero_tick = 2048", "zero_tick = 2098", 1);
@@ -318,7 +310,7 @@ fn a_held_drawing_does_not_go_on_once_the_arms_file_has_other_zeros() {
         !done && printed.contains("its zeros, limits or geometry differ"),
         "{printed}"
     );
-    until("held");
+    served.until_job("held");
     let (done, printed) = run_at_node(&bench, &["stop"]);
     assert!(done, "{printed}");
 }
@@ -457,6 +449,10 @@ fn stance(bench: &Bench) -> Value {
     serde_json::from_str(reply["text"].as_str().unwrap()).unwrap()
 }
 
+fn until_it_is(bench: &Bench, state: &str) {
+    until(state, || stance(bench), |stance| stance["state"] == state);
+}
+
 fn tip_mm(bench: &Bench) -> [f64; 3] {
     let stance = stance(bench);
     [0, 1, 2].map(|axis| stance["tip_mm"][axis].as_f64().unwrap())
@@ -520,11 +516,8 @@ fn left_in_the_middle<T>(bench: &Bench, request: impl FnOnce(&Value) -> T) -> f6
     let before = tip_mm(bench)[1];
     let went_mm = || (tip_mm(bench)[1] - before).abs();
     let asking = request(&verb);
+    until("moving", went_mm, |went_mm| *went_mm >= 0.5);
     let began = Instant::now();
-    while went_mm() < 0.5 {
-        assert!(began.elapsed() < PATIENCE, "it never moved");
-        std::thread::sleep(Duration::from_millis(5));
-    }
     drop(asking);
     while stance(bench)["state"] != "stopped" && began.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(10));
@@ -561,16 +554,9 @@ fn whoever_leaves_what_moves_the_arm_stops_it() {
             assert_eq!(code, 0, "{printed}");
         }
         let asking = send_verb(&bench, &verb);
-        let began = Instant::now();
-        while stance(&bench)["state"] != "moving" {
-            assert!(began.elapsed() < PATIENCE, "{verb}: it never moved");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until_it_is(&bench, "moving");
         drop(asking);
-        while stance(&bench)["state"] != "stopped" {
-            assert!(began.elapsed() < PATIENCE, "{verb}: it goes on");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        until_it_is(&bench, "stopped");
         let reason = stance(&bench)["denied"].clone();
         assert!(
             reason.as_str().unwrap().contains("stop"),
@@ -585,11 +571,7 @@ fn whoever_leaves_before_a_reset_begins_ends_no_stop() {
     let bench = Bench::new();
     let _served = served(&bench);
     let drawing = send_verb(&bench, &json!({"verb": "first_ink", "scene": "short"}));
-    let began = Instant::now();
-    while stance(&bench)["state"] != "moving" {
-        assert!(began.elapsed() < PATIENCE, "it never moved");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until_it_is(&bench, "moving");
     let stopping = send_verb(&bench, &json!({"verb": "stop"}));
     let asking = send_verb(&bench, &json!({"verb": "reset", "scene": "short"}));
     std::thread::sleep(Duration::from_millis(50));
@@ -604,14 +586,9 @@ fn whoever_leaves_before_a_reset_begins_ends_no_stop() {
 
 #[test]
 fn hands_off_over_http_stops_the_arm_too() {
-    let bench = Bench::new();
-    std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
-    let [state, config] = ["state", "node.toml"].map(|name| bench.path(name).display().to_string());
-    let at = ["--state", &state, "--config", &config];
-    let made = bench.run(&[&at[..], &["token", "add", "hand", "--role", "operator"]].concat());
-    assert!(made.status.success(), "{made:?}");
-    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
-    let served = bench.serve(&at);
+    let bench = Bench::new().with_file("require_tokens = true\n");
+    let token = bench.token("hand", &["--role", "operator"]);
+    let served = bench.serve(&[]);
     let (code, printed) = jog(&bench, "z+10");
     assert_eq!(code, 0, "{printed}");
     let went_mm = left_in_the_middle(&bench, |verb| {
@@ -634,10 +611,7 @@ fn a_stop_ends_a_step_and_nothing_is_jogged_until_a_reset() {
     let _served = served(&bench);
     let verb = json!({"verb": "jog", "scene": "short", "step": {"axis": "z", "by": 10.0}});
     let asking = send_verb(&bench, &verb);
-    let began = Instant::now();
-    while stance(&bench)["state"] != "moving" && began.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until_it_is(&bench, "moving");
     let stopped = read_reply(&send_verb(&bench, &json!({"verb": "stop"})));
     assert_eq!(stopped["done"], true, "{stopped}");
     let answer = read_reply(&asking);

@@ -8,11 +8,9 @@
 
 use crate::previewed::{call_at, call_tool};
 use crate::support;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
-use support::{Bench, PATIENCE, Served};
+use support::{Bench, Caller, Served};
 
 /// A second canvas, whose plans may take hardly any time.
 const QUICK: &str = include_str!("../../scenes/canvas.toml");
@@ -27,13 +25,6 @@ fn with_second_canvas(bench: &Bench) {
             "from_caller = [\"text\"]\ntime_s_max = 1.0",
         );
     bench.scene("quick", &text);
-}
-
-/// A node with its state in the bench's folder, and this in its node file.
-fn serve(bench: &Bench, file: &str) -> Served {
-    std::fs::write(bench.path("node.toml"), file).unwrap();
-    let config = bench.path("node.toml").display().to_string();
-    bench.serve(&["--config", &config, "--state", &bench.state()])
 }
 
 /// The canvas was not recognised as one, and the default scene was reported as understood.
@@ -64,7 +55,7 @@ fn an_overlay_is_drawn_on_a_canvas_as_its_design() {
 #[test]
 fn words_are_written_on_the_only_canvas_and_kept_with_the_job() {
     let bench = Bench::at_test_rate();
-    let served = serve(&bench, "");
+    let served = bench.serve_with_file("");
     let (text, drawn) = call_tool(&served, "stroke", &json!({"text": "hi!"}));
     assert_eq!(drawn["success"], true, "{text}");
     assert_eq!(drawn["understood"]["scene"], "canvas");
@@ -87,7 +78,7 @@ fn words_are_written_on_the_only_canvas_and_kept_with_the_job() {
 #[test]
 fn an_svg_is_drawn_where_and_as_large_as_the_call_says() {
     let bench = Bench::at_test_rate();
-    let served = serve(&bench, "");
+    let served = bench.serve_with_file("");
     let call = json!({"svg": SQUARE, "size_mm": 40, "at_mm": [10, 20], "dry_run": true});
     let (text, shown) = call_tool(&served, "stroke", &call);
     // The box around the square, whatever its page.
@@ -114,7 +105,7 @@ fn an_svg_is_drawn_where_and_as_large_as_the_call_says() {
 fn what_is_no_design_draws_nothing_in_either_profile() {
     for profile in ["lenient", "guarded"] {
         let bench = Bench::at_test_rate();
-        let served = serve(&bench, &format!("forgiveness = \"{profile}\"\n"));
+        let served = bench.serve_with_file(&format!("forgiveness = \"{profile}\"\n"));
         for call in [
             json!({"scene": "canvas"}),
             json!({"text": null}),
@@ -152,7 +143,7 @@ fn what_is_no_design_draws_nothing_in_either_profile() {
 #[test]
 fn what_is_off_the_sheet_is_offered_as_the_preview_that_is_on_it() {
     let bench = Bench::at_test_rate();
-    let served = serve(&bench, "");
+    let served = bench.serve_with_file("");
     let large = SQUARE.replace("20mm", "300mm");
     for (call, key) in [
         (json!({"svg": large}), "size_mm"),
@@ -184,7 +175,7 @@ fn what_is_off_the_sheet_is_offered_as_the_preview_that_is_on_it() {
 #[test]
 fn an_svg_in_a_code_fence_is_drawn_and_one_among_words_is_not() {
     let bench = Bench::at_test_rate();
-    let served = serve(&bench, "");
+    let served = bench.serve_with_file("");
     for (svg, is_drawn) in [
         (format!("```svg\n{SQUARE}\n```"), true),
         (
@@ -206,7 +197,7 @@ fn an_svg_in_a_code_fence_is_drawn_and_one_among_words_is_not() {
 #[test]
 fn a_caller_is_offered_no_option_of_the_command_line() {
     let bench = Bench::at_test_rate();
-    let served = serve(&bench, "");
+    let served = bench.serve_with_file("");
     let svg = |inner: &str| {
         format!(r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20">{inner}</svg>"#)
     };
@@ -242,7 +233,7 @@ fn a_caller_is_offered_no_option_of_the_command_line() {
 fn of_several_canvases_one_is_named_and_its_bounds_hold() {
     let bench = Bench::at_test_rate();
     with_second_canvas(&bench);
-    let served = serve(&bench, "");
+    let served = bench.serve_with_file("");
     let (text, refused) = call_tool(&served, "stroke", &json!({"text": "hi"}));
     assert!(text.contains("canvas, quick"), "{text}");
     assert_eq!(refused["code"], "no_canvas");
@@ -262,8 +253,7 @@ fn of_several_canvases_one_is_named_and_its_bounds_hold() {
 #[test]
 fn a_node_without_a_canvas_has_no_such_parameters() {
     let bench = Bench::at_test_rate();
-    let without = serve(
-        &bench,
+    let without = bench.serve_with_file(
         "[[arms]]\nname = \"default\"\nport = \"simulator\"\nmodel = \"widowx250s\"\n",
     );
     let listed = |served: &Served| {
@@ -281,7 +271,7 @@ fn a_node_without_a_canvas_has_no_such_parameters() {
     );
     assert!(refused["understood"].get("text").is_none(), "{text}");
     let with = Bench::at_test_rate();
-    let with = serve(&with, "");
+    let with = with.serve_with_file("");
     for key in ["\"text\"", "\"svg\"", "\"size_mm\"", "\"at_mm\""] {
         assert!(listed(&with).contains(key), "{key}");
     }
@@ -290,19 +280,13 @@ fn a_node_without_a_canvas_has_no_such_parameters() {
 #[test]
 fn a_stopped_drawing_on_a_canvas_is_gone_on_with() {
     let bench = Bench::new();
-    let served = serve(&bench, "");
+    let served = bench.serve_with_file("");
     let host = served.host();
     std::thread::scope(|scope| {
         let stopped = scope.spawn(|| call_at(&host, "stroke", &json!({"text": "hello"})));
-        let began = Instant::now();
-        loop {
-            let (_, sensed) = call_tool(&served, "sense", &json!({}));
-            if sensed["job"]["done"].as_u64() >= Some(1) && sensed["job"]["state"] == "moving" {
-                break;
-            }
-            assert!(began.elapsed() < PATIENCE, "{sensed:#}");
-            sleep(Duration::from_millis(50));
-        }
+        served.until("drawing", |sensed| {
+            sensed["job"]["done"].as_u64() >= Some(1) && sensed["job"]["state"] == "moving"
+        });
         call_tool(&served, "stop", &json!({}));
         let (text, stopped) = stopped.join().unwrap();
         assert_eq!(stopped["job"]["state"], "stopped", "{text}");

@@ -7,9 +7,8 @@
     reason = "a failing test may panic"
 )]
 
-use crate::stop::{call, long_bench, wait_until_drawing};
-use crate::support::{Bench, PATIENCE};
-use std::time::Instant;
+use crate::stop::{long_bench, wait_until_drawing};
+use crate::support::{Bench, until};
 
 use serde_json::Value;
 
@@ -19,14 +18,10 @@ const KNOWN: &str = "\n[compensation]\nplay_deg = [1.5, 0.0, 0.0, 0.0, 0.0]\nsag
 
 /// Waits until the tip is on its way along the first line.
 fn wait_until_inked(bench: &Bench, node: &str) {
-    let began = Instant::now();
-    while began.elapsed() < PATIENCE {
-        let (_, sensed) = call(bench, node, &["sense"]);
-        if sensed["tip"]["sheet_mm"][0].as_f64().unwrap_or(0.0) > 30.0 {
-            return;
-        }
-    }
-    panic!("it never drew");
+    let sense = || bench.call_at(node, &["sense"]).1;
+    until("on its way", sense, |sensed| {
+        sensed["tip"]["sheet_mm"][0].as_f64() > Some(30.0)
+    });
 }
 
 #[test]
@@ -39,18 +34,14 @@ fn a_drawing_whose_goals_lead_is_stopped_and_goes_on() {
     .unwrap();
     let served = bench.serve(&[]);
     let node = served.url.as_str();
-    let (_, reply) = call(
-        &bench,
-        node,
-        &["stroke", r#"{"scene":"long","dry_run":true}"#],
-    );
+    let (_, reply) = bench.call_at(node, &["stroke", r#"{"scene":"long","dry_run":true}"#]);
     let expected_mm = reply["expected_deviation_mm"].as_f64().unwrap();
     assert!(expected_mm < 1.0, "{reply:#}");
     std::thread::scope(|scope| {
-        let stroke = scope.spawn(|| call(&bench, node, &["stroke", r#"{"scene":"long"}"#]));
+        let stroke = scope.spawn(|| bench.call_at(node, &["stroke", r#"{"scene":"long"}"#]));
         wait_until_drawing(&bench, node);
         wait_until_inked(&bench, node);
-        let (code, stopped) = call(&bench, node, &["stop"]);
+        let (code, stopped) = bench.call_at(node, &["stop"]);
         assert_eq!(code, 0, "{stopped:#}");
         let report = &stopped["arms"][0]["report"];
         assert_eq!(
@@ -60,11 +51,11 @@ fn a_drawing_whose_goals_lead_is_stopped_and_goes_on() {
         let (_, stroke) = stroke.join().unwrap();
         assert_eq!(stroke["code"], "stopped", "{stroke:#}");
     });
-    let (_, sensed) = call(&bench, node, &["sense"]);
+    let (_, sensed) = bench.call_at(node, &["sense"]);
     let height_mm = sensed["tip"]["height_mm"].as_f64().unwrap();
     assert!(height_mm > 6.0, "{sensed:#}");
-    assert_eq!(call(&bench, node, &["reset"]).0, 0);
-    let (_, drawn) = call(&bench, node, &["stroke", r#"{"resume":true}"#]);
+    assert_eq!(bench.call_at(node, &["reset"]).0, 0);
+    let (_, drawn) = bench.call_at(node, &["stroke", r#"{"resume":true}"#]);
     // The simulated arm has no play, so its ink is off by what the goals lead.
     assert_eq!(drawn["code"], "ink_missing", "{drawn:#}");
     assert_eq!(drawn["job"]["state"], "deviated", "{drawn:#}");

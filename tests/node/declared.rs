@@ -30,47 +30,17 @@ sequence = [{ calls = "sense" }, { calls = "stroke" }, { calls = "reset" }]
 arguments = [{ name = "scene", type = "string", description = "which", required = true }]
 "#;
 
-/// Makes a bench with a node file, and returns it with the options that name the file.
+/// Makes a bench with a node file, whose default scene is short.
 fn bench(file: &str) -> Bench {
-    let bench = Bench::new();
+    let bench = Bench::new().with_file(file);
     bench.scene("default", &scene("default", SHORT_LINES));
-    std::fs::write(bench.path("node.toml"), file).unwrap();
     bench
-}
-
-fn with(bench: &Bench, args: &[&str]) -> Vec<String> {
-    let path = |name: &str| bench.path(name).display().to_string();
-    let mut all = vec![
-        "--config".to_owned(),
-        path("node.toml"),
-        "--state".to_owned(),
-        path("state"),
-    ];
-    all.extend(args.iter().map(|arg| (*arg).to_owned()));
-    all
-}
-
-fn call(bench: &Bench, args: &[&str]) -> (i32, Value) {
-    let all = with(bench, args);
-    bench.call(&all.iter().map(String::as_str).collect::<Vec<_>>())
-}
-
-/// Exit code, standard output and standard error.
-fn run(bench: &Bench, args: &[&str]) -> (i32, String, String) {
-    let all = with(bench, args);
-    let output = bench.run(&all.iter().map(String::as_str).collect::<Vec<_>>());
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
 }
 
 #[test]
 fn a_built_in_tool_is_called_with_its_fixed_arguments() {
     let bench = bench(TOOLS);
-    let (code, planned) = call(&bench, &["draw_short"]);
+    let (code, planned) = bench.call(&["draw_short"]);
     assert_eq!(
         (code, &planned["success"]),
         (0, &json!(true)),
@@ -88,7 +58,7 @@ fn a_built_in_tool_is_called_with_its_fixed_arguments() {
         (&json!("short"), &json!(true))
     );
     // Read as leniently as any tool, with every repair reported.
-    let (_, drawn) = call(&bench, &["DrawShort", "{'dryRun': 'no',}"]);
+    let (_, drawn) = bench.call(&["DrawShort", "{'dryRun': 'no',}"]);
     assert!(
         drawn["message"]
             .as_str()
@@ -110,7 +80,7 @@ fn no_declared_tool_takes_what_a_caller_brings_to_a_canvas() {
             "[[tools]]\nname = \"write_words\"\ndescription = \"Write words\"\ncalls = \"stroke\"\narguments = [{{ name = \"{argument}\", type = \"string\", description = \"what to write\" }}]\n"
         );
         let bench = bench(&file);
-        let (code, _, reply) = run(&bench, &["tools", "list"]);
+        let (code, _, reply) = bench.streams(&["tools", "list"]);
         assert_ne!(code, 0, "{reply}");
         let message = format!(
             "line {line}: no built-in tool of `write_words` takes an argument `{argument}`"
@@ -122,7 +92,7 @@ fn no_declared_tool_takes_what_a_caller_brings_to_a_canvas() {
 #[test]
 fn a_sequence_ends_at_the_first_step_that_fails_and_says_which() {
     let bench = bench(TOOLS);
-    let (code, done) = call(&bench, &["look_and_draw", r#"{"scene":"short"}"#]);
+    let (code, done) = bench.call(&["look_and_draw", r#"{"scene":"short"}"#]);
     assert_eq!(code, 0, "{done:#}");
     let steps = done["steps"].as_array().unwrap();
     assert_eq!(steps.len(), 3);
@@ -130,7 +100,7 @@ fn a_sequence_ends_at_the_first_step_that_fails_and_says_which() {
     assert_eq!(steps[1]["tool"], "stroke");
     let beyond = scene("beyond", SHORT_LINES).replace("-0.125, 0.005]", "-0.425, 0.005]");
     bench.scene("beyond", &beyond);
-    let (code, failed) = call(&bench, &["look_and_draw", r#"{"scene":"beyond"}"#]);
+    let (code, failed) = bench.call(&["look_and_draw", r#"{"scene":"beyond"}"#]);
     assert_eq!(code, 1);
     let message = failed["message"].as_str().unwrap();
     assert!(
@@ -144,9 +114,9 @@ fn a_sequence_ends_at_the_first_step_that_fails_and_says_which() {
         ),
         (&json!(2), 2)
     );
-    let (_, missing) = call(&bench, &["look_and_draw"]);
+    let (_, missing) = bench.call(&["look_and_draw"]);
     assert_eq!(missing["code"], "arguments_refused", "{missing:#}");
-    let (_, wrong) = call(&bench, &["look_and_draw", r#"{"scene":"shrt"}"#]);
+    let (_, wrong) = bench.call(&["look_and_draw", r#"{"scene":"shrt"}"#]);
     // No other scene is offered than the caller's: the nearest is shown.
     assert_eq!(wrong["complaints"][0]["valid"][0], "short", "{wrong:#}");
     assert!(wrong.get("corrected_call").is_none(), "{wrong:#}");
@@ -179,7 +149,7 @@ sequence = [{ calls = "sense" }, { calls = "stroke" }]
         ("draw_short", r#"{"dry_run":true}"#),
         ("draw_short", r#"{"scene":"short","dry_run":true}"#),
     ] {
-        let (code, planned) = call(&bench, &[tool, sent]);
+        let (code, planned) = bench.call(&[tool, sent]);
         assert_eq!(code, 0, "{tool} {sent}: {planned:#}");
         let message = planned["message"].as_str().unwrap();
         assert!(
@@ -188,10 +158,7 @@ sequence = [{ calls = "sense" }, { calls = "stroke" }]
         );
         assert_eq!(planned["understood"]["scene"], "short", "{planned:#}");
     }
-    let (_, looked) = call(
-        &bench,
-        &["look_and_draw", r#"{"scene":"short","dry_run":true}"#],
-    );
+    let (_, looked) = bench.call(&["look_and_draw", r#"{"scene":"short","dry_run":true}"#]);
     let drawn = &looked["steps"][1];
     assert_eq!(drawn["understood"]["scene"], "short", "{looked:#}");
     assert!(
@@ -199,7 +166,7 @@ sequence = [{ calls = "sense" }, { calls = "stroke" }]
         "{looked:#}"
     );
     // A fixed argument stays as it is, and a caller who gives another value is told.
-    let (code, refused) = call(&bench, &["draw_short", r#"{"scene":"default"}"#]);
+    let (code, refused) = bench.call(&["draw_short", r#"{"scene":"default"}"#]);
     assert_eq!(
         (code, &refused["code"]),
         (1, &json!("arguments_refused")),
@@ -228,15 +195,15 @@ fn what_another_server_is_sent_is_passed_on_unread_or_refused() {
         report_of("unread", ""),
         report_of("needs", needs)
     ));
-    let (code, more) = call(&bench, &["unread", r#"{"debug":true}"#]);
+    let (code, more) = bench.call(&["unread", r#"{"debug":true}"#]);
     assert_eq!(code, 0, "{more:#}");
     assert!(more["result"].get("bus").is_some(), "{more:#}");
     assert_eq!(more["understood"], json!({"debug": true}));
     // Not even a key's form is mended, so the other server judges it.
-    let (_, odd) = call(&bench, &["unread", r#"{"DEBUG":"yes"}"#]);
+    let (_, odd) = bench.call(&["unread", r#"{"DEBUG":"yes"}"#]);
     assert_eq!(odd["understood"], json!({"DEBUG": "yes"}), "{odd:#}");
     for sent in ["[object Object]", "debug=true", "[1]", r#"{"a":1,"a":2}"#] {
-        let (code, refused) = call(&bench, &["unread", sent]);
+        let (code, refused) = bench.call(&["unread", sent]);
         assert_eq!(
             (code, &refused["complaints"][0]["code"]),
             (1, &json!("not_an_object")),
@@ -244,7 +211,7 @@ fn what_another_server_is_sent_is_passed_on_unread_or_refused() {
         );
     }
     // A lost payload does not permit a call without required arguments.
-    let (code, refused) = call(&bench, &["needs", "[object Object]"]);
+    let (code, refused) = bench.call(&["needs", "[object Object]"]);
     assert_eq!(
         (code, &refused["complaints"][0]["path"]),
         (1, &json!("node")),
@@ -276,7 +243,7 @@ arguments = [{ name = "dry_run", type = "boolean", description = "true plans onl
         r#"{"options":{"dryRun":1}}"#,
         "{} as a dry run",
     ] {
-        let (code, refused) = call(&bench, &["draw_it", arguments]);
+        let (code, refused) = bench.call(&["draw_it", arguments]);
         assert_eq!(
             (code, &refused["code"]),
             (1, &json!("arguments_refused")),
@@ -285,7 +252,7 @@ arguments = [{ name = "dry_run", type = "boolean", description = "true plans onl
         let codes = refused["complaints"].to_string();
         assert!(codes.contains("no_dry_run"), "{refused:#}");
     }
-    let (code, refused) = call(&bench, &["draw_and_park", r#"{"dry_run":true}"#]);
+    let (code, refused) = bench.call(&["draw_and_park", r#"{"dry_run":true}"#]);
     assert_eq!(
         (code, &refused["code"]),
         (1, &json!("no_dry_run")),
@@ -296,7 +263,7 @@ arguments = [{ name = "dry_run", type = "boolean", description = "true plans onl
         message.contains("`reset`") && message.contains("nothing moved"),
         "{message}"
     );
-    let (_, drawn) = call(&bench, &["draw_it"]);
+    let (_, drawn) = bench.call(&["draw_it"]);
     let message = drawn["message"].as_str().unwrap();
     assert!(message.starts_with("drew 2 strokes"), "{drawn:#}");
 }
@@ -314,11 +281,11 @@ fn another_servers_tool_gets_the_arguments_and_its_answer_passes_through() {
             "[[tools]]\nname = \"ask_peer\"\ndescription = \"Ask the peer\"\nserver = {server}\ntool = \"sense\"\neffect = \"reads\"\narguments = [{{ name = \"debug\", type = \"boolean\", description = \"details\" }}]\n"
         );
         let bench = bench(&file);
-        let (code, plain) = call(&bench, &["ask_peer"]);
+        let (code, plain) = bench.call(&["ask_peer"]);
         assert_eq!(code, 0, "{plain:#}");
         assert_eq!(plain["result"]["arm"], "simulated so101", "{plain:#}");
         assert!(plain["result"].get("bus").is_none());
-        let (_, more) = call(&bench, &["ask_peer", r#"{"debug":"yes"}"#]);
+        let (_, more) = bench.call(&["ask_peer", r#"{"debug":"yes"}"#]);
         assert_eq!(more["understood"], json!({"debug": true}));
         assert!(more["result"].get("bus").is_some(), "{more:#}");
     }
@@ -346,7 +313,7 @@ fn a_server_that_is_not_there_is_a_clear_error_within_its_time() {
             "[[tools]]\nname = \"ask\"\ndescription = \"Ask\"\nserver = {server}\ntool = \"sense\"\n"
         ));
         let began = std::time::Instant::now();
-        let (code, failed) = call(&bench, &["ask"]);
+        let (code, failed) = bench.call(&["ask"]);
         assert!(began.elapsed() < support::PATIENCE);
         let message = failed["message"].as_str().unwrap();
         assert!(code == 1 && message.contains(expected), "{message}");
@@ -465,7 +432,7 @@ fn a_wrong_declaration_is_named_at_start_with_its_line() {
         ),
     ] {
         let bench = bench(&format!("{head}{body}"));
-        let (code, _, printed) = run(&bench, &["tools"]);
+        let (code, _, printed) = bench.streams(&["tools"]);
         assert_ne!(code, 0, "{body}");
         assert!(
             printed.contains(&format!("line {line}: ")) && printed.contains(expected),
@@ -479,45 +446,39 @@ fn a_wrong_declaration_is_named_at_start_with_its_line() {
 fn a_declaration_is_edited_from_the_command_line_and_comments_stay() {
     let bench = bench(TOOLS);
     let text = || std::fs::read_to_string(bench.path("node.toml")).unwrap();
-    let (code, _, printed) = run(
-        &bench,
-        &[
-            "tools",
-            "add",
-            "sketch",
-            "--description",
-            "Plan a drawing",
-            "--calls",
-            "stroke",
-            "--fixed",
-            "dry_run=true",
-            "--argument",
-            r#"{name = "scene", type = "string", description = "which"}"#,
-        ],
-    );
+    let (code, _, printed) = bench.streams(&[
+        "tools",
+        "add",
+        "sketch",
+        "--description",
+        "Plan a drawing",
+        "--calls",
+        "stroke",
+        "--fixed",
+        "dry_run=true",
+        "--argument",
+        r#"{name = "scene", type = "string", description = "which"}"#,
+    ]);
     assert_eq!(code, 0, "{printed}");
     assert!(
         text().contains("# The drawing that is wanted most.")
             && text().contains("name = \"sketch\"")
     );
-    let (_, planned) = call(&bench, &["sketch", r#"{"scene":"short"}"#]);
+    let (_, planned) = bench.call(&["sketch", r#"{"scene":"short"}"#]);
     assert!(
         planned["message"].as_str().unwrap().starts_with("planned"),
         "{planned:#}"
     );
-    let (code, _, _) = run(
-        &bench,
-        &[
-            "tools",
-            "set",
-            "sketch",
-            "--step",
-            "sense",
-            "--step",
-            "stroke dry_run=true",
-            "--no-arguments",
-        ],
-    );
+    let (code, _, _) = bench.streams(&[
+        "tools",
+        "set",
+        "sketch",
+        "--step",
+        "sense",
+        "--step",
+        "stroke dry_run=true",
+        "--no-arguments",
+    ]);
     assert_eq!(code, 0);
     assert!(
         text().contains("{ calls = \"stroke\", fixed = { dry_run = true } }"),
@@ -525,19 +486,19 @@ fn a_declaration_is_edited_from_the_command_line_and_comments_stay() {
         text()
     );
     let before = text();
-    let (code, _, printed) = run(&bench, &["tools", "set", "sketch", "--calls", "stork"]);
+    let (code, _, printed) = bench.streams(&["tools", "set", "sketch", "--calls", "stork"]);
     assert_ne!(code, 0);
     assert!(
         printed.contains("nothing was written") && printed.contains("stork"),
         "{printed}"
     );
     assert_eq!(text(), before);
-    let (_, listed, _) = run(&bench, &["tools", "list"]);
+    let (_, listed, _) = bench.streams(&["tools", "list"]);
     assert!(
         listed.contains("sketch") && listed.contains("moves"),
         "{listed}"
     );
-    assert_eq!(run(&bench, &["tools", "remove", "sketch"]).0, 0);
+    assert_eq!(bench.streams(&["tools", "remove", "sketch"]).0, 0);
     assert_eq!(text(), TOOLS);
 }
 
@@ -578,7 +539,7 @@ fn the_page_says_what_is_true() {
         );
     }
     let bench = bench(&files[0]);
-    let (code, listed, printed) = run(&bench, &["tools", "list"]);
+    let (code, listed, printed) = bench.streams(&["tools", "list"]);
     assert_eq!(code, 0, "{printed}");
     for name in ["draw_sign", "session", "room_light"] {
         assert!(listed.contains(name), "{listed}");
@@ -626,8 +587,7 @@ fn nobody() -> CallWatch {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_ends_a_sequence_and_what_is_left_is_not_begun() {
     let bench = bench(TOOLS);
-    let args = with(&bench, &[]);
-    let served = bench.serve(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let served = bench.serve(&[]);
     let (drawing, stopping) = (
         client::connect(&served.url).await.unwrap(),
         client::connect(&served.url).await.unwrap(),
@@ -648,7 +608,7 @@ async fn a_stop_ends_a_sequence_and_what_is_left_is_not_begun() {
     let (drawn, stopped) = tokio::join!(
         drawing.call("look_and_draw", arguments(), nobody()),
         async {
-            moving(&stopping).await;
+            until(&stopping, "moving").await;
             stopping
                 .call("stop", ReceivedArguments::Absent, nobody())
                 .await
@@ -683,8 +643,7 @@ async fn a_stop_cancels_what_another_server_moves() {
         there.url
     );
     let bench = bench(&file);
-    let args = with(&bench, &[]);
-    let served = bench.serve(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let served = bench.serve(&[]);
     let (asking, stopping, looking) = (
         client::connect(&served.url).await.unwrap(),
         client::connect(&served.url).await.unwrap(),
@@ -692,7 +651,7 @@ async fn a_stop_cancels_what_another_server_moves() {
     );
     let short = || ReceivedArguments::Value(json!({"scene": "short"}));
     let (asked, stopped) = tokio::join!(asking.call("ask_peer", short(), nobody()), async {
-        moving(&looking).await;
+        until(&looking, "moving").await;
         let stopped = stopping.call("stop", ReceivedArguments::Absent, nobody());
         let stopped = stopped.await.unwrap();
         until(&looking, "stopped").await;
@@ -708,12 +667,11 @@ async fn a_stop_cancels_what_another_server_moves() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_refused_as_busy_does_not_take_the_others_job_as_its_own() {
     let bench = bench(TOOLS);
-    let args = with(&bench, &[]);
-    let served = bench.serve(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let served = bench.serve(&[]);
     let client = client::connect(&served.url).await.unwrap();
     let scene = |name: &str| ReceivedArguments::Value(json!({ "scene": name }));
     let (drawn, refused) = tokio::join!(client.call("stroke", scene("short"), nobody()), async {
-        moving(&client).await;
+        until(&client, "moving").await;
         let refused = client.call("look_and_draw", scene("default"), nobody());
         refused.await.unwrap()
     });
@@ -724,10 +682,6 @@ async fn a_step_refused_as_busy_does_not_take_the_others_job_as_its_own() {
         refused.text
     );
     assert_eq!(refused.structured["code"], "busy", "{}", refused.text);
-}
-
-async fn moving(client: &client::McpClient) {
-    until(client, "moving").await;
 }
 
 async fn until(client: &client::McpClient, state: &str) {
@@ -751,8 +705,7 @@ async fn until(client: &client::McpClient, state: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
     let bench = bench(&format!("answer_within_s = 1\n{TOOLS}"));
-    let args = with(&bench, &[]);
-    let served = bench.serve(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let served = bench.serve(&[]);
     let client = client::connect(&served.url).await.unwrap();
     let arguments = || ReceivedArguments::Value(json!({"scene": "short"}));
     let call = || async {
@@ -807,7 +760,7 @@ async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
 fn a_name_that_is_too_long_with_a_servers_before_it_is_warned_of() {
     let long = "draw_the_short_lines_that_everybody_wants_most_of_all";
     let bench = bench(&TOOLS.replace("draw_short", long));
-    let (code, printed, _) = run(&bench, &["check"]);
+    let (code, printed, _) = bench.streams(&["check"]);
     assert_eq!(code, 0, "{printed}");
     assert!(
         printed.contains("longer than 40 letters") && printed.contains(long),
@@ -818,8 +771,7 @@ fn a_name_that_is_too_long_with_a_servers_before_it_is_warned_of() {
 #[test]
 fn a_node_file_keeps_pictures_out_of_results() {
     let bench = bench("images = false\n");
-    let path = |name: &str| bench.path(name).display().to_string();
-    let served = bench.serve(&["--config", &path("node.toml"), "--state", &path("state")]);
+    let served = bench.serve(&[]);
     let body = tool_call("stroke", &json!({"dry_run": true}));
     let headers = "Accept: application/json, text/event-stream\r\n";
     let (_, answer) = support::post(&served, headers, &body);

@@ -26,14 +26,8 @@ use support::{Bench, unless_starved};
 
 /// Exit code and standard output.
 fn run(bench: &Bench, args: &[&str]) -> (i32, String) {
-    let output = bench.run(args);
-    let text = String::from_utf8(output.stdout).unwrap();
-    let code = output.status.code().unwrap();
-    assert!(
-        code < 2 || !text.is_empty(),
-        "{args:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let (code, text, errors) = bench.streams(args);
+    assert!(code < 2 || !text.is_empty(), "{args:?}: {errors}");
     (code, text)
 }
 
@@ -42,9 +36,7 @@ fn json(text: &str) -> Value {
 }
 
 fn cause(bench: &Bench, args: &[&str]) -> (i32, Vec<String>) {
-    let mut all = vec!["doctor", "--json"];
-    all.extend(args);
-    let (code, text) = run(bench, &all);
+    let (code, text) = run(bench, &[&["doctor", "--json"], args].concat());
     let findings = json(&text)["findings"].as_array().unwrap().clone();
     let causes = findings.iter().map(|one| {
         assert!(

@@ -12,12 +12,6 @@ use crate::torture::{STREAMS, post, session};
 use serde_json::{Value, json};
 use steadyhand::catalogue::{TOOLS, ToolDefinition, ToolEffect};
 
-fn serve(bench: &Bench, node_file: &str) -> Served {
-    std::fs::write(bench.path("node.toml"), node_file).unwrap();
-    let config = bench.path("node.toml").display().to_string();
-    bench.serve(&["--config", &config, "--state", &bench.state()])
-}
-
 const GUARDED: &str = "forgiveness = \"guarded\"\n";
 
 /// Returns what became of a call: `moves`, `dry run`, `preview` or `refused`.
@@ -113,7 +107,7 @@ fn rows() -> Vec<(Value, &'static str, &'static str)> {
 fn every_row_of_the_table_holds_over_mcp_in_both_profiles() {
     for (is_guarded, node_file) in [(true, GUARDED), (false, "forgiveness = \"lenient\"\n")] {
         let bench = Bench::at_test_rate();
-        let served = serve(&bench, node_file);
+        let served = bench.serve_with_file(node_file);
         for (arguments, guarded, lenient) in rows() {
             let want = if is_guarded { guarded } else { lenient };
             if want == "-" {
@@ -147,7 +141,7 @@ fn every_row_of_the_table_holds_over_mcp_in_both_profiles() {
 #[test]
 fn the_plan_of_a_doubtful_call_is_a_whole_call() {
     let bench = Bench::at_test_rate();
-    let served = serve(&bench, GUARDED);
+    let served = bench.serve_with_file(GUARDED);
     let doubtful = json!({"scene": "short", "depth": 2});
     let (text, shown) = call_tool(&served, "stroke", &doubtful);
     assert_eq!(outcome(&shown), "preview", "{text}");
@@ -178,7 +172,7 @@ fn the_plan_of_a_doubtful_call_is_a_whole_call() {
 #[test]
 fn a_doubted_empty_call_is_shown_first_and_an_operator_allows_keys() {
     let bench = Bench::at_test_rate();
-    let served = serve(&bench, &format!("{GUARDED}ignore_keys = [\"reason\"]\n"));
+    let served = bench.serve_with_file(&format!("{GUARDED}ignore_keys = [\"reason\"]\n"));
     let (_, refused) = call_tool(&served, "stroke", &json!({"scene": "shrot"}));
     assert_eq!(outcome(&refused), "refused");
     let (text, shown) = call_tool(&served, "stroke", &json!({}));
@@ -210,7 +204,7 @@ fn a_node_that_ignores_what_means_something_does_not_start() {
 #[test]
 fn align_and_reset_are_shown_without_a_motion() {
     let bench = Bench::at_test_rate();
-    let served = serve(&bench, GUARDED);
+    let served = bench.serve_with_file(GUARDED);
     for (tool, arguments) in [
         ("align", json!({"scene": "short", "speed": "slow"})),
         (
@@ -248,7 +242,7 @@ fn in_session(served: &Served, header: &str, tool: &str, arguments: &Value) -> V
 #[test]
 fn a_doubt_is_of_one_session_and_keeps_no_other_from_its_call() {
     let bench = Bench::at_test_rate();
-    let served = serve(&bench, GUARDED);
+    let served = bench.serve_with_file(GUARDED);
     let [first, second] = [session(&served), session(&served)];
     let refused = in_session(&served, &first, "stroke", &json!({"scene": "shrot"}));
     assert_eq!(refused["code"], "arguments_refused", "{refused:#}");

@@ -383,17 +383,14 @@ fn one_pen_draws_all_colours() {
 
 #[test]
 fn an_operators_token_draws_on_a_node_elsewhere_and_a_planners_does_not() {
-    let bench = Bench::at_test_rate();
-    let (hook, state) = (file(&bench, "hook.svg", HOOK), bench.state());
-    let config = file(&bench, "node.toml", "require_tokens = true\n");
-    let here = ["--state", &state, "--config", &config];
+    let bench = Bench::at_test_rate().with_file("require_tokens = true\n");
+    let hook = file(&bench, "hook.svg", HOOK);
     let token = |role: &str| {
-        let made = bench.run(&[&["token", "add", role, "--role", role], &here[..]].concat());
-        let token = String::from_utf8(made.stdout).unwrap();
-        file(&bench, &format!("{role}.token"), token.trim())
+        let token = bench.token(role, &["--role", role]);
+        file(&bench, &format!("{role}.token"), &token)
     };
     let (operator, planner) = (token("operator"), token("planner"));
-    let served = bench.serve(&here);
+    let served = bench.serve(&[]);
     let host = served.host();
     let draw = |token: &str| {
         let at = ["--node", &host, "--token-file", token];

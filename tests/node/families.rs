@@ -45,15 +45,11 @@ impl Lab {
         let (ink, received) = (bench.path("ink.json"), bench.path("heard"));
         let (ink, received) = (ink.to_str().unwrap(), received.to_str().unwrap());
         let (sim, port) = bench.sim(&["--arm", arm, "--ink", ink, "--trace", received]);
-        let config = bench.path("node.toml");
         let arms = format!(
             "arms = [{{ name = \"arm\", model = \"{arm}\", port = \"{port}\", calibrated = \"elsewhere\" }}]\n"
         );
-        std::fs::write(&config, arms).unwrap();
-        let state = bench.state();
-        let config = config.display().to_string();
-        let args = ["--config", &config, "--state", &state, "--enable", scene];
-        let served = bench.serve(&args);
+        let [config, file, state, folder] = bench.file(&arms);
+        let served = bench.serve(&[&config, &file, &state, &folder, "--enable", scene]);
         Self {
             bench,
             scene,
@@ -63,10 +59,8 @@ impl Lab {
     }
 
     fn call(&self, tool: &str, arguments: &Value) -> Value {
-        let arguments = arguments.to_string();
-        self.bench
-            .call(&[tool, &arguments, "--node", &self.served.url])
-            .1
+        let args = [tool, &arguments.to_string()];
+        self.bench.call_at(&self.served.url, &args).1
     }
 
     /// Draws, until it is drawn whole; only the machine may keep it from that.

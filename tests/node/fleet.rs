@@ -56,12 +56,9 @@ impl Member {
     fn start(file: &str, args: &[&str], environment: &[(&str, &str)]) -> Self {
         let bench = Bench::at_test_rate();
         bench.scene("long", &long_scene());
-        std::fs::write(bench.path("node.toml"), file).unwrap();
-        let path = |name: &str| bench.path(name).display().to_string();
-        let (config, state) = (path("node.toml"), path("state"));
-        let mut all = vec!["--config", &config, "--state", &state];
-        all.extend(args);
-        let served = bench.serve_in(&all, environment);
+        let options = bench.file(file);
+        let options = options.each_ref().map(String::as_str);
+        let served = bench.serve_in(&[&options[..], args].concat(), environment);
         Self { bench, served }
     }
 
@@ -508,11 +505,9 @@ fn a_stop_of_another_node_is_carried_on_though_its_caller_goes() {
         is_sent_again();
     }
     drop(hub);
-    let bench = Bench::at_test_rate();
-    std::fs::write(bench.path("node.toml"), &file).unwrap();
-    let config = bench.path("node.toml").display().to_string();
+    let bench = Bench::at_test_rate().with_file(&file);
     let mut node = bench
-        .command(&["serve", "--config", &config])
+        .command(&["serve"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -670,24 +665,10 @@ fn a_call_that_was_sent_before_a_stop_does_nothing_behind_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_opens_no_more_there_than_here_and_is_never_shown() {
-    let bench = Bench::at_test_rate();
-    let state = bench.state();
-    std::fs::write(
-        bench.path("node.toml"),
-        "name = \"left\"\nrequire_tokens = true\n",
-    )
-    .unwrap();
-    let config = bench.path("node.toml").display().to_string();
-    let at = ["--config", &config, "--state", &state];
-    let token = |name: &str, role: &str| {
-        let mut args = vec!["token", "add", name, "--role", role];
-        args.extend(at);
-        let made = bench.run(&args);
-        assert!(made.status.success(), "{made:?}");
-        String::from_utf8(made.stdout).unwrap().trim().to_owned()
-    };
-    let (viewer, operator) = (token("looks", "viewer"), token("hub", "operator"));
-    let left = bench.serve(&at);
+    let bench = Bench::at_test_rate().with_file("name = \"left\"\nrequire_tokens = true\n");
+    let viewer = bench.token("looks", &["--role", "viewer"]);
+    let operator = bench.token("hub", &["--role", "operator"]);
+    let left = bench.serve(&[]);
     let address = left.url.strip_prefix("http://").unwrap();
     let address = address.split('/').next().unwrap();
     let file = bench.path("token");
@@ -712,10 +693,8 @@ async fn a_token_opens_no_more_there_than_here_and_is_never_shown() {
     let refused = call(&client, "stroke", json!({"node": "looks"})).await;
     assert_eq!(refused.structured["code"], "role", "{:#}", data(&refused));
     // Stopped by an operator there; a planner of the hub does not reset it by the hub's operator's token.
-    let mut stop = vec!["stop", "--socket"];
     let socket = bench.path("steadyhand/left.sock").display().to_string();
-    stop.push(&socket);
-    assert!(bench.run(&stop).status.success());
+    bench.done(&["stop", "--socket", &socket]);
     let reset = call(&client, "reset", json!({"node": "moves"})).await;
     assert!(reset.is_error, "{:#}", data(&reset));
     let shown = format!("{nodes:?} {:?}", data(&reset));

@@ -29,7 +29,7 @@ use steadyhand::sim::ArmSimulator;
 use steadyhand::units::JointVector;
 use support::chance::Chance;
 use support::person::{Person, plugged_in};
-use support::{Bench, PATIENCE};
+use support::{Bench, PATIENCE, unless_starved, until};
 
 /// End of every question for consent.
 const ASKED: &str = "Write `yes` to continue:";
@@ -135,11 +135,7 @@ fn moving_in_practice(bench: &Bench, file: &str) -> Person {
     person.sees("press Enter to begin");
     person.types("\n");
     person.sees("the arm moves; Enter or Ctrl-C stops it");
-    let began = Instant::now();
-    while !is_moving(bench) {
-        assert!(began.elapsed() < PATIENCE, "it never moved");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("moving", || is_moving(bench), |is_moving| *is_moving);
     // Away from its rest.
     std::thread::sleep(Duration::from_secs(2));
     assert!(is_moving(bench));
@@ -184,54 +180,48 @@ fn the_guide_s_node_stops_and_ends_though_its_guide_is_killed() {
     person.program.0.kill().unwrap();
     let log = || std::fs::read_to_string(bench.path("state/first-line-node.log")).unwrap();
     let stays = || UnixStream::connect(bench.path("steadyhand/bench.sock")).is_ok();
-    let began = Instant::now();
-    while stays() || !log().contains("holds with its torque on") {
-        assert!(began.elapsed() < PATIENCE, "its node stays: {}", log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until("ended", log, |log| {
+        !stays() && log.contains("holds with its torque on")
+    });
 }
 
 /// The bus that the doctor examines is the one on which the guide's node then moves.
 #[test]
 fn a_port_that_the_guide_is_given_is_the_port_of_its_node() {
-    let bench = Bench::new();
-    let library = SceneLibrary::new(Some(bench.path("scenes")));
-    let scene = library.scene("short", None).unwrap();
-    let plug = || {
-        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
-        sim.set_paced(false);
-        plugged_in(sim)
-    };
-    let (named, given) = (plug(), plug());
-    let text = format!(
-        "name = \"bench\"\n\n[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = {named:?}\n"
-    );
-    std::fs::write(bench.path("node.toml"), text).unwrap();
-    let [file, state, trace] =
-        ["node.toml", "state", "bytes.trace"].map(|name| bench.path(name).display().to_string());
-    let options = [
-        "--config", &file, "--state", &state, "--port", &given, "--trace", &trace,
-    ];
-    let guide = [&options[..], &["first-line", "--scene", "short"]].concat();
-    let mut person = Person::at(&bench, &guide);
-    person.sees(&format!("arm arm (so101) is at {given}"));
-    person.sees(&format!(
-        "ends with this guide: node bench, arm arm (so101) at {given}"
-    ));
-    person.sees("press Enter to begin");
-    person.types("q\n");
-    let message = format!("--state {state} --port {given} --trace {trace} ");
-    person.sees(&format!("{message}first-line --scene short`"));
-    person.sees("the arm is limp");
-    person.ends_with(1);
-    assert!(std::fs::metadata(&trace).unwrap().len() > 0);
-    let (code, stderr) = {
-        let output = bench.run(&[&options[..], &["status"]].concat());
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), stderr)
-    };
-    assert_eq!(code, Some(1), "{stderr}");
-    assert!(stderr.contains(&format!("{message}serve`")), "{stderr}");
+    unless_starved(|| {
+        let bench = Bench::new();
+        let library = SceneLibrary::new(Some(bench.path("scenes")));
+        let scene = library.scene("short", None).unwrap();
+        let plug = || {
+            let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
+            sim.set_paced(false);
+            plugged_in(sim)
+        };
+        let (named, given) = (plug(), plug());
+        let text = format!(
+            "name = \"bench\"\n\n[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = {named:?}\n"
+        );
+        let state = bench.state();
+        let bench = bench.with_file(&text);
+        let trace = bench.path("bytes.trace").display().to_string();
+        let options = ["--port", &given, "--trace", &trace];
+        let guide = [&options[..], &["first-line", "--scene", "short"]].concat();
+        let mut person = Person::at(&bench, &guide);
+        person.sees(&format!("arm arm (so101) is at {given}"));
+        person.sees(&format!(
+            "ends with this guide: node bench, arm arm (so101) at {given}"
+        ));
+        person.sees("press Enter to begin");
+        person.types("q\n");
+        let message = format!("--state {state} --port {given} --trace {trace} ");
+        person.sees(&format!("{message}first-line --scene short`"));
+        person.sees("the arm is limp");
+        person.ends_with(1);
+        assert!(std::fs::metadata(&trace).unwrap().len() > 0);
+        let (code, _, stderr) = bench.streams(&[&options[..], &["status"]].concat());
+        assert_eq!(code, 1, "{stderr}");
+        assert!(stderr.contains(&format!("{message}serve`")), "{stderr}");
+    });
 }
 
 #[test]

@@ -8,75 +8,35 @@
 )]
 
 use crate::support;
-use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
-use steadyhand::args::ReceivedArguments;
+use serde_json::json;
 use steadyhand::config::NodeFile;
 use steadyhand::permit::{ActorRank, PermitRegistry};
-use steadyhand::plan::SpanKind;
-use steadyhand::scene::SceneLibrary;
-use steadyhand::sim::{ArmSimulator, SimulatedFault};
-use steadyhand::tools::{Node, NodeStorage};
-use support::Bench;
-use support::local_node::{attach_arm, call_tool};
-
-/// A node with a simulated arm that can be broken, on its own clock.
-struct TestNode {
-    node: Arc<Node>,
-    sim: ArmSimulator,
-    _folder: tempfile::TempDir,
-}
-
-impl TestNode {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let scenes = SceneLibrary::new(None);
-        let scene = scenes.scene("default", None).unwrap();
-        let (sim, arm) = attach_arm(&scene, &scene.rest_rad, PermitRegistry::everything());
-        let file = NodeFile::default();
-        let state = NodeStorage::open(folder.path().to_owned(), &file).unwrap();
-        let output = folder.path().to_owned();
-        Self {
-            node: Arc::new(Node::new(file, scenes, vec![arm], output, state)),
-            sim,
-            _folder: folder,
-        }
-    }
-
-    async fn call(&self, tool: &str) -> Map<String, Value> {
-        let caller = (ActorRank::Operator, "health");
-        let reply = call_tool(&self.node, caller, tool, ReceivedArguments::Absent).await;
-        reply.structured
-    }
-}
+use steadyhand::sim::SimulatedFault;
+use support::local_node::LocalNode;
+use support::{Bench, printed_by, stdout};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_overloaded_servo_comes_with_steps_that_bring_it_back() {
     const OVERLOAD: u8 = 32;
-    let test_node = TestNode::new();
-    let motion = &test_node.node.arms[0].motion;
+    let permits = PermitRegistry::everything();
+    let test_node = LocalNode::at_rest(Bench::new(), NodeFile::default(), "default", permits);
+    let call = |tool| test_node.call_as(ActorRank::Operator, tool, json!({}));
     let draws = async {
-        let mut snapshots = motion.watch();
-        let draws = snapshots.wait_for(|observed| {
-            observed
-                .progress
-                .is_some_and(|at| at.doing == SpanKind::Draw && at.item == Some(0))
-        });
-        drop(draws.await.unwrap());
+        test_node.draws_line(Some(0)).await;
         test_node.sim.break_it(SimulatedFault::ErrorBits {
             id: 3,
             bits: OVERLOAD,
         });
     };
-    let (stroke, ()) = tokio::join!(test_node.call("stroke"), draws);
+    let (stroke, ()) = tokio::join!(call("stroke"), draws);
     assert_eq!(stroke["code"], "fault", "{stroke:#?}");
     assert!(
         stroke["message"].as_str().unwrap().contains("servo 3"),
         "{stroke:#?}"
     );
     for tool in ["sense", "reset"] {
-        let reply = test_node.call(tool).await;
+        let reply = call(tool).await;
         let steps = reply["steps"].as_array().unwrap();
         assert!(
             steps[0].as_str().unwrap().contains("hold the arm"),
@@ -90,13 +50,13 @@ async fn an_overloaded_servo_comes_with_steps_that_bring_it_back() {
         );
     }
     // A person does what the steps say.
-    motion.release().await.unwrap().unwrap();
+    test_node.motion().release().await.unwrap().unwrap();
     test_node
         .sim
         .break_it(SimulatedFault::ErrorBits { id: 3, bits: 0 });
-    let reset = test_node.call("reset").await;
+    let reset = call("reset").await;
     assert_eq!(reset["success"], true, "{reset:#?}");
-    let sensed = test_node.call("sense").await;
+    let sensed = call("sense").await;
     assert_eq!(sensed.get("steps"), None, "{sensed:#?}");
 }
 
@@ -108,13 +68,12 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
     let here = ["selftest", "--scene", "short", "--rounds", "2"];
     assert_eq!(bench.run(&["disable"]).status.code(), Some(0));
     let refused = bench.run(&here);
-    let output_text = String::from_utf8_lossy(&refused.stdout).into_owned()
-        + &String::from_utf8_lossy(&refused.stderr);
+    let output_text = printed_by(&refused);
     assert_ne!(refused.status.code(), Some(0));
     assert!(output_text.contains("not enabled"), "{output_text}");
     bench.run(&["enable", "--scene", "short"]);
     let output = bench.run(&here);
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stdout = stdout(&output);
     for word in ["2 stops at ", "bound  300 ms", "median"] {
         assert!(stdout.contains(word), "{stdout}");
     }
@@ -124,7 +83,7 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
         "{stdout}"
     );
     let quoted = |served: &support::Served, tool: &str| {
-        let (_, result) = bench.call(&[tool, "--node", &served.url]);
+        let (_, result) = bench.call_at(&served.url, &[tool]);
         result["selftest"]["arms"][0].clone()
     };
     let kept = quoted(&served, "sense");

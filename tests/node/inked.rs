@@ -11,7 +11,6 @@
 
 use std::io::Write;
 use std::process::Stdio;
-use std::time::Instant;
 
 use serde_json::Value;
 use steadyhand::scene::SceneLibrary;
@@ -19,7 +18,7 @@ use steadyhand::sim::ArmSimulator;
 use steadyhand::units::JointVector;
 
 use crate::support::person::Person;
-use crate::support::{Bench, PATIENCE, Served};
+use crate::support::{Bench, Served, until};
 
 const CAMERA: &str = include_str!("../support/top_camera.toml");
 
@@ -40,53 +39,25 @@ impl InkBench {
         let node = format!(
             "[[arms]]\nname = \"arm\"\nmodel = \"{model}\"\nport = \"simulator\"\ntruth = {truth:?}\n{CAMERA}"
         );
-        std::fs::write(bench.path("node.toml"), node).unwrap();
-        Self(bench)
+        Self(bench.with_file(&node))
     }
 
     /// The node, which answers a call while its job goes on.
     fn served(&self) -> Served {
-        let file = self.0.path("node.toml");
-        let node = std::fs::read_to_string(&file).unwrap();
-        std::fs::write(&file, format!("answer_within_s = 1\n{node}")).unwrap();
-        let (config, state) = (file.display().to_string(), self.0.state());
-        self.0.serve(&["--config", &config, "--state", &state])
+        let node = std::fs::read_to_string(self.0.path("node.toml")).unwrap();
+        self.0.file(&format!("answer_within_s = 1\n{node}"));
+        self.0.serve(&[])
     }
 
     /// Takes the camera out of the node's file.
     fn without_camera(&self) {
-        let file = self.0.path("node.toml");
-        let node = std::fs::read_to_string(&file).unwrap();
-        std::fs::write(file, node.replace(CAMERA, "")).unwrap();
-    }
-
-    fn run(&self, args: &[&str]) -> (i32, String) {
-        let (config, state) = (self.0.path("node.toml"), self.0.state());
-        let mut all = vec!["--config", config.to_str().unwrap(), "--state", &state];
-        all.extend(args);
-        self.0.said(&all)
-    }
-
-    fn call(&self, tool: &str, arguments: &str) -> Value {
-        let (_, text) = self.run(&["call", "--json", tool, arguments]);
-        let end = text.rfind('}').map_or(0, |end| end + 1);
-        serde_json::from_str(&text[..end]).unwrap_or_else(|_| panic!("{text}"))
+        let node = std::fs::read_to_string(self.0.path("node.toml")).unwrap();
+        self.0.file(&node.replace(CAMERA, ""));
     }
 
     /// `calibrate play` with these lines at its standard input.
     fn answered(&self, lines: &str) -> String {
-        let (config, state) = (self.0.path("node.toml"), self.0.state());
-        let all = [
-            "--config",
-            config.to_str().unwrap(),
-            "--state",
-            &state,
-            "calibrate",
-            "play",
-            "--scene",
-            "tagged",
-        ];
-        let mut command = self.0.command(&all);
+        let mut command = self.0.command(&["calibrate", "play", "--scene", "tagged"]);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -152,7 +123,10 @@ fn true_play_deg() -> f64 {
 #[test]
 fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
     let bench = InkBench::new("so101-worn");
-    let found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    let found = bench
+        .0
+        .call(&["align", r#"{"scene": "tagged", "ink": true}"#])
+        .1;
     println!("{}", found["message"]);
     assert_eq!(found["success"], true, "{found:#}");
     assert!(
@@ -161,13 +135,13 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
     );
     let next = found["next"].as_str().unwrap();
     assert!(next.contains("steadyhand calibrate accept"), "{found:#}");
-    let (code, shown) = bench.run(&["calibrate", "show"]);
+    let (code, shown) = bench.0.said(&["calibrate", "show"]);
     println!("{shown}");
     assert!(
         code == 0 && shown.contains("shoulder_pan_play_95_deg"),
         "{shown}"
     );
-    let (code, output) = bench.run(&["calibrate", "accept"]);
+    let (code, output) = bench.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{output}");
     let play = bench.play_deg("so101-worn").unwrap();
     let truth = true_play_deg();
@@ -179,14 +153,17 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
     // Gravity keeps these on one side: what is read is the friction of their servos.
     assert!(play[1] < 0.7 && play[2] < 0.3, "{play:?}");
     // With that made good, the next round finds the sheet's place, and no more play.
-    let found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    let found = bench
+        .0
+        .call(&["align", r#"{"scene": "tagged", "ink": true}"#])
+        .1;
     println!("{}", found["message"]);
     let message = found["message"].as_str().unwrap();
     assert!(
         message.contains("sheet's place and its correction"),
         "{found:#}"
     );
-    let (code, output) = bench.run(&["calibrate", "accept"]);
+    let (code, output) = bench.0.said(&["calibrate", "accept"]);
     println!("{output}");
     assert_eq!(code, 0, "{output}");
     assert_eq!(bench.play_deg("so101-worn").unwrap(), play);
@@ -199,11 +176,17 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
         6
     );
     // Servos that cross their play stick less than those that drew the first pattern: later rounds correct it.
-    let mut found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    let mut found = bench
+        .0
+        .call(&["align", r#"{"scene": "tagged", "ink": true}"#])
+        .1;
     for _ in 0..2 {
         println!("{}", found["message"]);
-        if bench.run(&["calibrate", "accept"]).0 == 0 {
-            found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+        if bench.0.said(&["calibrate", "accept"]).0 == 0 {
+            found = bench
+                .0
+                .call(&["align", r#"{"scene": "tagged", "ink": true}"#])
+                .1;
         }
     }
     let (before, after) = (
@@ -211,7 +194,7 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
         ink_off_mm(found["message"].as_str().unwrap()),
     );
     assert!(before > 1.0 && after < 0.4, "{before} mm, then {after} mm");
-    let (_, history) = bench.run(&["calibrate", "history"]);
+    let (_, history) = bench.0.said(&["calibrate", "history"]);
     assert!(history.contains("ink that a camera read"), "{history}");
 }
 
@@ -219,13 +202,16 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
 #[test]
 fn the_friction_of_an_arm_without_play_is_no_play() {
     let bench = InkBench::new("so101");
-    let found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    let found = bench
+        .0
+        .call(&["align", r#"{"scene": "tagged", "ink": true}"#])
+        .1;
     println!("{}", found["message"]);
     let message = found["message"].as_str().unwrap();
     assert!(message.contains("nothing is proposed"), "{found:#}");
     let off_mm = ink_off_mm(message);
     assert!(off_mm < 0.2, "{off_mm} mm");
-    let (code, shown) = bench.run(&["calibrate", "show"]);
+    let (code, shown) = bench.0.said(&["calibrate", "show"]);
     assert!(
         code != 0 && shown.contains("nothing has been touched"),
         "{shown}"
@@ -236,19 +222,24 @@ fn the_friction_of_an_arm_without_play_is_no_play() {
 fn an_arm_that_feels_a_sheet_says_first_how_it_sags() {
     let bench = InkBench::new("so101-soft");
     bench.write_arm("so101-soft", SOFT_SERVOS);
-    let touch = || bench.call("align", r#"{"scene": "tagged", "touch": true}"#);
+    let touch = || {
+        bench
+            .0
+            .call(&["align", r#"{"scene": "tagged", "touch": true}"#])
+            .1
+    };
     let sagging = touch();
     println!("{}", sagging["message"]);
     let message = sagging["message"].as_str().unwrap();
     assert!(message.contains("shoulder_lift sags by 1."), "{message}");
     assert!(message.contains("Nothing was touched yet"), "{message}");
     assert_eq!(sagging["points"], serde_json::json!([]));
-    let (_, shown) = bench.run(&["calibrate", "show"]);
+    let (_, shown) = bench.0.said(&["calibrate", "show"]);
     assert!(
         shown.contains("sag of arm so101-soft, by joints at rest"),
         "{shown}"
     );
-    let (code, accepted) = bench.run(&["calibrate", "accept"]);
+    let (code, accepted) = bench.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{accepted}");
     let felt = touch();
     println!("{}", felt["message"]);
@@ -309,16 +300,22 @@ fn offsets_of_lines(bench: &InkBench) -> std::collections::BTreeMap<i64, f64> {
 #[test]
 fn gaps_that_a_person_measures_give_the_same_play_as_the_camera() {
     let bench = InkBench::new("so101-worn");
-    let preview = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    let preview = bench
+        .0
+        .call(&["align", r#"{"scene": "tagged", "ink": true}"#])
+        .1;
     assert_eq!(preview["success"], true, "{preview:#}");
     let lines = offsets_of_lines(&bench);
-    let (code, output) = bench.run(&["calibrate", "accept"]);
+    let (code, output) = bench.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{output}");
     let by_camera = bench.play_deg("so101-worn").unwrap();
     // The same arm again, without a camera.
     std::fs::remove_file(bench.0.path("scenes/arms/so101-worn.toml")).unwrap();
     bench.without_camera();
-    let drawn = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    let drawn = bench
+        .0
+        .call(&["align", r#"{"scene": "tagged", "ink": true}"#])
+        .1;
     assert_eq!(drawn["success"], true, "{drawn:#}");
     assert!(
         drawn["next"]
@@ -351,7 +348,7 @@ fn gaps_that_a_person_measures_give_the_same_play_as_the_camera() {
     let rest = lines_of(&skipped) + &lines_of(rest);
     let output = bench.answered(&rest);
     println!("{output}");
-    let (code, output) = bench.run(&["calibrate", "accept"]);
+    let (code, output) = bench.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{output}");
     let by_hand = bench.play_deg("so101-worn").unwrap();
     println!("camera {by_camera:?}, hand {by_hand:?}");
@@ -368,13 +365,15 @@ fn a_node_that_serves_draws_the_pattern_and_its_gaps_are_asked_for() {
     let bench = InkBench::on(Bench::at_test_rate(), "so101-worn");
     bench.without_camera();
     let _served = bench.served();
-    assert_eq!(bench.run(&["disable"]).0, 0);
+    assert_eq!(bench.0.said(&["disable"]).0, 0);
     let refused = bench.answered("");
     assert!(
         refused.contains("steadyhand enable") && !refused.contains("gap 1"),
         "{refused}"
     );
-    let (code, output) = bench.run(&["enable", "--scene", "tagged", "--for", "30m"]);
+    let (code, output) = bench
+        .0
+        .said(&["enable", "--scene", "tagged", "--for", "30m"]);
     assert_eq!(code, 0, "{output}");
     let drawn = bench.answered("10.0\n9.9\nq\n");
     println!("{drawn}");
@@ -397,7 +396,7 @@ fn a_node_that_serves_draws_the_pattern_and_its_gaps_are_asked_for() {
         "{second_output}"
     );
     assert!(second_output.contains("verdict: usable"), "{second_output}");
-    let (_, jobs) = bench.run(&["jobs", "--json"]);
+    let (_, jobs) = bench.0.said(&["jobs", "--json"]);
     let jobs: Value = serde_json::from_str(&jobs[..=jobs.rfind(']').unwrap()]).unwrap();
     let done = |job: &&Value| job["tool"] == "align" && job["state"] == "reached";
     let aligned: Vec<&Value> = jobs.as_array().unwrap().iter().filter(done).collect();
@@ -414,7 +413,7 @@ fn where_a_camera_sees_it_a_served_pattern_is_read_unasked() {
     assert!(output.contains("pattern drawn and read"), "{output}");
     assert!(output.contains("steadyhand calibrate accept"), "{output}");
     assert!(!output.contains("gap 1"), "{output}");
-    let (code, output) = bench.run(&["calibrate", "accept"]);
+    let (code, output) = bench.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{output}");
     let play = bench.play_deg("so101-worn").unwrap();
     let truth = true_play_deg();
@@ -425,19 +424,16 @@ fn where_a_camera_sees_it_a_served_pattern_is_read_unasked() {
 fn ctrl_c_stops_a_pattern_that_is_drawn_and_says_so() {
     let bench = InkBench::on(Bench::new(), "so101-worn");
     let _served = bench.served();
-    let (config, state) = (bench.0.path("node.toml"), bench.0.state());
-    let config = config.display().to_string();
-    let play = ["calibrate", "play", "--scene", "tagged"];
-    let all = [&["--config", &config, "--state", &state][..], &play].concat();
-    let mut person = Person::at(&bench.0, &all);
+    let mut person = Person::at(&bench.0, &["calibrate", "play", "--scene", "tagged"]);
     person.sees("Ctrl-C stops it");
-    let began = Instant::now();
-    while !bench.run(&["status"]).1.contains("moving") {
-        assert!(began.elapsed() < PATIENCE, "it never moved");
-    }
+    until(
+        "moving",
+        || bench.0.said(&["status"]).1,
+        |status| status.contains("moving"),
+    );
     person.interrupts();
     person.sees("arm: stopped");
     person.ends_with(1);
-    let (_, status) = bench.run(&["status"]);
+    let (_, status) = bench.0.said(&["status"]);
     assert!(status.contains("align, stopped"), "{status}");
 }

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use steadyhand::scene::SceneLibrary;
 use support::wire::Trace;
-use support::{Bench, PATIENCE, Running, on_port, unless_starved};
+use support::{Bench, PATIENCE, Running, on_port, unless_starved, until};
 
 /// Long enough to be interrupted in its middle.
 const LINES: &str =
@@ -230,11 +230,7 @@ fn an_arm_on_a_port_does_not_go_on_with_what_was_left_in_practice() {
             let job: Value = serde_json::from_slice(&bench.run(&job).stdout).unwrap_or_default();
             job["drawn_mm"].as_f64().unwrap_or_default()
         };
-        let began = Instant::now();
-        while drawn_mm() < 1.0 {
-            assert!(began.elapsed() < PATIENCE, "it never drew");
-            sleep(Duration::from_millis(50));
-        }
+        until("drawing", drawn_mm, |drawn_mm| *drawn_mm >= 1.0);
         served.child.0.kill().unwrap();
         served.child.0.wait().unwrap();
         caller.0.wait().unwrap();

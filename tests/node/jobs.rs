@@ -8,7 +8,6 @@
 )]
 
 use crate::support;
-use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 use std::thread::sleep;
@@ -16,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::ink::{self, Line};
-use support::{Bench, PATIENCE, Served, on_port, stdout, unless_starved};
+use support::{Bench, PATIENCE, Served, StdioClient, on_port, stdout, unless_starved, until};
 
 /// Three lines of 60 mm: about ten seconds of arm time.
 const LINES: &str =
@@ -83,11 +82,8 @@ fn a_job_is_told_replayed_and_audited_with_the_node_down() {
 
 #[test]
 fn only_the_plan_that_was_seen_is_drawn() {
-    let bench = Bench::at_test_rate();
-    std::fs::write(bench.path("node.toml"), "before_drawing = \"preview\"\n").unwrap();
-    let (config, state) = (bench.path("node.toml"), bench.state());
-    let here = ["--config", config.to_str().unwrap(), "--state", &state];
-    let call = |arguments: &str| bench.call(&[&["stroke", arguments], &here[..]].concat());
+    let bench = Bench::at_test_rate().with_file("before_drawing = \"preview\"\n");
+    let call = |arguments: &str| bench.call(&["stroke", arguments]);
     let (code, refused) = call(STROKE);
     assert_eq!(
         (code, &refused["code"]),
@@ -121,7 +117,7 @@ fn only_the_plan_that_was_seen_is_drawn() {
 fn a_swapped_design_is_named_to_the_one_who_previewed_it() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
-    let call = |arguments: &str| call(&bench, &served, "stroke", arguments).1;
+    let call = |arguments: &str| bench.call_at(&served.url, &["stroke", arguments]).1;
     let preview = call(r#"{"scene":"short","dry_run":true}"#);
     let hash = preview["plan_hash"].as_str().unwrap();
     bench.scene(
@@ -136,16 +132,10 @@ fn a_swapped_design_is_named_to_the_one_who_previewed_it() {
     );
 }
 
-fn call(bench: &Bench, served: &Served, tool: &str, arguments: &str) -> (i32, Value) {
-    bench.call(&[tool, arguments, "--node", &served.url])
-}
-
 #[test]
 fn a_job_waits_for_a_person_who_has_seen_its_plan() {
     let bench = Bench::at_test_rate();
-    std::fs::write(bench.path("node.toml"), "before_drawing = \"person\"\n").unwrap();
-    let (config, state) = (bench.path("node.toml"), bench.state());
-    let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
+    let served = bench.serve_with_file("before_drawing = \"person\"\n");
     std::thread::scope(|scope| {
         let (bench, node) = (&bench, served.url.clone());
         let drawn = scope.spawn(move || bench.call(&["stroke", STROKE, "--node", &node]));
@@ -161,7 +151,7 @@ fn a_job_waits_for_a_person_who_has_seen_its_plan() {
         for word in ["plan ", "picture: ", "mm of line", "short"] {
             assert!(shown.contains(word), "{shown}");
         }
-        let (_, sensed) = call(bench, &served, "sense", "{}");
+        let (_, sensed) = bench.call_at(&served.url, &["sense", "{}"]);
         assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
         let reason = "job-1 waits for a person: `steadyhand approve job-1` allows it";
         assert_eq!(sensed["job"]["reason"], reason, "{sensed:#}");
@@ -200,9 +190,7 @@ fn wait_for_approval_request(bench: &Bench, not: &str) -> (String, String) {
 #[test]
 fn each_of_aligns_two_plans_waits_for_a_person() {
     let bench = Bench::at_test_rate();
-    std::fs::write(bench.path("node.toml"), "before_drawing = \"person\"\n").unwrap();
-    let (config, state) = (bench.path("node.toml"), bench.state());
-    let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
+    let served = bench.serve_with_file("before_drawing = \"person\"\n");
     std::thread::scope(|scope| {
         let (bench, node) = (&bench, served.url.clone());
         let aligned =
@@ -218,7 +206,7 @@ fn each_of_aligns_two_plans_waits_for_a_person() {
         );
         // The first approval is used up: the cross is another plan and needs its own.
         let (second, _) = wait_for_approval_request(bench, &first);
-        let (_, sensed) = call(bench, &served, "sense", "{}");
+        let (_, sensed) = bench.call_at(&served.url, &["sense", "{}"]);
         assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
         let reason = sensed["job"]["reason"].as_str().unwrap_or_default();
         assert!(reason.contains("`steadyhand approve job-1`"), "{sensed:#}");
@@ -303,16 +291,16 @@ fn every_call_refusal_enabling_and_stop_is_a_record() {
     let served = bench.serve(&["--state", &state]);
     let verb = |args: &[&str]| assert_eq!(bench.run(args).status.code(), Some(0), "{args:?}");
     verb(&["disable"]);
-    let (_, refused) = call(&bench, &served, "stroke", STROKE);
+    let (_, refused) = bench.call_at(&served.url, &["stroke", STROKE]);
     assert_eq!(refused["code"], "needs_enabling", "{refused:#}");
     let both = ["enable", "--scene", "short", "--scene", "second"];
     verb(&[&both[..], &["--for", "30m"]].concat());
-    let (_, sensed) = call(&bench, &served, "sense", "{}");
-    let (_, listed) = call(&bench, &served, "list_nodes", "{}");
+    let (_, sensed) = bench.call_at(&served.url, &["sense", "{}"]);
+    let (_, listed) = bench.call_at(&served.url, &["list_nodes", "{}"]);
     for expected in [sensed["enabled"].to_string(), listed.to_string()] {
         assert!(expected.contains("short, second"), "{expected}");
     }
-    let (_, stopped) = call(&bench, &served, "stop", "\"please\"");
+    let (_, stopped) = bench.call_at(&served.url, &["stop", "\"please\""]);
     assert_eq!(stopped["success"], true, "{stopped:#}");
     let log = bench.path("state/audit.log");
     for (kind, expected_text) in [
@@ -349,50 +337,33 @@ fn every_call_refusal_enabling_and_stop_is_a_record() {
 
 #[test]
 fn changes_of_the_configuration_are_records_whether_the_node_runs_or_not() {
-    let bench = Bench::new();
-    std::fs::write(bench.path("node.toml"), "before_drawing = \"preview\"\n").unwrap();
-    let (config, state) = (bench.path("node.toml"), bench.state());
-    let here = ["--config", config.to_str().unwrap(), "--state", &state];
+    let bench = Bench::new().with_file("before_drawing = \"preview\"\n");
     let log = bench.path("state/audit.log");
-    let has = |expected: &[&str]| {
-        let text = std::fs::read_to_string(&log).unwrap_or_default();
-        let mut lines = text
-            .lines()
-            .filter(|line| line.contains("\tconfiguration\t"));
-        lines.any(|line| expected.iter().all(|word| line.contains(word)))
+    let comes = |expected: &[&str]| {
+        let read = || std::fs::read_to_string(&log).unwrap_or_default();
+        until(&format!("{expected:?}"), read, |text| {
+            let lines = text.lines();
+            let mut changes = lines.filter(|line| line.contains("\tconfiguration\t"));
+            changes.any(|line| expected.iter().all(|word| line.contains(word)))
+        });
     };
-    let comes = |args: &[&str]| {
-        let began = Instant::now();
-        while !has(args) {
-            assert!(
-                began.elapsed() < PATIENCE,
-                "{args:?}: {}",
-                std::fs::read_to_string(&log).unwrap()
-            );
-            sleep(Duration::from_millis(100));
-        }
-    };
-    let mut served = bench.serve(&here);
-    let token = |what: &[&str]| {
-        let done = bench.run(&[&["token"], what, &here[..]].concat());
-        assert_eq!(done.status.code(), Some(0));
-    };
-    token(&["add", "cell", "--role", "viewer"]);
+    let mut served = bench.serve(&[]);
+    bench.token("cell", &["--role", "viewer"]);
     comes(&["token", "cell", "was added: viewer"]);
     bench.scene(
         "short",
         &support::scene("short", "[[[0.0, 0.0], [31.0, 0.0]]]"),
     );
     comes(&["short.toml: was ", ", is "]);
-    token(&["revoke", "cell"]);
+    bench.done(&["token", "revoke", "cell"]);
     comes(&["token", "cell", "was revoked"]);
     served.child.terminate();
-    std::fs::write(bench.path("node.toml"), "before_drawing = \"nothing\"\n").unwrap();
+    bench.file("before_drawing = \"nothing\"\n");
     bench.scene(
         "late",
         &support::scene("late", "[[[0.0, 0.0], [31.0, 0.0]]]"),
     );
-    let _served = bench.serve(&here);
+    let _served = bench.serve(&[]);
     comes(&["node.toml: was ", ", is "]);
     comes(&["late.toml: was none, is "]);
     let verify = bench.run(&["audit", "verify", log.to_str().unwrap()]);
@@ -402,35 +373,13 @@ fn changes_of_the_configuration_are_records_whether_the_node_runs_or_not() {
 #[test]
 fn three_refusals_of_one_kind_send_the_model_to_a_person() {
     let bench = Bench::at_test_rate();
-    let mut child = bench
-        .command(&["serve"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    let output = support::lines(child.stdout.take().unwrap());
-    let _child = support::Running(child);
-    let mut say = |line: &str| writeln!(input, "{line}").unwrap();
-    say(
-        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
-    );
-    say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    output.recv_timeout(PATIENCE).unwrap();
+    let client = StdioClient::start(&bench, &[]);
+    client.greet("t");
     assert_eq!(bench.run(&["disable"]).status.code(), Some(0));
     for time in 1..=3 {
-        say(&format!(
-            r#"{{"jsonrpc":"2.0","id":{time},"method":"tools/call","params":{{"name":"stroke","arguments":{STROKE}}}}}"#
-        ));
-        // A notification of what changed at the start may come first.
-        let answer = format!(r#""id":{time}"#);
-        let reply = loop {
-            let line = output.recv_timeout(PATIENCE).unwrap();
-            if line.contains(&answer) {
-                break line;
-            }
-        };
+        let arguments = serde_json::from_str(STROKE).unwrap();
+        client.begin(time, "stroke", &arguments);
+        let reply = client.answer(time).to_string();
         assert!(reply.contains("needs_enabling"), "{reply}");
         assert_eq!(reply.contains("ask the operator"), time == 3, "{reply}");
     }
@@ -466,11 +415,11 @@ fn stopped_drawing(bench: &Bench, design: &str, stop: &[&str]) -> (String, Strin
             .spawn()
             .unwrap(),
     );
-    let began = Instant::now();
-    while newest_job(bench)["drawn_mm"].as_f64() <= Some(3.0) {
-        assert!(began.elapsed() < PATIENCE, "it never draws");
-        sleep(Duration::from_millis(20));
-    }
+    until(
+        "drawing",
+        || newest_job(bench),
+        |job| job["drawn_mm"].as_f64() > Some(3.0),
+    );
     match stop {
         [] => drawing.signal(rustix::process::Signal::INT),
         verb => assert_eq!(bench.run(verb).status.code(), Some(0)),
@@ -592,35 +541,27 @@ fn a_tool_call_says_whose_drawing_it_displaces() {
 fn a_drawing_is_not_given_up_for_one_that_has_not_begun() {
     let bench = Bench::new();
     let house = write_house_design(&bench);
-    let (config, state) = (bench.path("node.toml"), bench.state());
-    std::fs::write(
-        &config,
-        "before_drawing = \"person\"\nanswer_within_s = 1\n",
-    )
-    .unwrap();
-    let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
+    let served = bench.serve_with_file("before_drawing = \"person\"\nanswer_within_s = 1\n");
     let (left, _) = stopped_drawing(&bench, &house, &["stop"]);
     assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
-    let began = Instant::now();
-    while newest_job(&bench)["state"] != "reached" {
-        assert!(began.elapsed() < PATIENCE, "it is never at rest");
-        sleep(Duration::from_millis(50));
-    }
+    until(
+        "at rest",
+        || newest_job(&bench),
+        |job| job["state"] == "reached",
+    );
     // The same call returns the same job, even one that is still being planned.
-    let waits = loop {
-        let (_, waits) = call(&bench, &served, "stroke", STROKE);
-        if waits["job"]["state"] != "planning" {
-            break waits;
-        }
-        assert!(began.elapsed() < PATIENCE, "{waits:#}");
-    };
+    let call = || bench.call_at(&served.url, &["stroke", STROKE]).1;
+    let waits = until("planned", call, |waits| waits["job"]["state"] != "planning");
     assert_eq!(waits["job"]["state"], "held", "{waits:#}");
     let message = waits["message"].as_str().unwrap();
     assert!(
         message.contains(&format!("{left} draws house.svg")) && !message.contains("given up"),
         "{message}"
     );
-    assert_eq!(call(&bench, &served, "stop", "{}").1["success"], true);
+    assert_eq!(
+        bench.call_at(&served.url, &["stop", "{}"]).1["success"],
+        true
+    );
 }
 
 #[test]
@@ -663,12 +604,12 @@ fn counts_are_of_what_was_done() {
 fn resume_until_done(bench: &Bench, served: &Served) {
     let began = Instant::now();
     loop {
-        let (mut code, mut result) = call(bench, served, "stroke", r#"{"resume":true}"#);
+        let (mut code, mut result) = bench.call_at(&served.url, &["stroke", r#"{"resume":true}"#]);
         if result["code"] == "drawing_complete" {
             return;
         }
         if result["code"] == "nothing_to_resume" {
-            (code, result) = call(bench, served, "stroke", STROKE);
+            (code, result) = bench.call_at(&served.url, &["stroke", STROKE]);
         }
         if code == 0 {
             return;
@@ -728,7 +669,7 @@ fn a_killed_node_goes_on_with_nothing_missing_and_little_twice() {
             caller.wait().unwrap();
             kills += 1;
             served = bench.serve(&here);
-            let (_, sensed) = call(&bench, &served, "sense", "{}");
+            let (_, sensed) = bench.call_at(&served.url, &["sense", "{}"]);
             if sensed["unfinished"].is_null() {
                 break;
             }
@@ -736,14 +677,14 @@ fn a_killed_node_goes_on_with_nothing_missing_and_little_twice() {
             assert!(left > 0.0 && left <= 180.1, "{sensed:#}");
             if sensed["unfinished"]["interrupted"] == true {
                 assert_eq!(sensed["enabled"], "nothing", "{sensed:#}");
-                let (_, refused) = call(&bench, &served, "stroke", STROKE);
+                let (_, refused) = bench.call_at(&served.url, &["stroke", STROKE]);
                 assert_eq!(refused["code"], "interrupted", "{refused:#}");
                 for expected in [&sensed, &refused] {
                     let message = expected["message"].as_str().unwrap();
                     let lifts = "its pen may still stand on the paper: `steadyhand enable --scene short --for 30m`, then `steadyhand reset` lifts it";
                     assert!(message.contains(lifts), "{message}");
                 }
-                let (_, refused) = call(&bench, &served, "stroke", r#"{"resume":true}"#);
+                let (_, refused) = bench.call_at(&served.url, &["stroke", r#"{"resume":true}"#]);
                 assert_eq!(refused["code"], "needs_enabling", "{refused:#}");
             }
             assert_eq!(
@@ -919,7 +860,7 @@ fn a_drawing_that_a_full_disk_cut_short_is_kept_and_gone_on_with() {
             .filter_map(|(key, value)| Some((key, value?))),
     );
     let served = support::served(command);
-    let call = |tool: &str, arguments: &str| call(&bench, &served, tool, arguments).1;
+    let call = |tool: &str, arguments: &str| bench.call_at(&served.url, &[tool, arguments]).1;
     let cut = call("stroke", STROKE);
     assert_eq!(cut["code"], "journal", "{cut:#}");
     assert_eq!(call("reset", "{}")["success"], true);

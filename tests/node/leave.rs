@@ -8,13 +8,12 @@
 )]
 
 use crate::support;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
-use steadyhand::args::ReceivedArguments;
 use steadyhand::calib::{
     CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, CalibrationStore,
     FileValues, FitVerdict,
@@ -24,10 +23,9 @@ use steadyhand::motion::MotionHandle;
 use steadyhand::permit::{ActorRank, PermitRegistry};
 use steadyhand::plan::SpanKind;
 use steadyhand::scene::{Scene, SceneLibrary};
-use steadyhand::sim::ArmSimulator;
-use steadyhand::tools::{Node, NodeStorage, PendingPlan};
-use support::local_node::{attach_arm, call_tool};
-use support::{Bench, PATIENCE};
+use steadyhand::tools::PendingPlan;
+use support::local_node::{LocalNode, scenes};
+use support::{Bench, Caller, PATIENCE, until};
 
 /// Three lines of 60 mm: about ten seconds of arm time.
 const LINES: &str =
@@ -36,31 +34,21 @@ const LINES: &str =
 const OTHER_LINES: &str = "[[[0.0, 0.0], [31.0, 0.0]]]";
 
 /// A node with a simulated arm in this process, whose clock the test can advance.
-struct TestNode {
-    bench: Bench,
-    node: Arc<Node>,
-    sim: ArmSimulator,
+struct TestNode(LocalNode);
+
+impl Deref for TestNode {
+    type Target = LocalNode;
+
+    fn deref(&self) -> &LocalNode {
+        &self.0
+    }
 }
 
 impl TestNode {
     /// Starts a node with nothing enabled.
     fn new(file: NodeFile) -> Self {
-        let bench = Bench::new();
-        let scene = library(&bench).scene("short", None).unwrap();
-        let (sim, arm) = attach_arm(&scene, &scene.rest_rad, PermitRegistry::none());
-        let folder = bench.path("state");
-        std::fs::create_dir_all(&folder).unwrap();
-        let state = NodeStorage::open(folder, &file).unwrap();
-        let node = Node::new(file, library(&bench), vec![arm], bench.path("out"), state);
-        Self {
-            node: Arc::new(node),
-            bench,
-            sim,
-        }
-    }
-
-    fn motion(&self) -> &MotionHandle {
-        &self.node.arms[0].motion
+        let permits = PermitRegistry::none();
+        Self(LocalNode::at_rest(Bench::new(), file, "short", permits))
     }
 
     fn draws(&self, lines: &str) {
@@ -68,7 +56,7 @@ impl TestNode {
     }
 
     fn scene(&self) -> Arc<Scene> {
-        library(&self.bench).scene("short", None).unwrap()
+        scenes(&self.bench).scene("short", None).unwrap()
     }
 
     /// Enables the scene as it is now, for as long as the node runs.
@@ -79,12 +67,6 @@ impl TestNode {
     /// Calls a tool as a model.
     async fn call(&self, tool: &str, arguments: Value) -> Map<String, Value> {
         self.call_as(ActorRank::Planner, tool, arguments).await
-    }
-
-    async fn call_as(&self, who: ActorRank, tool: &str, arguments: Value) -> Map<String, Value> {
-        let (caller, arguments) = (format!("{who:?}"), ReceivedArguments::Value(arguments));
-        let reply = call_tool(&self.node, (who, &caller), tool, arguments).await;
-        reply.structured
     }
 
     /// Waits for a plan that needs approval, and returns it.
@@ -101,19 +83,10 @@ impl TestNode {
 
     /// Stops the arm in the middle of its second stroke.
     async fn stop_while_it_draws(&self) {
-        let mut snapshots = self.motion().watch();
-        let draws = snapshots.wait_for(|observed| {
-            let at = observed.progress.as_ref();
-            at.is_some_and(|at| at.doing == SpanKind::Draw && at.item == Some(1))
-        });
-        drop(draws.await.unwrap());
+        self.draws_line(Some(1)).await;
         let ticket = self.motion().stop(ActorRank::Planner, false);
         assert!(self.motion().stopped(ticket).await.unwrap().verified);
     }
-}
-
-fn library(bench: &Bench) -> SceneLibrary {
-    SceneLibrary::new(Some(bench.path("scenes")))
 }
 
 fn message_of(result: &Map<String, Value>) -> &str {
@@ -192,7 +165,7 @@ fn enable(motion: &MotionHandle, scene: &Scene) {
 
 /// Enables the shipped canvas on the arm of a house.
 fn enable_canvas(test_node: &TestNode) {
-    let canvas = library(&test_node.bench).scene("canvas", None).unwrap();
+    let canvas = scenes(&test_node.bench).scene("canvas", None).unwrap();
     enable(test_node.motion(), &canvas);
 }
 
@@ -363,7 +336,7 @@ async fn stopped_before_ink(test_node: &TestNode, scene: &str) {
 /// Adds a scene and allows it beside `short`.
 fn adds_scene(test_node: &TestNode, name: &str, lines: &str) {
     test_node.bench.scene(name, &support::scene(name, lines));
-    let scene = library(&test_node.bench).scene(name, None).unwrap();
+    let scene = scenes(&test_node.bench).scene(name, None).unwrap();
     enable(test_node.motion(), &scene);
 }
 
@@ -482,7 +455,7 @@ async fn resume_refuses_a_scene_overlay_or_arm_of_another_job() {
 async fn what_a_resumed_call_says_it_understood_is_what_is_drawn() {
     let test_node = TestNode::new(NodeFile::default());
     test_node.draws(LINES);
-    let crosses = library(&test_node.bench)
+    let crosses = scenes(&test_node.bench)
         .scene("short", Some("crosses"))
         .unwrap();
     enable(test_node.motion(), &crosses);
@@ -600,24 +573,12 @@ async fn an_arm_that_is_taken_over_is_in_the_audit_log() {
     steadyhand::job::verify(&log, None).unwrap();
 }
 
-fn call(bench: &Bench, node: &str, args: &[&str]) -> Value {
-    bench.call(&[args, &["--node", node]].concat()).1
-}
-
 /// Waits for a job that is held, with its pen up.
 fn wait_until_held(bench: &Bench, node: &str) -> Value {
-    let began = Instant::now();
-    loop {
-        let sensed = call(bench, node, &["sense"]);
-        let is_up = sensed["tip"]["height_mm"]
-            .as_f64()
-            .is_some_and(|mm| mm > 6.0);
-        if sensed["job"]["state"] == "held" && is_up {
-            return sensed;
-        }
-        assert!(began.elapsed() < PATIENCE, "{sensed:#}");
-        sleep(Duration::from_millis(100));
-    }
+    let sense = || bench.call_at(node, &["sense"]).1;
+    until("held with its pen up", sense, |sensed| {
+        sensed["job"]["state"] == "held" && sensed["tip"]["height_mm"].as_f64() > Some(6.0)
+    })
 }
 
 /// A terminal that hung up takes no lines; the node still receives what was typed.
@@ -645,7 +606,7 @@ fn leave_that_ends_during_a_job_holds_it_at_a_strokes_end() {
     assert_eq!(verb(&["disable"]), Some(0));
     assert_eq!(verb(&["enable", "--scene", "short"]), Some(0));
     std::thread::scope(|scope| {
-        let stroke = || call(&bench, node, &["stroke", r#"{"scene":"short"}"#]);
+        let stroke = || bench.call_at(node, &["stroke", r#"{"scene":"short"}"#]).1;
         let drawn = scope.spawn(stroke);
         bench.hold();
         wait_until_held(&bench, node);
@@ -659,15 +620,13 @@ fn leave_that_ends_during_a_job_holds_it_at_a_strokes_end() {
             assert!(began.elapsed() < PATIENCE, "it does not go on");
         }
         // It says so again once those seconds are over.
-        let began = Instant::now();
-        while call(&bench, node, &["sense"])["enabled"] != "nothing" {
-            assert!(began.elapsed() < PATIENCE, "leave never ends");
-        }
+        let sense = || bench.call_at(node, &["sense"]).1;
+        until("disabled", sense, |sensed| sensed["enabled"] == "nothing");
         let held = wait_until_held(&bench, node);
         let done = held["job"]["done"].as_u64().unwrap();
         assert!(done < 3, "{held:#}");
         assert_ne!(verb(&["resume"]), Some(0));
-        assert_eq!(call(&bench, node, &["sense"])["job"]["state"], "held");
+        assert_eq!(bench.call_at(node, &["sense"]).1["job"]["state"], "held");
         assert_eq!(verb(&["enable", "--scene", "short"]), Some(0));
         assert_eq!(verb(&["resume"]), Some(0));
         let drawn = drawn.join().unwrap();
@@ -695,17 +654,14 @@ fn a_hold_before_a_planned_job_moves_keeps_it_from_beginning() {
     let served = bench.serve(&[]);
     let node = served.url.as_str();
     std::thread::scope(|scope| {
-        let drawn = scope.spawn(|| call(&bench, node, &["stroke", r#"{"scene":"long"}"#]));
-        let began = Instant::now();
-        while call(&bench, node, &["sense"])["job"]["state"] != "planning" {
-            assert!(began.elapsed() < PATIENCE, "it is never planned");
-        }
+        let drawn = scope.spawn(|| bench.call_at(node, &["stroke", r#"{"scene":"long"}"#]).1);
+        served.until_job("planning");
         let held = bench.run(&["hold"]);
         assert!(held.status.success(), "{held:?}");
         let drawn = drawn.join().unwrap();
         assert_eq!(drawn["success"], false, "{drawn:#}");
     });
-    let sensed = call(&bench, node, &["sense"]);
+    let sensed = bench.call_at(node, &["sense"]).1;
     assert_eq!(sensed["orders"][0]["order"], "hold", "{sensed:#}");
     assert!(bench.run(&["resume"]).status.success());
 }

@@ -9,66 +9,58 @@
 )]
 
 use crate::support;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
-use steadyhand::args::ReceivedArguments;
 use steadyhand::config::NodeFile;
-use steadyhand::motion::{MotionHandle, MotionState};
+use steadyhand::motion::MotionState;
 use steadyhand::node::job_list::jobs_reply;
 use steadyhand::node::operator_verb::{OperatorVerb, VerbReply};
 use steadyhand::node::verb_dispatch::run_for_operator;
 use steadyhand::permit::{ActorRank, PermitRegistry};
-use steadyhand::plan::SpanKind;
-use steadyhand::scene::{DesignReplacement, SceneLibrary};
-use steadyhand::sim::{ArmSimulator, SimulatedFault};
-use steadyhand::tools::{AttachedArm, DrawingAssent, DrawingOrder, Node, NodeStorage};
+use steadyhand::scene::DesignReplacement;
+use steadyhand::sim::SimulatedFault;
+use steadyhand::tools::{AttachedArm, DrawingAssent, DrawingOrder};
 use steadyhand::units::JointVector;
-use support::local_node::{attach_arm, call_tool};
+use support::local_node::{LocalNode, scenes};
 use support::{Bench, PATIENCE};
 
 /// Three lines: about ten seconds of arm time.
 const LINES: &str = "[[[0, 0], [60, 0]], [[60, 12], [0, 12]], [[0, 24], [60, 24]]]";
 
-/// A node with an arm on an in-memory port, in the scene `short`.
-struct TestNode {
-    bench: Arc<Bench>,
-    node: Arc<Node>,
-    sim: ArmSimulator,
-    state: String,
+/// A node with an arm on an in-memory port, in the scene `short`, and the name of its state folder.
+struct TestNode(LocalNode, String);
+
+impl Deref for TestNode {
+    type Target = LocalNode;
+
+    fn deref(&self) -> &LocalNode {
+        &self.0
+    }
 }
 
 impl TestNode {
     fn new() -> Self {
         let bench = Arc::new(Bench::new());
-        let rest = library(&bench).scene("short", None).unwrap().rest_rad;
-        Self::open(bench, "state", &rest)
+        let rest_rad = scenes(&bench).scene("short", None).unwrap().rest_rad;
+        Self::open(bench, "state", &rest_rad)
     }
 
     /// Opens a node on a state folder; its arm stands at these angles.
     fn open(bench: Arc<Bench>, state: &str, stands: &JointVector) -> Self {
-        let scene = library(&bench).scene("short", None).unwrap();
-        let (sim, arm) = attach_arm(&scene, stands, PermitRegistry::none());
-        let folder = bench.path(state);
-        std::fs::create_dir_all(&folder).unwrap();
-        let file = NodeFile::default();
-        let storage = NodeStorage::open(folder, &file).unwrap();
-        let node = Node::new(file, library(&bench), vec![arm], bench.path("out"), storage);
-        Self {
-            node: Arc::new(node),
-            state: state.to_owned(),
-            bench,
-            sim,
-        }
+        let (file, permits) = (NodeFile::default(), PermitRegistry::none());
+        let node = LocalNode::open(bench, state, file, "short", stands, permits);
+        Self(node, state.to_owned())
     }
 
     /// Opens a node on what this one has written so far, as after a restart or a crash at this moment.
     fn restarted(&self) -> Self {
-        let state = format!("{}-later", self.state);
+        let state = format!("{}-later", self.1);
         let copied = std::process::Command::new("cp")
-            .args([Path::new("-r"), &self.bench.path(&self.state)])
+            .args([Path::new("-r"), &self.bench.path(&self.1)])
             .arg(self.bench.path(&state))
             .status();
         assert!(copied.unwrap().success());
@@ -80,10 +72,6 @@ impl TestNode {
 
     fn seat(&self) -> &Arc<AttachedArm> {
         &self.node.arms[0]
-    }
-
-    fn motion(&self) -> &MotionHandle {
-        &self.seat().motion
     }
 
     /// Runs an operator's verb.
@@ -110,10 +98,7 @@ impl TestNode {
 
     /// Calls a tool as a model.
     async fn call(&self, tool: &str, arguments: Value) -> Map<String, Value> {
-        let caller = (ActorRank::Planner, "a planner");
-        let arguments = ReceivedArguments::Value(arguments);
-        let reply = call_tool(&self.node, caller, tool, arguments).await;
-        reply.structured
+        self.call_as(ActorRank::Planner, tool, arguments).await
     }
 
     /// Begins what an operator asks for, with their yes.
@@ -134,18 +119,8 @@ impl TestNode {
     /// Begins to draw three lines and waits until the arm is in the middle of the second.
     async fn draws(&self) -> String {
         let job = self.begin(&drawing("house.json")).await.unwrap();
-        self.inks(Some(1)).await;
+        self.draws_line(Some(1)).await;
         job
-    }
-
-    /// Waits until the arm draws a line of its motion.
-    async fn inks(&self, item: Option<usize>) {
-        let mut snapshots = self.motion().watch();
-        let draws = snapshots.wait_for(|observed| {
-            let at = observed.progress.as_ref();
-            at.is_some_and(|at| at.doing == SpanKind::Draw && (item.is_none() || at.item == item))
-        });
-        drop(draws.await.unwrap());
     }
 
     async fn is_held(&self) {
@@ -166,10 +141,6 @@ impl TestNode {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
-}
-
-fn library(bench: &Bench) -> SceneLibrary {
-    SceneLibrary::new(Some(bench.path("scenes")))
 }
 
 /// Three lines in the scene `short`, in place of its own design.
@@ -320,7 +291,7 @@ impl TestNode {
 
     /// Returns all that tells of the pen: `sense`, the list of jobs, a job's card and the note of a drawing that is shown.
     async fn tell_of_pen(&self, job: &str) -> [bool; 4] {
-        let state = self.bench.path(&self.state);
+        let state = self.bench.path(&self.1);
         let offer = self.node.offer_drawing(&drawing("dog.json")).await.unwrap();
         let notes = offer.notes.concat();
         let jobs = |job: Option<&str>| jobs_reply(&state, None, job, false).text;

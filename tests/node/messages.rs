@@ -10,11 +10,10 @@ use crate::support;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Instant;
 
 use serde_json::json;
 use steadyhand::wording::names_step;
-use support::{Bench, Served, scene, unless_starved};
+use support::{Bench, Caller, Served, scene, unless_starved};
 
 fn output_text(output: &Output) -> String {
     let output_text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
@@ -134,13 +133,9 @@ fn a_node_is_named_by_host_and_port() {
 
 #[test]
 fn a_missing_token_is_asked_for_by_its_option() {
-    let bench = Bench::at_test_rate();
-    let config = bench.path("node.toml").display().to_string();
-    std::fs::write(&config, "require_tokens = true\n").unwrap();
-    let here = ["--config", &config, "--state", &bench.state()];
-    let made = bench.run(&[&["token", "add", "me"], &here[..]].concat());
-    assert_eq!(made.status.code(), Some(0), "{}", output_text(&made));
-    let served = bench.serve(&here);
+    let bench = Bench::at_test_rate().with_file("require_tokens = true\n");
+    bench.token("me", &[]);
+    let served = bench.serve(&[]);
     let called = bench.run(&["call", "sense", "--node", &served.host()]);
     assert_ne!(called.status.code(), Some(0));
     check(
@@ -216,18 +211,13 @@ fn a_resumed_drawing_says_that_it_is_complete() {
     // Enough strokes that a stop comes before the end, however late it arrives.
     let lines: Vec<_> = (0..12).map(|line| [[0, line], [20, line]]).collect();
     bench.scene("short", &support::scene("short", &json!(lines).to_string()));
-    let config = bench.path("node.toml").display().to_string();
-    std::fs::write(&config, "lease_idle_s = 1\n").unwrap();
-    let served = bench.serve(&["--config", &config]);
+    let served = bench.serve_with_file("lease_idle_s = 1\n");
     let url = &served.url;
     let caller = bench
         .command(&["call", "stroke", r#"{"scene":"short"}"#, "--node", url])
         .spawn();
     let mut caller = support::Running(caller.unwrap());
-    let began = Instant::now();
-    while drawn(&bench, url) == 0 {
-        assert!(began.elapsed() < support::PATIENCE, "no stroke was drawn");
-    }
+    support::until("drawing", || drawn(&bench, url), |drawn| *drawn > 0);
     let stopped = bench.run(&["call", "stop", "--node", url]);
     assert_eq!(stopped.status.code(), Some(0), "{}", output_text(&stopped));
     caller.exit_code();
@@ -261,11 +251,9 @@ fn a_job_that_draws_nothing_says_nothing_of_strokes() {
 
 #[test]
 fn a_key_below_the_wrong_heading_is_told_where_it_belongs() {
-    let bench = Bench::at_test_rate();
-    let config = bench.path("node.toml").display().to_string();
     let file = "[[arms]]\nname = \"a\"\nmodel = \"so101\"\nport = \"simulator\"\nforgiveness = \"guarded\"\n";
-    std::fs::write(&config, file).unwrap();
-    let output = output_text(&bench.run(&["check", "--config", &config]));
+    let bench = Bench::at_test_rate().with_file(file);
+    let output = output_text(&bench.run(&["check"]));
     check(
         &output,
         &[
@@ -422,9 +410,7 @@ fn a_refused_argument_ends_with_the_shortest_call_that_works() {
 #[test]
 fn nothing_said_after_a_refused_scene_is_shown_and_names_the_plan() {
     let bench = Bench::at_test_rate();
-    let config = bench.path("node.toml").display().to_string();
-    std::fs::write(&config, "forgiveness = \"guarded\"\n").unwrap();
-    let served = bench.serve(&["--config", &config]);
+    let served = bench.serve_with_file("forgiveness = \"guarded\"\n");
     let call = |arguments| served.call("stroke", &arguments);
     let refused = call(json!({"scene": "shrt"}));
     assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
@@ -463,11 +449,9 @@ fn each_repaired_or_refused_call_is_a_warning_in_the_log() {
 
 #[test]
 fn a_node_file_chooses_names_and_words() {
-    let bench = Bench::at_test_rate();
-    let config = bench.path("node.toml").display().to_string();
     let file = "names = \"robot\"\n[descriptions.stroke]\ntext = \"Draw with the fineliner\"\n";
-    std::fs::write(&config, file).unwrap();
-    let output = output_text(&bench.run(&["tools", "--config", &config]));
+    let bench = Bench::at_test_rate().with_file(file);
+    let output = output_text(&bench.run(&["tools"]));
     check(
         &output,
         &[
@@ -477,7 +461,7 @@ fn a_node_file_chooses_names_and_words() {
         ],
         &["\nstroke  ("],
     );
-    let (code, listed) = bench.call(&["ping_nodes", "--config", &config]);
+    let (code, listed) = bench.call(&["ping_nodes"]);
     assert_eq!(code, 0, "{listed:#}");
 }
 
@@ -571,18 +555,14 @@ fn a_yes_beside_a_standing_order_is_refused_and_promises_nothing() {
 /// What the doctor finds at ports it found; what `check` finds in files it did not.
 #[test]
 fn the_doctor_finds_what_check_finds_in_the_files_of_a_node() {
-    let bench = Bench::at_test_rate();
+    let bench = Bench::at_test_rate().with_file("");
     let wrong = scene("wrong", support::SHORT_LINES).replace("width_mm", "widht_mm");
     bench.scene("wrong", &wrong);
-    let config = bench.path("node.toml").display().to_string();
-    std::fs::write(&config, "").unwrap();
-    let here = ["--config", &config];
     for command in ["check", "doctor"] {
-        let found = bench.run(&[&here[..], &[command]].concat());
+        let found = bench.run(&[command]);
         assert_eq!(found.status.code(), Some(1), "{command}");
         check(&output_text(&found), &["scene wrong", "widht_mm"], &[]);
     }
-    let json = bench.run(&[&here[..], &["doctor", "--json"]].concat());
-    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let json = support::json_of(&bench.run(&["doctor", "--json"]));
     assert_eq!(json["files"][0]["cause"], "node_files", "{json:#}");
 }

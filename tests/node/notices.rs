@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Bench, PATIENCE};
+use crate::support::{Bench, Caller, PATIENCE};
 
 /// Takes what is posted to it, and answers 204.
 fn address() -> (String, Receiver<Value>) {

@@ -9,12 +9,11 @@
 )]
 
 use std::io::{Read, Write};
-use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::support;
-use support::{Bench, PATIENCE, Served, connect, post, post_to, tool_call};
+use support::{Bench, Served, connect, post, post_to, tool_call};
 
 /// An answer of the page.
 struct PageAnswer {
@@ -152,16 +151,8 @@ fn login_code(bench: &Bench) -> String {
 }
 
 /// Waits until the page's state is so.
-fn until(served: &Served, what: impl Fn(&Value) -> bool) -> Value {
-    let began = Instant::now();
-    loop {
-        let observed = state(served);
-        if what(&observed) {
-            return observed;
-        }
-        assert!(began.elapsed() < PATIENCE, "{observed}");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+fn until(served: &Served, is_so: impl Fn(&Value) -> bool) -> Value {
+    support::until("as expected", || state(served), is_so)
 }
 
 #[test]

@@ -17,7 +17,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use support::ink::{self, Line};
 use support::starvation::RealTimeSeat;
-use support::{Bench, PATIENCE, Running, Served, connect, on_port, printed_by};
+use support::{
+    Bench, Caller, PATIENCE, Running, Served, connect, json_of, on_port, printed_by, until,
+};
 
 /// One line of each pen, in the order of the pens.
 const LAYERS: [[[f64; 2]; 3]; 3] = [
@@ -205,7 +207,7 @@ impl PenRig {
 
     fn call(&self, tool: &str, arguments: &str) -> Value {
         let url = &self.served.as_ref().unwrap().url;
-        self.bench.call(&[tool, arguments, "--node", url]).1
+        self.bench.call_at(url, &[tool, arguments]).1
     }
 
     /// Returns all jobs, the newest first.
@@ -273,11 +275,11 @@ impl PenRig {
 
     /// Waits until a drawing that was told to stop has ended.
     fn until_stopped(&self) {
-        let began = Instant::now();
-        while self.drawing()["state"] != "stopped" {
-            assert!(began.elapsed() < PATIENCE, "{:#}", self.drawing());
-            sleep(Duration::from_millis(100));
-        }
+        until(
+            "stopped",
+            || self.drawing(),
+            |job| job["state"] == "stopped",
+        );
     }
 
     /// Draws until a pen is awaited, or the end; a drawing that broke is gone on with.
@@ -584,16 +586,10 @@ fn operate(served: &Served, token: &str, verb: &Value) -> u16 {
 
 #[test]
 fn a_planners_token_confirms_no_pen() {
-    let bench = Bench::new();
-    std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
-    let (state, config) = (bench.state(), bench.path("node.toml"));
-    let at = ["--state", &state, "--config", config.to_str().unwrap()];
-    let token = |role: &str| {
-        let made = bench.run(&[&["token", "add", role, "--role", role], &at[..]].concat());
-        String::from_utf8(made.stdout).unwrap().trim().to_owned()
-    };
+    let bench = Bench::new().with_file("require_tokens = true\n");
+    let token = |role: &str| bench.token(role, &["--role", role]);
     let (planner, operator) = (token("planner"), token("operator"));
-    let served = bench.serve(&at);
+    let served = bench.serve(&[]);
     let verb = json!({"verb": "pen", "job": "job-1", "confirmed": 1});
     assert_eq!(operate(&served, &planner, &verb), 403);
     assert_eq!(operate(&served, &operator, &verb), 200);
@@ -627,7 +623,8 @@ fn an_embedded_arm_changes_its_pens_at_once() {
 }
 
 /// A node whose simulated arm holds, as its second pen, one that is so much longer than the scene says.
-fn with_a_longer_pen(bench: &Bench, longer_mm: f64) -> String {
+fn with_a_longer_pen(longer_mm: f64) -> Bench {
+    let bench = Bench::new();
     let text = scene().replace("pen_change", "measure_change = true\npen_change");
     bench.scene("layers", &text);
     // The tip is 40 mm along the axis.
@@ -648,25 +645,18 @@ fn with_a_longer_pen(bench: &Bench, longer_mm: f64) -> String {
     for folder in ["scenes", "truth"] {
         std::fs::write(bench.path(folder).join("designs/layers.svg"), design()).unwrap();
     }
-    let config = bench.path("node.toml").display().to_string();
     let arm = format!(
         "[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = \"simulator\"\ntruth = {:?}\n",
         bench.path("truth")
     );
-    std::fs::write(&config, arm).unwrap();
-    config
+    bench.with_file(&arm)
 }
 
 #[test]
 fn a_pen_of_another_length_is_measured_by_a_touch_before_it_draws() {
-    let bench = Bench::new();
-    let config = with_a_longer_pen(&bench, 2.0);
-    let state = bench.state();
-    let args = ["call", "--json", "stroke", r#"{"scene":"layers"}"#];
-    let at = ["--state", &state, "--config", &config];
-    let drawn = bench.run(&[&args[..], &at].concat());
-    assert_eq!(drawn.status.code(), Some(0), "{}", printed_by(&drawn));
-    let result: Value = serde_json::from_slice(&drawn.stdout).unwrap();
+    let bench = with_a_longer_pen(2.0);
+    let (code, result) = bench.call(&["stroke", r#"{"scene":"layers"}"#]);
+    assert_eq!(code, 0, "{result:#}");
     let measured: Vec<(String, f64)> = result["pens_measured"]
         .as_array()
         .unwrap()
@@ -697,15 +687,9 @@ fn a_pen_whose_length_nobody_would_believe_does_not_draw() {
         (4.6, "mm longer than the scene says (at most 4"),
         (-7.0, "touched nothing"),
     ] {
-        let bench = Bench::new();
-        let config = with_a_longer_pen(&bench, longer_mm);
-        let state = bench.state();
-        let words_of = ["call", "--json", "stroke", r#"{"scene":"layers"}"#];
-        let at = ["--state", &state, "--config", &config];
-        let drawn = bench.run(&[&words_of[..], &at].concat());
-        let printed = printed_by(&drawn);
-        assert_ne!(drawn.status.code(), Some(0), "{printed}");
-        let result: Value = serde_json::from_slice(&drawn.stdout).unwrap();
+        let bench = with_a_longer_pen(longer_mm);
+        let (code, result) = bench.call(&["stroke", r#"{"scene":"layers"}"#]);
+        assert_ne!(code, 0, "{result:#}");
         assert_eq!(result["code"], "pen_not_measured", "{result:#}");
         let message = result["message"].as_str().unwrap();
         assert!(
@@ -713,12 +697,7 @@ fn a_pen_whose_length_nobody_would_believe_does_not_draw() {
             "{message}"
         );
         // The first pen's layer is drawn, and nothing else.
-        let job: Value = serde_json::from_slice(
-            &bench
-                .run(&["jobs", "job-1", "--json", "--state", &state])
-                .stdout,
-        )
-        .unwrap();
+        let job = json_of(&bench.run(&["jobs", "job-1", "--json"]));
         let (drawn_mm, total_mm) = (job["drawn_mm"].as_f64(), job["total_mm"].as_f64());
         assert!((drawn_mm.unwrap() - LAYER_MM).abs() < 1.0, "{job:#}");
         assert!((total_mm.unwrap() - LAYER_MM * 3.0).abs() < 2.0, "{job:#}");
@@ -818,12 +797,9 @@ fn a_drawing_pauses_before_a_layer_until_a_person_lets_it_go_on() {
 #[test]
 fn after_a_broken_off_wait_nothing_moves_until_it_is_enabled() {
     let bench = Bench::new();
-    let state = bench.state();
-    std::fs::write(bench.path("node.toml"), "answer_within_s = 1\n").unwrap();
-    let config = bench.path("node.toml");
-    let serve = || bench.serve(&["--state", &state, "--config", config.to_str().unwrap()]);
+    let serve = || bench.serve_with_file("answer_within_s = 1\n");
     let call = |served: &Served, tool: &str, arguments: &str| {
-        bench.call(&[tool, arguments, "--node", &served.url]).1
+        bench.call_at(&served.url, &[tool, arguments]).1
     };
     let mut served = serve();
     for is_stopped in [false, true] {
@@ -832,15 +808,7 @@ fn after_a_broken_off_wait_nothing_moves_until_it_is_enabled() {
             "stroke",
             r#"{"scene":"pens_by_hand","again":true}"#,
         );
-        let began = Instant::now();
-        while call(&served, "sense", "{}")["job"]["state"] != "waiting_for_pen" {
-            assert!(
-                began.elapsed() < PATIENCE,
-                "{:#}",
-                call(&served, "sense", "{}")
-            );
-            sleep(Duration::from_millis(100));
-        }
+        served.until_job("waiting_for_pen");
         // Meanwhile nothing moves.
         let refused = call(&served, "reset", "{}");
         assert_eq!(refused["success"], false, "{refused:#}");
@@ -849,15 +817,9 @@ fn after_a_broken_off_wait_nothing_moves_until_it_is_enabled() {
             assert_eq!(stopped["success"], true, "{stopped:#}");
             let message = stopped["message"].as_str().unwrap();
             assert!(message.contains("then the same call"), "{message}");
-            let began = Instant::now();
-            while call(&served, "sense", "{}")["orders"][0]["order"] != "disable" {
-                assert!(
-                    began.elapsed() < PATIENCE,
-                    "{:#}",
-                    call(&served, "sense", "{}")
-                );
-                sleep(Duration::from_millis(100));
-            }
+            served.until("disabled", |sensed| {
+                sensed["orders"][0]["order"] == "disable"
+            });
         }
         served.child.0.kill().unwrap();
         served.child.0.wait().unwrap();

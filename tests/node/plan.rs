@@ -7,15 +7,9 @@
 )]
 
 use crate::support;
-use std::process::Output;
 
 use serde_json::Value;
-use support::{Bench, json_of};
-
-fn text(output: &Output) -> (String, String) {
-    let of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (of(&output.stdout), of(&output.stderr))
-}
+use support::{Bench, json_of, streams_of};
 
 /// A square of 24 by 24 with a line on one of its sides.
 const SQUARE: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24" viewBox="0 0 24 24"
@@ -38,7 +32,7 @@ fn a_drawing_of_ones_own_is_planned_at_a_size() {
         "--out",
         out.to_str().unwrap(),
     ]);
-    assert_eq!(output.status.code(), Some(0), "{:?}", text(&output));
+    assert_eq!(output.status.code(), Some(0), "{:?}", streams_of(&output));
     let plan = json_of(&output);
     assert_eq!(plan["success"], true);
     assert_eq!(plan["refusals"], Value::Array(Vec::new()));
@@ -63,7 +57,7 @@ fn a_canvas_is_good_though_it_has_no_design() {
     let bench = Bench::at_test_rate();
     for args in [&["scene", "check", "canvas"][..], &["plan", "canvas"]] {
         let output = bench.run(args);
-        let (printed, error) = text(&output);
+        let (printed, error) = streams_of(&output);
         assert!(output.status.success(), "{printed}{error}");
         assert!(
             printed.starts_with("canvas: good\n  a canvas: "),
@@ -85,7 +79,7 @@ fn what_cannot_be_drawn_is_refused_by_stroke_and_point() {
     bench.scene("far", &far);
     let out = bench.path("pictures");
     let output = bench.run(&["plan", "far", "--json", "--out", out.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(1), "{:?}", text(&output));
+    assert_eq!(output.status.code(), Some(1), "{:?}", streams_of(&output));
     let plan = json_of(&output);
     assert_eq!(plan["success"], false);
     let refusals = plan["refusals"].as_array().unwrap();
@@ -96,7 +90,7 @@ fn what_cannot_be_drawn_is_refused_by_stroke_and_point() {
         assert!(refusal["value"].as_f64() > refusal["limit"].as_f64());
     }
     assert!(out.join("plan.png").is_file());
-    let (run_output, _) = text(&bench.run(&["plan", "far"]));
+    let (run_output, _) = streams_of(&bench.run(&["plan", "far"]));
     assert!(
         run_output.starts_with("far: refused") && run_output.contains("beyond reach by"),
         "{run_output}"
@@ -145,7 +139,7 @@ fn a_folder_of_designs_is_one_line_each() {
         "--json",
     ]);
     assert_eq!(output.status.code(), Some(1));
-    let (printed, _) = text(&output);
+    let (printed, _) = streams_of(&output);
     let lines: Vec<Value> = printed
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -179,7 +173,7 @@ fn mistakes_on_the_command_line_say_what_would_be_right() {
     ] {
         let output = bench.run(&args);
         assert_ne!(output.status.code(), Some(0), "{args:?}");
-        let (out, err) = text(&output);
+        let (out, err) = streams_of(&output);
         assert!(
             format!("{out}{err}").contains(expected),
             "{args:?}: {out}{err}"
@@ -195,7 +189,7 @@ fn reach_suggests_a_place_for_a_sheet_that_lies_badly() {
     bench.scene("far", &far);
     let out = bench.path("pictures");
     let output = bench.run(&["reach", "far", "--json", "--out", out.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(0), "{:?}", text(&output));
+    assert_eq!(output.status.code(), Some(0), "{:?}", streams_of(&output));
     let map = json_of(&output);
     let fraction = map["shares"].as_array().unwrap().last().unwrap()["share"]
         .as_f64()
@@ -230,7 +224,7 @@ fn an_arm_with_limits_in_degrees_is_refused_before_a_call() {
     std::fs::write(bench.path("scenes/arms/so101.toml"), in_degrees).unwrap();
     for command in [&["scene", "check", "short"][..], &["check"]] {
         let output = bench.run(command);
-        let (stdout, _) = text(&output);
+        let (stdout, _) = streams_of(&output);
         assert_ne!(output.status.code(), Some(0), "{command:?}: {stdout}");
         let expected = "in radians, not degrees";
         assert!(stdout.contains(expected), "{command:?}: {stdout}");
@@ -260,15 +254,19 @@ fn an_imported_arm_is_one_that_a_scene_can_name() {
         file.to_str().unwrap(),
     ];
     let output = bench.run(&import);
-    assert_eq!(output.status.code(), Some(0), "{:?}", text(&output));
-    let (_, notes) = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{:?}", streams_of(&output));
+    let (_, notes) = streams_of(&output);
     assert!(notes.contains("servo"), "{notes}");
     let written = std::fs::read_to_string(&file).unwrap();
     assert!(written.starts_with("# ") && written.contains("name = \"mine\""));
     // Never over a file in which somebody may have completed the servo map.
     let again = bench.run(&import);
     assert_ne!(again.status.code(), Some(0));
-    assert!(text(&again).1.contains("name a new file"));
+    assert!(streams_of(&again).1.contains("name a new file"));
     let wrong = bench.run(&["arm", "import", &urdf, "--base", "base", "--tip", "lowr"]);
-    assert!(text(&wrong).1.contains("lower"), "{:?}", text(&wrong));
+    assert!(
+        streams_of(&wrong).1.contains("lower"),
+        "{:?}",
+        streams_of(&wrong)
+    );
 }

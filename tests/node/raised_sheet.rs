@@ -6,55 +6,34 @@
 )]
 
 use crate::support;
-use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use steadyhand::args::ReceivedArguments;
 use steadyhand::config::NodeFile;
 use steadyhand::permit::{ActorRank, PermitRegistry};
 use steadyhand::plan::SpanKind;
-use steadyhand::scene::SceneLibrary;
-use steadyhand::tools::{Node, NodeStorage};
-use support::local_node::{attach_arm, call_tool};
+use support::local_node::LocalNode;
 use support::{Bench, SHORT_LINES, scene};
 
 /// A node with an arm at rest, and the scene `raised` whose sheet lies 20 mm above the tip in the ready pose.
-struct TestNode {
-    node: Arc<Node>,
-    _bench: Bench,
-}
+struct TestNode(LocalNode);
 
 impl TestNode {
     fn new() -> Self {
         let bench = Bench::new();
         let raised = scene("raised", SHORT_LINES).replace("-0.125, 0.005]", "-0.125, 0.085]");
         bench.scene("raised", &raised);
-        let scenes = SceneLibrary::new(Some(bench.path("scenes")));
-        let scene = scenes.scene("raised", None).unwrap();
-        let (_, arm) = attach_arm(&scene, &scene.rest_rad, PermitRegistry::everything());
-        let file = NodeFile::default();
-        let folder = bench.path("state");
-        std::fs::create_dir_all(&folder).unwrap();
-        let storage = NodeStorage::open(folder, &file).unwrap();
-        let node = Node::new(file, scenes, vec![arm], bench.path("out"), storage);
-        Self {
-            node: Arc::new(node),
-            _bench: bench,
-        }
+        let (file, permits) = (NodeFile::default(), PermitRegistry::everything());
+        Self(LocalNode::at_rest(bench, file, "raised", permits))
     }
 
     async fn call(&self, tool: &str, arguments: Value) -> Map<String, Value> {
-        let caller = (ActorRank::Operator, "raised");
-        let arguments = ReceivedArguments::Value(arguments);
-        call_tool(&self.node, caller, tool, arguments)
-            .await
-            .structured
+        self.0.call_as(ActorRank::Operator, tool, arguments).await
     }
 
     /// Draws until a span of this kind is under way, and stops there. Returns the answer of the stroke.
     async fn stop_in(&self, kind: SpanKind) -> Map<String, Value> {
         let stop = async {
-            let mut snapshots = self.node.arms[0].motion.watch();
+            let mut snapshots = self.0.motion().watch();
             let is_under_way = |progress: &steadyhand::gate::ExecutionProgress| {
                 progress.doing == kind && progress.sample > 60
             };
@@ -78,7 +57,7 @@ async fn a_reset_goes_straight_to_rest_under_a_sheet_above_ready_pose() {
     assert!(message.contains("the pen was lifted"), "{message}");
     let reset = test_node.call("reset", json!({})).await;
     assert_eq!(reset["success"], true, "{reset:#?}");
-    assert!(test_node.node.arms[0].is_at_rest());
+    assert!(test_node.0.node.arms[0].is_at_rest());
     let stroke = test_node.call("stroke", json!({"scene": "raised", "again": true}));
     assert_eq!(stroke.await["success"], true);
 }

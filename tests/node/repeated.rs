@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::support::{self, Bench, Served};
+use crate::support::{self, Bench, Caller, Served};
 
 fn stroke(served: &Served, arguments: &Value) -> Map<String, Value> {
     let result = served.call("stroke", arguments);
@@ -15,20 +15,8 @@ fn stroke(served: &Served, arguments: &Value) -> Map<String, Value> {
     result.unwrap_or_else(|| panic!("no answer to {arguments}"))
 }
 
-/// A bench with a node file, and the options of commands that mean its node.
-fn bench_of_cell() -> (Bench, [String; 4]) {
-    let bench = Bench::at_test_rate();
-    let config = bench.path("node.toml");
-    std::fs::write(&config, "name = \"cell\"\n").unwrap();
-    let config = config.display().to_string();
-    let state = bench.state();
-    let options = ["--config", &config, "--state", &state].map(str::to_owned);
-    (bench, options)
-}
-
-fn serve(bench: &Bench, options: &[String; 4], environment: &[(&str, &str)]) -> Served {
-    let options = options.each_ref().map(String::as_str);
-    bench.serve_in(&options, environment)
+fn bench_of_cell() -> Bench {
+    Bench::at_test_rate().with_file("name = \"cell\"\n")
 }
 
 fn assert_not_drawn_again(served: &Served, spellings: &[Value]) {
@@ -42,8 +30,8 @@ fn assert_not_drawn_again(served: &Served, spellings: &[Value]) {
 
 #[test]
 fn the_same_drawing_is_not_drawn_twice_however_the_call_is_spelled() {
-    let (bench, options) = bench_of_cell();
-    let mut served = serve(&bench, &options, &[]);
+    let bench = bench_of_cell();
+    let mut served = bench.serve(&[]);
     let plain = json!({"scene": "short"});
     let drawn = stroke(&served, &plain);
     assert_eq!(drawn["job"]["state"], "reached", "{drawn:#?}");
@@ -61,11 +49,11 @@ fn the_same_drawing_is_not_drawn_twice_however_the_call_is_spelled() {
     assert_eq!(other_plan["code"], "plan_changed", "{other_plan:#?}");
     assert_not_drawn_again(&served, &spellings);
     served.child.terminate();
-    let mut served = serve(&bench, &options, &[]);
+    let mut served = bench.serve(&[]);
     assert_not_drawn_again(&served, &spellings);
     served.child.0.kill().unwrap();
     served.child.0.wait().unwrap();
-    let mut served = serve(&bench, &options, &[]);
+    let mut served = bench.serve(&[]);
     assert_not_drawn_again(&served, &spellings);
     let again = stroke(&served, &json!({"scene": "short", "again": true}));
     assert_eq!(again["job"]["state"], "reached", "{again:#?}");
@@ -73,7 +61,7 @@ fn the_same_drawing_is_not_drawn_twice_however_the_call_is_spelled() {
     served.child.terminate();
     // Two minutes later.
     let later = [("STEADYHAND_CALENDAR_OFFSET_MS", "121000")];
-    let served = serve(&bench, &options, &later);
+    let served = bench.serve_in(&[], &later);
     let drawn = stroke(&served, &plain);
     assert_eq!(drawn["success"], true, "{drawn:#?}");
     assert!(drawn.get("moved").is_none(), "{drawn:#?}");
@@ -81,8 +69,8 @@ fn the_same_drawing_is_not_drawn_twice_however_the_call_is_spelled() {
 
 #[test]
 fn another_revision_of_the_scene_is_another_drawing() {
-    let (bench, options) = bench_of_cell();
-    let served = serve(&bench, &options, &[]);
+    let bench = bench_of_cell();
+    let served = bench.serve(&[]);
     let arguments = json!({"scene": "short"});
     let drawn = stroke(&served, &arguments);
     assert_eq!(drawn["job"]["id"], "job-1", "{drawn:#?}");

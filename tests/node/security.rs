@@ -18,7 +18,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 use support::{
-    Bench, PATIENCE, Served, answer, connect, post, scene, send, tool_call, unless_starved,
+    Bench, PATIENCE, Served, answer, bearer, connect, post, scene, send, tool_call, unless_starved,
+    until,
 };
 
 /// A node that wants tokens, and one token of each role.
@@ -32,23 +33,9 @@ const ROLES: [&str; 3] = ["viewer", "planner", "operator"];
 
 impl Guarded {
     fn new() -> Self {
-        let bench = Bench::new();
-        std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
-        let (state, config) = (bench.path("state"), bench.path("node.toml"));
-        let at = [
-            "--state",
-            state.to_str().unwrap(),
-            "--config",
-            config.to_str().unwrap(),
-        ];
-        let tokens = ROLES.map(|role| {
-            let mut args = vec!["token", "add", role, "--role", role];
-            args.extend(at);
-            let made = bench.run(&args);
-            assert!(made.status.success(), "{made:?}");
-            String::from_utf8(made.stdout).unwrap().trim().to_owned()
-        });
-        let served = bench.serve(&at);
+        let bench = Bench::new().with_file("require_tokens = true\n");
+        let tokens = ROLES.map(|role| bench.token(role, &["--role", role]));
+        let served = bench.serve(&[]);
         Self {
             bench,
             served,
@@ -57,38 +44,8 @@ impl Guarded {
     }
 
     fn call(&self, token: Option<&str>, tool: &str) -> (u16, Value) {
-        let bearer = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
-        post(
-            &self.served,
-            &bearer.unwrap_or_default(),
-            &tool_call(tool, &json!({})),
-        )
-    }
-
-    /// Adds a token.
-    fn made(&self, name: &str, how: &[&str]) -> String {
-        let (state, config) = (self.bench.path("state"), self.bench.path("node.toml"));
-        let mut args = vec!["token", "add", name];
-        args.extend(how);
-        args.extend(["--state", state.to_str().unwrap()]);
-        args.extend(["--config", config.to_str().unwrap()]);
-        let made = self.bench.run(&args);
-        assert!(made.status.success(), "{made:?}");
-        String::from_utf8(made.stdout).unwrap().trim().to_owned()
-    }
-
-    fn token(&self, what: &str, name: &str) {
-        let (state, config) = (self.bench.path("state"), self.bench.path("node.toml"));
-        let args = [
-            "token",
-            what,
-            name,
-            "--state",
-            state.to_str().unwrap(),
-            "--config",
-            config.to_str().unwrap(),
-        ];
-        assert!(self.bench.run(&args).status.success());
+        let bearer = token.map(bearer).unwrap_or_default();
+        post(&self.served, &bearer, &tool_call(tool, &json!({})))
     }
 }
 
@@ -119,7 +76,7 @@ fn only_a_token_of_the_right_role_comes_in() {
     let (status, refused) = node.call(Some(viewer), "stroke");
     assert_eq!(status, 200);
     assert_eq!(result(&refused)["code"], "role", "{refused}");
-    untouched(&node.served, &format!("Authorization: Bearer {viewer}\r\n"));
+    untouched(&node.served, &bearer(viewer));
     // Whoever may come in may stop.
     for token in [viewer, planner, operator] {
         let (_, stopped) = node.call(Some(token), "stop");
@@ -135,9 +92,9 @@ fn only_a_token_of_the_right_role_comes_in() {
 impl Guarded {
     /// Sends an operator's verb over HTTP.
     fn operate(&self, token: Option<&str>, headers: &str, verb: &Value) -> (u16, Value) {
-        let bearer = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
         let (mut stream, host) = connect(&self.served);
-        let (bearer, body) = (bearer.unwrap_or_default(), verb.to_string());
+        let bearer = token.map(bearer).unwrap_or_default();
+        let body = verb.to_string();
         let request = format!(
             "POST /operator HTTP/1.1\r\nHost: {host}\r\n{bearer}{headers}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
@@ -150,14 +107,9 @@ impl Guarded {
     fn typed_elsewhere(&self, token: &str, verb: &[&str]) -> std::process::Output {
         let file = self.bench.path("token");
         std::fs::write(&file, format!("{token}\n")).unwrap();
-        let mut args = verb.to_vec();
-        args.extend([
-            "--node",
-            &self.served.url,
-            "--token-file",
-            file.to_str().unwrap(),
-        ]);
-        self.bench.run(&args)
+        let (node, file) = (&self.served.url, file.to_str().unwrap());
+        let there = ["--node", node, "--token-file", file];
+        self.bench.run(&[verb, &there].concat())
     }
 }
 
@@ -222,8 +174,7 @@ fn operators_verbs_are_for_operators_tokens_alone() {
     assert_eq!((status, &reply["done"]), (200, &json!(false)), "{reply}");
     // No tool is an operator's verb, so no list shows one.
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
-    let bearer = format!("Authorization: Bearer {operator}\r\n");
-    let (_, tools) = post(&node.served, &bearer, &list.to_string());
+    let (_, tools) = post(&node.served, &bearer(operator), &list.to_string());
     assert!(!tools.to_string().contains("\"enable\""), "{tools}");
     drop(node.served);
     let log = std::fs::read_to_string(node.bench.path("state/audit.log")).unwrap();
@@ -250,7 +201,7 @@ fn a_revoked_token_is_nothing_at_once() {
     let node = Guarded::new();
     let planner = &node.tokens[1];
     assert_eq!(node.call(Some(planner), "sense").0, 200);
-    node.token("revoke", "planner");
+    node.bench.done(&["token", "revoke", "planner"]);
     assert_eq!(node.call(Some(planner), "sense").0, 401);
     assert_eq!(node.call(Some(&node.tokens[0]), "sense").0, 200);
 }
@@ -258,21 +209,14 @@ fn a_revoked_token_is_nothing_at_once() {
 /// A day later by the calendar of a process of its own.
 #[test]
 fn a_token_that_was_made_for_a_day_ends_with_it() {
-    let bench = Bench::new();
-    std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
-    let (state, config) = (bench.path("state"), bench.path("node.toml"));
-    let (state, config) = (state.to_str().unwrap(), config.to_str().unwrap());
-    let at = ["--state", state, "--config", config];
-    let made = bench.run(&[&["token", "add", "guest", "--expires", "1"][..], &at].concat());
-    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
-    let list = bench.run(&[&["token", "list"][..], &at].concat());
-    let list = String::from_utf8(list.stdout).unwrap();
+    let bench = Bench::new().with_file("require_tokens = true\n");
+    let token = bench.token("guest", &["--expires", "1"]);
+    let list = bench.done(&["token", "list"]);
     assert!(list.contains("ends within 1 day"), "{list}");
     assert!(!list.contains("1 days"), "{list}");
-    let bearer = format!("Authorization: Bearer {token}\r\n");
     for (ahead_ms, expected) in [("0", 200), ("86400001", 401)] {
-        let served = bench.serve_in(&at, &[("STEADYHAND_CALENDAR_OFFSET_MS", ahead_ms)]);
-        let (status, reply) = post(&served, &bearer, &tool_call("sense", &json!({})));
+        let served = bench.serve_in(&[], &[("STEADYHAND_CALENDAR_OFFSET_MS", ahead_ms)]);
+        let (status, reply) = post(&served, &bearer(&token), &tool_call("sense", &json!({})));
         assert_eq!(status, expected, "{reply}");
     }
 }
@@ -289,20 +233,8 @@ fn an_address_that_others_reach_wants_tokens_before_it_is_served() {
 #[test]
 fn calls_beyond_the_rate_wait_and_stops_do_not() {
     let node = Guarded::new();
-    node.token("revoke", "viewer");
-    let (state, config) = (node.bench.path("state"), node.bench.path("node.toml"));
-    let made = node.bench.run(&[
-        "token",
-        "add",
-        "slow",
-        "--calls-per-minute",
-        "6",
-        "--state",
-        state.to_str().unwrap(),
-        "--config",
-        config.to_str().unwrap(),
-    ]);
-    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    node.bench.done(&["token", "revoke", "viewer"]);
+    let token = node.bench.token("slow", &["--calls-per-minute", "6"]);
     assert_eq!(result(&node.call(Some(&token), "sense").1)["success"], true);
     let (_, limited) = node.call(Some(&token), "sense");
     assert_eq!(result(&limited)["code"], "rate", "{limited}");
@@ -744,13 +676,7 @@ fn secrets_and_pictures_are_never_logged() {
     let [_, planner, _] = node.tokens.clone();
     let Guarded { bench, served, .. } = node;
     drop(served);
-    let (state, config) = (bench.path("state"), bench.path("node.toml"));
-    let (state, config) = (state.to_str().unwrap(), config.to_str().unwrap());
-    let served = bench.serve_in(
-        &["--state", state, "--config", config, "--log", "json"],
-        &[("STEADYHAND_LOG", "trace")],
-    );
-    let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    let served = bench.serve_in(&["--log", "json"], &[("STEADYHAND_LOG", "trace")]);
     let wrong = format!("{planner}x");
     assert_eq!(
         post(&served, &bearer(&wrong), &tool_call("sense", &json!({}))).0,
@@ -808,17 +734,12 @@ fn get(served: &Served, path: &str) -> String {
 
 /// Asks until the answer has this.
 fn wait_for_response(served: &Served, path: &str, expected: &str) -> String {
-    let began = std::time::Instant::now();
-    loop {
-        let printed = get(served, path);
-        if printed.contains(expected) {
-            return printed;
-        }
-        assert!(
-            began.elapsed() < PATIENCE,
-            "{path}: no {expected:?} in {printed}"
-        );
-    }
+    let what = format!("{path}: {expected:?}");
+    until(
+        &what,
+        || get(served, path),
+        |printed| printed.contains(expected),
+    )
 }
 
 #[test]

@@ -56,10 +56,8 @@ impl Workshop {
 
     /// An operator's command: whether it was done, and what was said.
     fn says(&self, args: &[&str]) -> (bool, String) {
-        let output = self.bench.run(args);
-        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.push_str(&String::from_utf8_lossy(&output.stderr));
-        (output.status.success(), text)
+        let (code, text) = self.bench.said(args);
+        (code == 0, text)
     }
 
     /// A planner's call: the structured result, and the text.
@@ -283,10 +281,8 @@ fn the_doctor_examines_the_port_of_each_arm_or_of_the_named_one() {
         std::fs::write(&file, arms.concat()).unwrap();
         let doctor = |more: &[&str]| {
             let head = ["--config", file.to_str().unwrap(), "doctor"];
-            let output = bench.run(&[&head[..], more].concat());
-            let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-            text.push_str(&String::from_utf8_lossy(&output.stderr));
-            (output.status.success(), text)
+            let (code, text) = bench.said(&[&head[..], more].concat());
+            (code == 0, text)
         };
         refused(doctor(&[]), &["arm left", "arm right", "/dev/gone"]);
         for right in ["right", "koch"] {

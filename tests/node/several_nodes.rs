@@ -7,7 +7,7 @@
 
 use serde_json::json;
 
-use crate::support::{self, Bench, Served};
+use crate::support::{self, Bench, Caller, Served};
 
 /// A stop that names no node stops each, and says so of each.
 fn assert_one_stop_stops(bench: &Bench, nodes: &[&Served]) {

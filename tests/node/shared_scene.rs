@@ -8,29 +8,23 @@
 
 use crate::support;
 use std::process::Stdio;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{Bench, PATIENCE, Served};
+use support::{Bench, Served, until};
 
 const STROKE: &str = r#"{"scene":"two_arms"}"#;
 
-/// Writes a node file with two embedded arms; returns it with its option.
-fn pair(bench: &Bench) -> [String; 2] {
+/// A bench whose node file has two embedded arms.
+fn with_two_arms(bench: Bench) -> Bench {
     let arm = |name: &str| {
         format!("[[arms]]\nname = \"{name}\"\nmodel = \"so101\"\nport = \"simulator\"\n")
     };
-    let path = bench.path("pair.toml");
     let text = format!("name = \"pair\"\n{}{}", arm("left"), arm("right"));
-    std::fs::write(&path, text).unwrap();
-    ["--config".to_owned(), path.display().to_string()]
+    bench.with_file(&text)
 }
 
 fn call(bench: &Bench, tool: &str, arguments: &str) -> Value {
-    let [option, file] = pair(bench);
-    let (_, reply) = bench.call(&[&option, &file, tool, arguments]);
-    reply
+    bench.call(&[tool, arguments]).1
 }
 
 fn arms(reply: &Value) -> &Vec<Value> {
@@ -46,22 +40,18 @@ struct Pair {
 
 impl Pair {
     fn new() -> Self {
-        let bench = Bench::at_test_rate();
-        let [option, file] = pair(&bench);
-        let served = bench.serve(&[&option, &file]);
+        let bench = with_two_arms(Bench::at_test_rate());
+        let served = bench.serve(&[]);
         Self { bench, served }
     }
 
     fn call(&self, tool: &str, arguments: &str) -> Value {
-        self.bench
-            .call(&[tool, arguments, "--node", &self.served.url])
-            .1
+        self.bench.call_at(&self.served.url, &[tool, arguments]).1
     }
 
     fn verb(&self, args: &[&str]) -> String {
-        let output = self.bench.run(args);
-        let printed = support::printed_by(&output);
-        assert!(output.status.success(), "{args:?}: {printed}");
+        let (code, printed) = self.bench.said(args);
+        assert_eq!(code, 0, "{args:?}: {printed}");
         printed
     }
 
@@ -91,33 +81,19 @@ impl Pair {
         let mut command = self.bench.command(&args);
         let drawing = command.stdout(Stdio::piped()).stderr(Stdio::null());
         let drawing = drawing.spawn().unwrap();
-        let began = Instant::now();
-        while self.drawn_mm() < 5.0 {
-            assert!(began.elapsed() < PATIENCE, "nothing is drawn");
-            sleep(Duration::from_millis(50));
-        }
+        until("drawing", || self.drawn_mm(), |drawn_mm| *drawn_mm >= 5.0);
         drawing
     }
 
     fn until(&self, states: [&str; 2]) {
-        let began = Instant::now();
-        loop {
-            let seen = ["left", "right"].map(|arm| self.state(arm));
-            if seen == states {
-                return;
-            }
-            assert!(
-                began.elapsed() < PATIENCE,
-                "{seen:?} in place of {states:?}"
-            );
-            sleep(Duration::from_millis(50));
-        }
+        let seen = || ["left", "right"].map(|arm| self.state(arm));
+        until(&format!("{states:?}"), seen, |seen| *seen == states);
     }
 }
 
 #[test]
 fn each_stroke_is_drawn_once_by_one_arm_and_sooner_than_by_one_alone() {
-    let bench = Bench::new();
+    let bench = with_two_arms(Bench::new());
     let drawn = call(&bench, "stroke", STROKE);
     assert_eq!(drawn["success"], true, "{drawn:#}");
     assert_eq!(arms(&drawn).len(), 2);
@@ -133,7 +109,7 @@ fn each_stroke_is_drawn_once_by_one_arm_and_sooner_than_by_one_alone() {
 
 #[test]
 fn a_preview_says_what_each_arm_draws_and_its_plan_is_what_is_drawn() {
-    let bench = Bench::new();
+    let bench = with_two_arms(Bench::new());
     let shown = call(&bench, "stroke", r#"{"scene":"two_arms","dry_run":true}"#);
     assert_eq!(shown["success"], true, "{shown:#}");
     assert_eq!(shown["moved"], false);
@@ -150,15 +126,8 @@ fn a_preview_says_what_each_arm_draws_and_its_plan_is_what_is_drawn() {
 
 #[test]
 fn a_node_without_one_of_the_arms_says_which_it_needs() {
-    let bench = Bench::new();
-    let path = bench.path("one.toml");
-    std::fs::write(
-        &path,
-        "[[arms]]\nname = \"left\"\nmodel = \"so101\"\nport = \"simulator\"\n",
-    )
-    .unwrap();
-    let config = ["--config", path.to_str().unwrap()];
-    let (_, reply) = bench.call(&[&config[..], &["stroke", STROKE]].concat());
+    let one = "[[arms]]\nname = \"left\"\nmodel = \"so101\"\nport = \"simulator\"\n";
+    let reply = call(&Bench::new().with_file(one), "stroke", STROKE);
     assert_eq!(reply["success"], false, "{reply:#}");
     assert!(reply.to_string().contains("two_arms"), "{reply:#}");
 }
@@ -191,11 +160,11 @@ fn an_arm_whose_neighbour_is_stopped_alone_stops_too() {
     let pair = Pair::new();
     let drawing = pair.draw();
     pair.verb(&["estop", "--arm", "left"]);
-    let began = Instant::now();
-    while pair.state("right") == "moving" {
-        assert!(began.elapsed() < PATIENCE);
-        sleep(Duration::from_millis(50));
-    }
-    assert_eq!(pair.state("right"), "stopped");
+    let state = until(
+        "at a stand",
+        || pair.state("right"),
+        |state| state != "moving",
+    );
+    assert_eq!(state, "stopped");
     drop(drawing);
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
-use support::{Bench, SHORT_LINES, Served, post, said_by, scene};
+use support::{Bench, SHORT_LINES, Served, post, scene};
 
 pub(crate) const TAGS: &str = r#"
 [fiducials]
@@ -39,7 +39,7 @@ struct Practice(Bench);
 
 impl Practice {
     fn new(camera: &str) -> Self {
-        let bench = Bench::at_test_rate();
+        let bench = Bench::at_test_rate().with_file("");
         std::fs::create_dir_all(bench.path("truth")).unwrap();
         let practice = Self(bench);
         practice
@@ -56,7 +56,7 @@ impl Practice {
             "[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = \"simulator\"\ntruth = {:?}\n\n[[cameras]]\nname = \"top\"\n{LENS}{source}",
             self.0.path("truth")
         );
-        std::fs::write(self.0.path("node.toml"), node).unwrap();
+        self.0.file(&node);
     }
 
     /// Puts the sheet so many mm along the base's x and y from where it was taught, with tags or with
@@ -68,38 +68,9 @@ impl Practice {
         std::fs::write(self.0.path("truth/short.toml"), text + tags).unwrap();
     }
 
-    fn at_home(&self) -> [String; 4] {
-        let at = |name: &str| self.0.path(name).to_str().unwrap().to_owned();
-        [
-            "--config".to_owned(),
-            at("node.toml"),
-            "--state".to_owned(),
-            at("state"),
-        ]
-    }
-
-    fn run(&self, args: &[&str]) -> (i32, String) {
-        let home = self.at_home();
-        let mut all: Vec<&str> = home.iter().map(String::as_str).collect();
-        all.extend(args);
-        self.0.said(&all)
-    }
-
-    fn call(&self, tool: &str, arguments: &str) -> Value {
-        let (_, text) = self.run(&["call", "--json", tool, arguments]);
-        let end = text.rfind('}').map_or(0, |end| end + 1);
-        serde_json::from_str(&text[..end]).unwrap_or_else(|_| panic!("{text}"))
-    }
-
-    fn serve(&self) -> Served {
-        let home = self.at_home();
-        let all: Vec<&str> = home.iter().map(String::as_str).collect();
-        self.0.serve(&all)
-    }
-
     /// The camera's place, taken and accepted while a node runs.
     fn calibrate(&self) -> Served {
-        let served = self.serve();
+        let served = self.0.serve(&[]);
         let (code, text) = self.0.said(&["calibrate", "camera", "--scene", "short"]);
         assert_eq!(code, 0, "{text}");
         assert!(
@@ -226,7 +197,7 @@ fn a_moved_sheet_is_refused_until_its_alignment_is_accepted() {
         refused["code"], "sheet_moved",
         "a proposal is no permission: {refused:#}"
     );
-    let (code, text) = said_by(&practice.0.run(&["calibrate", "accept"]));
+    let (code, text) = practice.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{text}");
     let [x, y, z] = practice.origin_m();
     assert!(
@@ -239,7 +210,7 @@ fn a_moved_sheet_is_refused_until_its_alignment_is_accepted() {
     );
     assert_eq!(served.child.terminate(), Some(0));
 
-    let drawn = practice.call("stroke", r#"{"scene": "short"}"#);
+    let drawn = practice.0.call(&["stroke", r#"{"scene": "short"}"#]).1;
     assert_eq!(drawn["success"], true, "{drawn:#}");
     assert!(
         drawn["deviation_mm_max"].as_f64().unwrap() < 1.5,
@@ -247,32 +218,32 @@ fn a_moved_sheet_is_refused_until_its_alignment_is_accepted() {
     );
     // And back: proof for one place does not count for the other.
     practice.lies([0.0, 0.0], true);
-    let refused = practice.call("stroke", r#"{"scene": "short"}"#);
+    let refused = practice.0.call(&["stroke", r#"{"scene": "short"}"#]).1;
     assert_eq!(refused["code"], "sheet_moved", "{refused:#}");
 }
 
 #[test]
 fn where_a_scene_demands_it_an_unseen_sheet_is_not_drawn_on() {
     let practice = Practice::new(SIMULATED);
-    let refused = practice.call("stroke", r#"{"scene": "short"}"#);
+    let refused = practice.0.call(&["stroke", r#"{"scene": "short"}"#]).1;
     assert_eq!(refused["code"], "sheet_unseen", "{refused:#}");
     let message = refused["message"].as_str().unwrap();
     assert!(
         message.contains("steadyhand calibrate camera --camera top"),
         "{message}"
     );
-    let preview = practice.call("sense", r#"{"scene": "short"}"#);
+    let preview = practice.0.call(&["sense", r#"{"scene": "short"}"#]).1;
     assert_eq!(preview["success"], true, "{preview:#}");
     assert_eq!(preview["cameras"][0]["calibrated"], false, "{preview:#}");
 
     let mut served = practice.calibrate();
     assert_eq!(served.child.terminate(), Some(0));
-    let drawn = practice.call("stroke", r#"{"scene": "short"}"#);
+    let drawn = practice.0.call(&["stroke", r#"{"scene": "short"}"#]).1;
     assert_eq!(drawn["success"], true, "{drawn:#}");
 
     practice.lies([0.0, 0.0], false);
     for tool in ["stroke", "align"] {
-        let refused = practice.call(tool, r#"{"scene": "short"}"#);
+        let refused = practice.0.call(&[tool, r#"{"scene": "short"}"#]).1;
         assert_eq!(refused["code"], "sheet_unseen", "{tool}: {refused:#}");
         assert!(
             refused["message"]
@@ -282,7 +253,7 @@ fn where_a_scene_demands_it_an_unseen_sheet_is_not_drawn_on() {
             "{refused:#}"
         );
     }
-    let preview = practice.call("sense", r#"{"scene": "short"}"#);
+    let preview = practice.0.call(&["sense", r#"{"scene": "short"}"#]).1;
     assert!(
         preview["cameras"][0]["note"]
             .as_str()
@@ -295,19 +266,19 @@ fn where_a_scene_demands_it_an_unseen_sheet_is_not_drawn_on() {
 #[test]
 fn a_camera_that_is_gone_is_a_note_and_no_proof() {
     let practice = Practice::new("source = \"/dev/video-gone\"\n");
-    let preview = practice.call("sense", r#"{"scene": "short"}"#);
+    let preview = practice.0.call(&["sense", r#"{"scene": "short"}"#]).1;
     assert_eq!(preview["success"], true, "{preview:#}");
     let note = preview["cameras"][0]["note"].as_str().unwrap();
     assert!(
         note.contains("camera top: there is no /dev/video-gone"),
         "{note}"
     );
-    let refused = practice.call("stroke", r#"{"scene": "short"}"#);
+    let refused = practice.0.call(&["stroke", r#"{"scene": "short"}"#]).1;
     assert_eq!(refused["code"], "sheet_unseen", "{refused:#}");
     // Where the scene does not demand it, the drawing goes on without.
     let text = scene("short", SHORT_LINES) + &TAGS.replace("required = true", "required = false");
     practice.0.scene("short", &text);
-    let drawn = practice.call("stroke", r#"{"scene": "short"}"#);
+    let drawn = practice.0.call(&["stroke", r#"{"scene": "short"}"#]).1;
     assert_eq!(drawn["success"], true, "{drawn:#}");
 }
 
@@ -317,7 +288,7 @@ fn a_camera_that_was_knocked_is_not_taken_for_a_sheet_that_moved() {
     let mut served = practice.calibrate();
     assert_eq!(served.child.terminate(), Some(0));
     practice.camera(&SIMULATED.replace("0.345]", "0.375]"));
-    let proposed = practice.call("align", r#"{"scene": "short"}"#);
+    let proposed = practice.0.call(&["align", r#"{"scene": "short"}"#]).1;
     assert_eq!(proposed["verdict"], "redo", "{proposed:#}");
     assert!(
         proposed["next"]
@@ -326,7 +297,7 @@ fn a_camera_that_was_knocked_is_not_taken_for_a_sheet_that_moved() {
             .contains("the camera moved"),
         "{proposed:#}"
     );
-    let (code, text) = practice.run(&["calibrate", "accept"]);
+    let (code, text) = practice.0.said(&["calibrate", "accept"]);
     assert!(code != 0 && text.contains("not accepted"), "{text}");
 }
 
@@ -338,18 +309,18 @@ fn a_camera_that_was_turned_a_little_is_not_taken_for_a_sheet_that_moved() {
     let mut served = practice.calibrate();
     assert_eq!(served.child.terminate(), Some(0));
     practice.camera(&SIMULATED.replace("-0.175, 0.005]", "-0.166, 0.005]"));
-    let refused = practice.call("stroke", r#"{"scene": "short"}"#);
+    let refused = practice.0.call(&["stroke", r#"{"scene": "short"}"#]).1;
     assert_eq!(refused["code"], "sheet_moved", "{refused:#}");
     let message = refused["message"].as_str().unwrap();
     assert!(
         message.contains("steadyhand calibrate camera --scene short") && !message.contains("align"),
         "{message}"
     );
-    let proposed = practice.call("align", r#"{"scene": "short"}"#);
+    let proposed = practice.0.call(&["align", r#"{"scene": "short"}"#]).1;
     assert_eq!(proposed["verdict"], "redo", "{proposed:#}");
     let next = proposed["next"].as_str().unwrap();
     assert!(next.contains("the camera moved"), "{next}");
-    let (code, text) = practice.run(&["calibrate", "accept"]);
+    let (code, text) = practice.0.said(&["calibrate", "accept"]);
     assert!(code != 0 && text.contains("not accepted"), "{text}");
 }
 
@@ -484,18 +455,18 @@ fn a_camera_is_not_calibrated_by_a_picture_that_it_keeps_giving() {
     practice
         .0
         .scene("short", &(scene("short", SHORT_LINES) + &ids));
-    let mut served = practice.serve();
+    let mut served = practice.0.serve(&[]);
     let camera = ["calibrate", "camera", "--scene", "short"];
-    let (_, text) = said_by(&practice.0.run(&camera));
+    let (_, text) = practice.0.said(&camera);
     assert!(text.contains("camera top of scene short"), "{text}");
     assert!(practice.0.run(&["calibrate", "discard"]).status.success());
     std::thread::sleep(std::time::Duration::from_millis(3200));
-    let (code, text) = said_by(&practice.0.run(&camera));
+    let (code, text) = practice.0.said(&camera);
     assert!(
         code != 0 && text.contains("s old") && text.contains("start the camera again"),
         "{text}"
     );
-    let (_, shown) = said_by(&practice.0.run(&["calibrate", "show"]));
+    let (_, shown) = practice.0.said(&["calibrate", "show"]);
     assert!(shown.contains("nothing has been touched"), "{shown}");
     assert!(served.child.terminate().is_some());
 }
@@ -518,7 +489,10 @@ fn a_camera_is_asked_once_before_an_alignment_and_not_before_each_touch() {
     let practice = Practice::new(&format!("source = \"http://{at}/top.jpg\"\n"));
     let text = scene("short", SHORT_LINES) + &TAGS.replace("required = true", "required = false");
     practice.0.scene("short", &text);
-    let felt = practice.call("align", r#"{"scene": "short", "touch": true}"#);
+    let felt = practice
+        .0
+        .call(&["align", r#"{"scene": "short", "touch": true}"#])
+        .1;
     assert_eq!(felt["points"].as_array().unwrap().len(), 6, "{felt:#}");
     // Whether to propose where it lies, and whether to begin.
     assert_eq!(request_count.load(Ordering::SeqCst), 2);

@@ -10,14 +10,12 @@
 use crate::support;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Running, Served, on_port, served, unless_starved};
+use support::{Bench, Running, Served, on_port, served, unless_starved, until};
 
-use super::stop::{begin_to_draw, call, long_bench};
+use super::stop::{begin_to_draw, long_bench};
 
 /// The word of an operator, with the order that it leaves.
 const WORDS: [(&str, &str); 4] = [
@@ -148,8 +146,10 @@ impl Life {
         let _ = std::fs::remove_dir_all(&state);
         copy(left, &state);
         let node = self.serve(&state, enables);
-        let (_, sensed) = call(&self.bench, &node.url, &["sense"]);
-        let (_, stroke) = call(&self.bench, &node.url, &["stroke", r#"{"scene":"short"}"#]);
+        let (_, sensed) = self.bench.call_at(&node.url, &["sense"]);
+        let (_, stroke) = self
+            .bench
+            .call_at(&node.url, &["stroke", r#"{"scene":"short"}"#]);
         (sensed, stroke)
     }
 }
@@ -240,7 +240,7 @@ fn each_word_is_ended_by_its_own_word_of_an_operator() {
         }
         ends.iter().for_each(|end| verb(end));
         let again = r#"{"scene":"short","again":true}"#;
-        let (_, stroke) = call(&life.bench, &node.url, &["stroke", again]);
+        let (_, stroke) = life.bench.call_at(&node.url, &["stroke", again]);
         assert_eq!(stroke["success"], true, "{word}: {stroke:#}");
         drop(node);
         let (sensed, _) = life.next(&left, true);
@@ -258,7 +258,7 @@ fn a_yes_that_was_given_before_an_order_was_seen_does_not_end_it() {
         let line = line.into_iter().chain(assent);
         let drawn = life.bench.run(&line.collect::<Vec<_>>());
         assert!(!drawn.status.success(), "{drawn:?}");
-        let (_, sensed) = call(&life.bench, &node.url, &["sense"]);
+        let (_, sensed) = life.bench.call_at(&node.url, &["sense"]);
         assert_eq!(orders(&sensed), ["disable"], "{sensed:#}");
     }
 }
@@ -402,7 +402,7 @@ fn a_word_stands_for_the_port_whichever_node_has_it() {
             assert!(state.is_dir());
             let other = life.bench.path(&format!("other-{word}"));
             let node = life.serve(&other, true);
-            let (_, sensed) = call(&life.bench, &node.url, &["sense"]);
+            let (_, sensed) = life.bench.call_at(&node.url, &["sense"]);
             assert_eq!(sensed["enabled"], "nothing", "{word}: {sensed:#}");
             assert!(orders(&sensed).contains(&kind), "{word}: {sensed:#}");
             drop(node);
@@ -426,7 +426,7 @@ fn a_damaged_record_at_the_port_disables_whichever_node_has_it() {
             damage(&port_records(&life), &state, "", what);
             let other = life.bench.path(&format!("other-{word}"));
             let node = life.serve(&other, true);
-            let (_, sensed) = call(&life.bench, &node.url, &["sense"]);
+            let (_, sensed) = life.bench.call_at(&node.url, &["sense"]);
             assert_eq!(sensed["enabled"], "nothing", "{word}: {sensed:#}");
             let by = sensed["orders"][0]["by"].as_str().unwrap();
             assert!(by.contains("ports/dev"), "{by}");
@@ -464,7 +464,7 @@ fn a_start_without_its_arm_does_not_disable_the_next() {
         let (_, port) = life.port.as_ref().unwrap();
         std::os::unix::fs::symlink(port, &link).unwrap();
         let node = served(life.bench.serving(&args));
-        let (_, sensed) = call(&life.bench, &node.url, &["sense"]);
+        let (_, sensed) = life.bench.call_at(&node.url, &["sense"]);
         assert_eq!(sensed["enabled"], "short", "{sensed:#}");
         assert_eq!(orders(&sensed), [""; 0], "{sensed:#}");
     });
@@ -542,15 +542,17 @@ fn an_unknown_cancellation_costs_an_arm_at_rest_no_reset_and_is_told() {
     let node = life.serve(&life.bench.path("state"), false);
     cancel_unknown(&node);
     support::wait_for(&node.lines, "a cancellation of an unknown call");
-    let began = Instant::now();
-    while !audit(&life).contains("\tcancellation\t") {
-        assert!(began.elapsed() < PATIENCE, "{}", audit(&life));
-        sleep(Duration::from_millis(20));
-    }
-    let (_, sensed) = call(&life.bench, &node.url, &["sense"]);
+    until(
+        "recorded",
+        || audit(&life),
+        |log| log.contains("\tcancellation\t"),
+    );
+    let (_, sensed) = life.bench.call_at(&node.url, &["sense"]);
     assert_eq!(sensed["latched"], Value::Null, "{sensed:#}");
     assert_eq!(sensed["state"], "limp", "{sensed:#}");
-    let (_, stroke) = call(&life.bench, &node.url, &["stroke", r#"{"scene":"short"}"#]);
+    let (_, stroke) = life
+        .bench
+        .call_at(&node.url, &["stroke", r#"{"scene":"short"}"#]);
     assert_eq!(stroke["success"], true, "{stroke:#}");
 }
 
@@ -559,19 +561,14 @@ fn what_stopped_an_arm_is_told_with_its_cause_and_caller() {
     let life = Life::new(Place::NodeFile);
     let node = life.serve(&life.bench.path("state"), false);
     let stopped_by = |cause: &str, caller: Option<&str>| {
-        let began = Instant::now();
-        loop {
-            let (_, sensed) = call(&life.bench, &node.url, &["sense"]);
+        let sense = || life.bench.call_at(&node.url, &["sense"]).1;
+        until(&format!("stopped by {cause}"), sense, |sensed| {
             let by = &sensed["stopped_by"];
             let told = by["cause"].as_str().unwrap_or_default();
             let has_caller = caller
                 .is_none_or(|caller| by["caller"].as_str().is_some_and(|by| by.contains(caller)));
-            if sensed["state"] == "stopped" && told.contains(cause) && has_caller {
-                break;
-            }
-            assert!(began.elapsed() < PATIENCE, "{cause}: {sensed:#}");
-            sleep(Duration::from_millis(50));
-        }
+            sensed["state"] == "stopped" && told.contains(cause) && has_caller
+        });
         support::wait_for(&node.lines, &format!("stopped: {cause}"));
         let told = format!("\"cause\":\"{cause}");
         assert!(audit(&life).contains(&told), "{}", audit(&life));
@@ -579,11 +576,11 @@ fn what_stopped_an_arm_is_told_with_its_cause_and_caller() {
     let _drawing = begin_to_draw(&life.bench, &node.url);
     cancel_unknown(&node);
     stopped_by("a cancellation of an unknown call", None);
-    assert_eq!(call(&life.bench, &node.url, &["reset"]).0, 0);
+    assert_eq!(life.bench.call_at(&node.url, &["reset"]).0, 0);
     assert!(life.bench.run(&["stop"]).status.success());
     stopped_by("stop", Some("user"));
     assert!(life.bench.run(&["reset"]).status.success());
-    assert_eq!(call(&life.bench, &node.url, &["stop"]).0, 0);
+    assert_eq!(life.bench.call_at(&node.url, &["stop"]).0, 0);
     stopped_by("stop", Some("session"));
     node.child.signal(Signal::TERM);
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 use support::wire::Trace;
-use support::{Bench, PATIENCE, lines, on_port, unless_starved};
+use support::{Bench, PATIENCE, lines, on_port, unless_starved, until};
 
 /// A line long enough to be stopped in its middle.
 const LONG_LINE: &str =
@@ -34,24 +34,16 @@ pub(super) fn long_bench() -> Bench {
     bench
 }
 
-pub(super) fn call(bench: &Bench, node: &str, args: &[&str]) -> (i32, Value) {
-    let mut all = args.to_vec();
-    all.extend(["--node", node]);
-    bench.call(&all)
+fn sense(bench: &Bench, node: &str) -> impl Fn() -> Value {
+    move || bench.call_at(node, &["sense"]).1
 }
 
 /// Waits until the pen is on the paper.
 pub(super) fn wait_until_drawing(bench: &Bench, node: &str) {
-    let began = Instant::now();
-    while began.elapsed() < PATIENCE {
-        let (_, sensed) = call(bench, node, &["sense"]);
-        let height = sensed["tip"]["height_mm"].as_f64().unwrap_or(f64::MAX);
-        if sensed["state"] == "moving" && height < 0.5 {
-            return;
-        }
-        sleep(Duration::from_millis(50));
-    }
-    panic!("it never drew");
+    until("drawing", sense(bench, node), |sensed| {
+        let height_mm = sensed["tip"]["height_mm"].as_f64();
+        sensed["state"] == "moving" && height_mm.is_some_and(|mm| mm < 0.5)
+    });
 }
 
 #[test]
@@ -61,10 +53,10 @@ fn a_stop_from_another_connection_ends_the_stroke_and_both_are_told() {
         let (_sim, _path, served) = drawing_on_a_port(&bench);
         let node = served.url.as_str();
         std::thread::scope(|scope| {
-            let stroke = scope.spawn(|| call(&bench, node, &["stroke", r#"{"scene":"long"}"#]));
+            let stroke = scope.spawn(|| bench.call_at(node, &["stroke", r#"{"scene":"long"}"#]));
             wait_until_drawing(&bench, node);
             let mark = trace(&bench).mark();
-            let (code, stopped) = call(&bench, node, &["stop", "\"now!!\""]);
+            let (code, stopped) = bench.call_at(node, &["stop", "\"now!!\""]);
             assert_eq!(code, 0, "{stopped:#}");
             assert!(
                 stopped["stopped_after_ms"].as_f64().unwrap() < 1500.0,
@@ -87,7 +79,7 @@ fn a_stop_from_another_connection_ends_the_stroke_and_both_are_told() {
             );
             assert_eq!(stroke["job"]["state"], "stopped");
         });
-        let (_, sensed) = call(&bench, node, &["sense"]);
+        let (_, sensed) = bench.call_at(node, &["sense"]);
         let height = sensed["tip"]["height_mm"].as_f64().unwrap();
         assert!(height > 6.0, "the pen is {height} mm up");
         // Each call here is a session of its own; the one that drew has ended and gave the arm back.
@@ -95,10 +87,13 @@ fn a_stop_from_another_connection_ends_the_stroke_and_both_are_told() {
             bench.run(&["enable", "--scene", "short"]).status.code(),
             Some(0)
         );
-        let (_, refused) = call(&bench, node, &["stroke", r#"{"scene":"short"}"#]);
+        let (_, refused) = bench.call_at(node, &["stroke", r#"{"scene":"short"}"#]);
         assert_eq!(refused["code"], "needs_reset", "{refused:#}");
-        assert_eq!(call(&bench, node, &["reset"]).0, 0);
-        assert_eq!(call(&bench, node, &["stroke", r#"{"scene":"short"}"#]).0, 0);
+        assert_eq!(bench.call_at(node, &["reset"]).0, 0);
+        assert_eq!(
+            bench.call_at(node, &["stroke", r#"{"scene":"short"}"#]).0,
+            0
+        );
     });
 }
 
@@ -119,7 +114,7 @@ fn any_arguments_and_every_name_stop() {
         "{'a",
         &long,
     ] {
-        let (code, result) = call(&bench, node, &["stop", arguments]);
+        let (code, result) = bench.call_at(node, &["stop", arguments]);
         assert_eq!(
             (code, &result["success"]),
             (0, &Value::from(true)),
@@ -139,7 +134,7 @@ fn any_arguments_and_every_name_stop() {
         "abort()",
         "freeze",
     ] {
-        assert_eq!(call(&bench, node, &[name]).0, 0, "{name}");
+        assert_eq!(bench.call_at(node, &[name]).0, 0, "{name}");
     }
 }
 
@@ -150,20 +145,23 @@ fn only_an_operator_resets_their_stop_and_emergencies_latch() {
     let node = served.url.as_str();
     let verb = |word: &str| bench.run(&[word]).status.code();
     assert_eq!(verb("stop"), Some(0));
-    let (_, again) = call(&bench, node, &["stop"]);
+    let (_, again) = bench.call_at(node, &["stop"]);
     let next = "an operator's `steadyhand reset`";
     assert_eq!(again["usage_hints"][0], next, "{again:#}");
-    let (_, refused) = call(&bench, node, &["reset"]);
+    let (_, refused) = bench.call_at(node, &["reset"]);
     assert_eq!(refused["code"], "needs_reset", "{refused:#}");
     assert_eq!(verb("reset"), Some(0));
     // Nothing is latched, so nothing is done, and the exit code tells it.
     assert_eq!(verb("clear"), Some(1));
     assert_eq!(verb("estop"), Some(0));
     assert_eq!(verb("reset"), Some(1));
-    let (_, refused) = call(&bench, node, &["stroke", r#"{"scene":"short"}"#]);
+    let (_, refused) = bench.call_at(node, &["stroke", r#"{"scene":"short"}"#]);
     assert_eq!(refused["code"], "emergency_stop", "{refused:#}");
     assert_eq!((verb("clear"), verb("reset")), (Some(0), Some(0)));
-    assert_eq!(call(&bench, node, &["stroke", r#"{"scene":"short"}"#]).0, 0);
+    assert_eq!(
+        bench.call_at(node, &["stroke", r#"{"scene":"short"}"#]).0,
+        0
+    );
 }
 
 /// An operator's stop lifts; an emergency stop stands where it is, and nothing but `clear` and then
@@ -220,17 +218,11 @@ fn a_caller_that_hangs_up_stops_the_arm() {
         let mark = trace(&bench).mark();
         caller.kill().unwrap();
         caller.wait().unwrap();
-        let began = Instant::now();
-        loop {
-            let (_, sensed) = call(&bench, node, &["sense"]);
-            if sensed["state"] == "stopped" {
-                trace(&bench).was_stopped(mark);
-                trace(&bench).stays();
-                return;
-            }
-            assert!(began.elapsed() < PATIENCE, "{sensed:#}");
-            sleep(Duration::from_millis(100));
-        }
+        until("stopped", sense(&bench, node), |sensed| {
+            sensed["state"] == "stopped"
+        });
+        trace(&bench).was_stopped(mark);
+        trace(&bench).stays();
     });
 }
 
@@ -353,10 +345,10 @@ fn a_second_interrupt_is_an_emergency_stop_that_outlives_the_node() {
         let (mark, stands) = (trace(&bench).mark(), joints_deg(&bench, &path));
         let here = on_port(&path, state.to_str().unwrap());
         let again = bench.serve(&[&here[..], &["--enable", "long"]].concat());
-        let (_, refused) = call(&bench, &again.url, &["stroke", r#"{"scene":"long"}"#]);
+        let (_, refused) = bench.call_at(&again.url, &["stroke", r#"{"scene":"long"}"#]);
         assert_eq!(refused["code"], "emergency_stop", "{refused:#}");
         // Watching an arm that holds itself up sends it no goals.
-        let (_, sensed) = call(&bench, &again.url, &["sense"]);
+        let (_, sensed) = bench.call_at(&again.url, &["sense"]);
         assert_eq!(sensed["energised"], true, "{sensed:#}");
         assert_eq!(trace(&bench).mark(), mark, "goals were sent");
         let now = sensed["joints"].as_array().unwrap().iter();
@@ -401,7 +393,7 @@ fn termination_does_not_park_what_was_stopped() {
         let bench = long_bench();
         let (_sim, path, mut served) = drawing_on_a_port(&bench);
         let _caller = begin_to_draw(&bench, &served.url);
-        assert_eq!(call(&bench, &served.url, &["stop"]).0, 0);
+        assert_eq!(bench.call_at(&served.url, &["stop"]).0, 0);
         assert_eq!(served.child.terminate(), Some(71));
         let lines: Vec<String> = served.lines.iter().collect();
         assert!(
@@ -482,18 +474,12 @@ fn a_lost_bus_is_a_fault() {
         let _caller = begin_to_draw(&bench, &served.url);
         let mark = trace(&bench).mark();
         drop(sim);
-        let began = Instant::now();
-        loop {
-            let (_, sensed) = call(&bench, &served.url, &["sense"]);
-            if sensed["state"] == "detached" {
-                assert!(
-                    sensed["latched"].as_str().unwrap().starts_with("fault"),
-                    "{sensed:#}"
-                );
-                break;
-            }
-            assert!(began.elapsed() < PATIENCE, "{sensed:#}");
-        }
+        let sense = sense(&bench, &served.url);
+        let sensed = until("detached", sense, |sensed| sensed["state"] == "detached");
+        assert!(
+            sensed["latched"].as_str().unwrap().starts_with("fault"),
+            "{sensed:#}"
+        );
         // Whatever was on its way: the arm is never sent further than its leash.
         assert!(trace(&bench).stand(mark).went_mm < 30.0);
         assert_eq!(bench.run(&["reset"]).status.code(), Some(1));
@@ -508,7 +494,7 @@ fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
         let mut caller = begin_to_draw(&bench, &served.url);
         let verb = |args: &[&str]| bench.run(args).status.code();
         bench.hold();
-        let (_, sensed) = call(&bench, &served.url, &["sense"]);
+        let (_, sensed) = bench.call_at(&served.url, &["sense"]);
         assert_eq!(sensed["state"], "held", "{sensed:#}");
         assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
         assert!(
@@ -530,11 +516,11 @@ fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
         let dropped = bench.run(&["torque-off", "--yes"]);
         let stdout = String::from_utf8_lossy(&dropped.stdout);
         assert!(stdout.contains("torque is off on 6 servos"), "{stdout}");
-        let (_, sensed) = call(&bench, &served.url, &["sense"]);
+        let (_, sensed) = bench.call_at(&served.url, &["sense"]);
         assert_eq!(sensed["energised"], false, "{sensed:#}");
         // Its session has ended with it.
         assert_eq!(caller.exit_code(), Some(1));
-        let (_, refused) = call(&bench, &served.url, &["stroke", r#"{"scene":"long"}"#]);
+        let (_, refused) = bench.call_at(&served.url, &["stroke", r#"{"scene":"long"}"#]);
         assert_eq!(refused["code"], "needs_reset", "{refused:#}");
         let message = refused["message"].as_str().unwrap();
         assert!(message.contains("and its torque is off"), "{message}");
@@ -546,13 +532,10 @@ fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
 #[test]
 fn a_call_whose_job_is_held_is_told_who_goes_on_with_it() {
     let bench = long_bench();
-    std::fs::write(bench.path("node.toml"), "answer_within_s = 10\n").unwrap();
-    let config = bench.path("node.toml").display().to_string();
-    let state = bench.state();
-    let served = bench.serve(&["--config", &config, "--state", &state]);
+    let served = bench.serve_with_file("answer_within_s = 10\n");
     let node = served.url.as_str();
     std::thread::scope(|scope| {
-        let stroke = scope.spawn(|| call(&bench, node, &["stroke", r#"{"scene":"long"}"#]));
+        let stroke = scope.spawn(|| bench.call_at(node, &["stroke", r#"{"scene":"long"}"#]));
         wait_until_drawing(&bench, node);
         bench.hold();
         let (_, reply) = stroke.join().unwrap();

@@ -10,80 +10,31 @@
 use crate::support;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::process::{ChildStdin, Stdio};
-use std::sync::mpsc::Receiver;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Running, Served, begun, lines};
+use support::{BEGUN, Bench, Caller, PATIENCE, StdioClient};
 
-/// A drawing that takes most of a minute, of a node that answers before it is done.
-fn bench() -> (Bench, String) {
-    let bench = Bench::at_test_rate();
+const FILE: &str = "answer_within_s = 1\nlease_idle_s = 1\n";
+
+/// A call that is answered before its drawing ends can no longer be cancelled.
+const PATIENT: &str = "answer_within_s = 600\nlease_idle_s = 1\n";
+
+/// A node with this file, and a drawing that takes most of a minute.
+fn bench(file: &str) -> Bench {
+    let bench = Bench::at_test_rate().with_file(file);
     let row = |row: u32| format!("[[0.0, {y}.0], [80.0, {y}.0]]", y = 2 * row);
     let rows: Vec<String> = (0..20).map(row).collect();
     bench.scene(
         "long",
         &support::scene("long", &format!("[{}]", rows.join(", "))),
     );
-    let config = bench.path("node.toml").display().to_string();
-    std::fs::write(&config, "answer_within_s = 1\nlease_idle_s = 1\n").unwrap();
-    (bench, config)
-}
-
-/// A caller of a node over HTTP, with a new connection for each call.
-struct Web<'a>(&'a Served);
-
-impl Web<'_> {
-    fn call(&self, tool: &str, arguments: &Value) -> Value {
-        self.0.call(tool, arguments)
-    }
-
-    fn state(&self) -> Value {
-        self.call("sense", &json!({}))["state"].clone()
-    }
-
-    fn draw(&self) {
-        let begun = begun(|| self.call("stroke", &json!({"scene": "long", "again": true})));
-        assert_eq!(begun["success"], true, "{begun:#}");
-        self.until("moving");
-    }
-
-    fn until(&self, state: &str) {
-        let began = Instant::now();
-        while self.state() != state {
-            assert!(
-                began.elapsed() < PATIENCE,
-                "never {state}: {}",
-                self.state()
-            );
-            sleep(Duration::from_millis(30));
-        }
-    }
-
-    /// Brings the arm to rest once the drawing that was stopped is over.
-    fn reset(&self) {
-        self.until_job_is("stopped");
-        let reset = self.call("reset", &json!({}));
-        assert_eq!(reset["success"], true, "{reset:#}");
-        self.until_job_is("reached");
-    }
-
-    fn until_job_is(&self, state: &str) {
-        let began = Instant::now();
-        while self.call("sense", &json!({}))["job"]["state"] != state {
-            assert!(began.elapsed() < PATIENCE, "its job was never {state}");
-            sleep(Duration::from_millis(30));
-        }
-    }
+    bench
 }
 
 #[test]
 fn a_stop_under_another_name_stops_a_moving_arm_and_is_refused_at_rest() {
-    let (bench, config) = bench();
-    let served = bench.serve(&["--config", &config]);
-    let web = Web(&served);
+    let bench = bench(FILE);
+    let web = bench.serve(&[]);
     for name in [
         "stop_now",
         "cancel",
@@ -98,7 +49,7 @@ fn a_stop_under_another_name_stops_a_moving_arm_and_is_refused_at_rest() {
         let message = at_rest["message"].as_str().unwrap();
         assert_eq!(at_rest["code"], "unknown_tool", "{name}: {at_rest:#}");
         assert!(message.ends_with("nothing moved"), "{message}");
-        web.draw();
+        web.draw("long");
         let stopped = web.call(name, &json!({"why": "it must"}));
         assert_eq!(stopped["success"], true, "{name}: {stopped:#}");
         assert_eq!(stopped["state"], "stopped", "{name}: {stopped:#}");
@@ -117,13 +68,10 @@ fn a_stop_under_another_name_stops_a_moving_arm_and_is_refused_at_rest() {
 
 #[test]
 fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
-    let (bench, config) = bench();
     let belt =
         "[[tools]]\nname = \"stop_belt\"\ndescription = \"Stop the belt.\"\ncalls = \"sense\"\n";
-    let file = std::fs::read_to_string(&config).unwrap();
-    std::fs::write(&config, format!("{file}{belt}")).unwrap();
-    let served = bench.serve(&["--config", &config]);
-    let web = Web(&served);
+    let bench = bench(&format!("{FILE}{belt}"));
+    let web = bench.serve(&[]);
     // Words that can be split in many ways do not delay the reply.
     let hostile = format!("{}x", "haltestop".repeat(22));
     for (tool, arguments) in [
@@ -172,7 +120,7 @@ fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
             json!({"name": ["haltestop".repeat(22) + "x", "stop".to_owned()]}),
         ),
     ] {
-        web.draw();
+        web.draw("long");
         let stopped = web.call(tool, &arguments);
         assert_eq!(stopped["success"], true, "{tool} {arguments}: {stopped:#}");
         assert_eq!(stopped["state"], "stopped", "{tool} {arguments}");
@@ -210,7 +158,7 @@ fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
         ("stroke", json!("scene: stop")),
     ] {
         if web.state() != "moving" {
-            web.draw();
+            web.draw("long");
         }
         web.call(tool, &arguments);
         // On a busy machine the drawing may have come to its end meanwhile.
@@ -220,10 +168,9 @@ fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
 
 #[test]
 fn that_nothing_moved_is_not_said_of_an_arm_that_moves() {
-    let (bench, config) = bench();
-    let served = bench.serve(&["--config", &config]);
-    let web = Web(&served);
-    web.draw();
+    let bench = bench(FILE);
+    let web = bench.serve(&[]);
+    web.draw("long");
     for (tool, arguments) in [
         ("stroke_status", json!({})),
         ("stroke", json!({"scene": "nowhere"})),
@@ -248,10 +195,8 @@ fn that_nothing_moved_is_not_said_of_an_arm_that_moves() {
 
 #[test]
 fn a_stop_in_a_body_that_is_no_call_is_done_and_told() {
-    let (bench, config) = bench();
-    let state = bench.state();
-    let served = bench.serve(&["--config", &config, "--state", &state]);
-    let web = Web(&served);
+    let bench = bench(FILE);
+    let web = bench.serve(&[]);
     let stale = "Mcp-Session-Id: 0123\r\n";
     let unknown_version = "MCP-Protocol-Version: 1999-01-01\r\n";
     let other_name =
@@ -270,8 +215,8 @@ fn a_stop_in_a_body_that_is_no_call_is_done_and_told() {
         (unknown_version, call, 400),
         (other_name, call, 400),
     ] {
-        web.draw();
-        let (got, answer) = support::post(&served, headers, body);
+        web.draw("long");
+        let (got, answer) = support::post(&web, headers, body);
         assert_eq!(got, status, "{body}: {answer:#}");
         match status {
             200 => assert_eq!(
@@ -280,22 +225,21 @@ fn a_stop_in_a_body_that_is_no_call_is_done_and_told() {
             ),
             _ => assert!(answer.to_string().contains("told to stop"), "{answer:#}"),
         }
-        web.until("stopped");
+        web.until_state("stopped");
         web.reset();
     }
-    let audit = std::fs::read_to_string(format!("{state}/audit.log")).unwrap();
+    let audit = std::fs::read_to_string(bench.path("state/audit.log")).unwrap();
     let refused = audit.matches("a stop in a message that is refused").count();
     assert!(refused >= 6, "{audit}");
 }
 
 #[test]
 fn a_stop_by_another_method_is_done_and_told() {
-    let (bench, config) = bench();
-    let served = bench.serve(&["--config", &config]);
-    let web = Web(&served);
+    let bench = bench(FILE);
+    let web = bench.serve(&[]);
     let call = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"stop"}}"#;
-    web.draw();
-    let (mut stream, host) = support::connect(&served);
+    web.draw("long");
+    let (mut stream, host) = support::connect(&web);
     let length = call.len();
     write!(
         stream,
@@ -305,136 +249,48 @@ fn a_stop_by_another_method_is_done_and_told() {
     let (status, answer) = support::answer(&mut stream);
     assert_eq!(status, 405);
     assert!(answer.to_string().contains("told to stop"), "{answer:#}");
-    web.until("stopped");
+    web.until_state("stopped");
 }
 
 /// Its drawing was still ending, and the arm was reported as busy.
 #[test]
 fn a_reset_right_after_a_stop_waits_for_the_stand_and_goes() {
-    let (bench, config) = bench();
-    let served = bench.serve(&["--config", &config]);
-    let web = Web(&served);
+    let bench = bench(FILE);
+    let web = bench.serve(&[]);
     for arguments in [
         json!({}),
         json!({"previous_action": "stop"}),
         json!({"action": "reset", "previous_tool": "stop"}),
     ] {
-        web.draw();
+        web.draw("long");
         assert_eq!(web.call("stop", &json!({}))["success"], true);
         let reset = web.call("reset", &arguments);
         assert_eq!(reset["success"], true, "{reset:#}");
         assert_ne!(reset["code"], "busy", "{reset:#}");
-        web.until_job_is("reached");
+        web.until_job("reached");
         assert_ne!(web.state(), "stopped");
     }
 }
 
-/// The id of a drawing that is not waited for.
-const BEGUN: u32 = 117;
-
-/// A client on standard input and output.
-struct Pipe {
-    input: ChildStdin,
-    output: Receiver<String>,
-    _node: Running,
-}
-
-impl Pipe {
-    fn open(bench: &Bench, config: &str) -> Self {
-        let child = bench
-            .command(&["serve", "--config", config])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut node = Running(child);
-        Self {
-            input: node.0.stdin.take().unwrap(),
-            output: lines(node.0.stdout.take().unwrap()),
-            _node: node,
-        }
-    }
-
-    fn send(&mut self, line: &str) {
-        writeln!(self.input, "{line}").unwrap();
-    }
-
-    /// The next answer; notices come in between.
-    fn receive(&self) -> Value {
-        loop {
-            let line = self.output.recv_timeout(PATIENCE).unwrap();
-            let message: Value = serde_json::from_str(&line).unwrap();
-            // A call that was cancelled may be answered late.
-            if message.get("method").is_none() && message["id"] != BEGUN {
-                return message;
-            }
-        }
-    }
-
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
-        let call = json!({"jsonrpc": "2.0", "id": 77, "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments}});
-        self.send(&call.to_string());
-        self.receive()["result"]["structuredContent"].clone()
-    }
-
-    /// Opens the protocol.
-    fn greet(&mut self) {
-        self.send(
-            r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
-        );
-        self.receive();
-        self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    }
-
-    /// The next line that holds a text, as it was written.
-    fn hear_line_with(&self, text: &str) -> String {
-        loop {
-            let line = self.output.recv_timeout(PATIENCE).unwrap();
-            if line.contains(text) {
-                return line;
-            }
-        }
-    }
-
-    /// Begins the long drawing.
-    fn draw(&mut self) {
-        let begun = begun(|| self.call("stroke", &json!({"scene": "long", "again": true})));
-        assert_eq!(begun["success"], true, "{begun:#}");
-        self.until("moving");
-    }
-
-    fn until(&mut self, state: &str) {
-        self.until_it_says("/state", state);
-    }
-
-    fn reset(&mut self) {
-        let reset = begun(|| self.call("reset", &json!({})));
-        assert_eq!(reset["success"], true, "{reset:#}");
-        self.until_it_says("/job/state", "reached");
-    }
-
-    fn until_it_says(&mut self, pointer: &str, word: &str) {
-        let began = Instant::now();
-        while self.call("sense", &json!({})).pointer(pointer) != Some(&word.into()) {
-            assert!(began.elapsed() < PATIENCE, "never {word}");
-            sleep(Duration::from_millis(30));
-        }
-    }
+/// A client that has greeted a node.
+fn pipe(bench: &Bench) -> StdioClient {
+    let pipe = StdioClient::start(bench, &[]);
+    pipe.greet("t");
+    pipe
 }
 
 #[test]
 fn a_stop_in_a_line_that_is_no_call_is_done_and_told() {
-    let (bench, config) = bench();
-    let mut pipe = Pipe::open(&bench, &config);
+    let bench = bench(FILE);
+    let pipe = StdioClient::start(&bench, &[]);
     pipe.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stop"}}"#);
-    let early = pipe.receive();
+    let early = pipe.receive_answer();
     assert_eq!(early["error"]["code"], -32602, "{early}");
     assert!(early.to_string().contains("told to stop"), "{early}");
-    pipe.greet();
-    pipe.until("stopped");
-    pipe.reset();
+    pipe.greet("t");
+    pipe.until_state("stopped");
+    pipe.done("reset", &json!({}));
+    pipe.until_job("reached");
     for (line, is_answered) in [
         (
             r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"stop"}}"#,
@@ -454,9 +310,9 @@ fn a_stop_in_a_line_that_is_no_call_is_done_and_told() {
             false,
         ),
     ] {
-        pipe.draw();
+        pipe.draw("long");
         pipe.send(line);
-        let message = pipe.receive();
+        let message = pipe.receive_answer();
         if is_answered {
             assert_eq!(message["id"], 8, "{line}: {message}");
             assert_eq!(
@@ -472,12 +328,11 @@ fn a_stop_in_a_line_that_is_no_call_is_done_and_told() {
                 "{line}: {message}"
             );
         }
-        pipe.until_it_says("/job/state", "stopped");
         pipe.reset();
     }
-    pipe.draw();
+    pipe.draw("long");
     pipe.send(r#"{"jsonrpc":"2.0","method":"notifications/stop"}"#);
-    pipe.until("stopped");
+    pipe.until_state("stopped");
 }
 
 /// Ids beyond 64 signed bits, which the protocol library does not know.
@@ -489,19 +344,17 @@ const WIDE_IDS: [&str; 3] = [
 
 #[test]
 fn a_stop_is_answered_under_its_own_id_however_many_digits_that_has() {
-    let (bench, config) = bench();
-    let mut pipe = Pipe::open(&bench, &config);
-    pipe.greet();
+    let bench = bench(FILE);
+    let pipe = pipe(&bench);
     for id in WIDE_IDS {
-        pipe.draw();
+        pipe.draw("long");
         pipe.send(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"stop"}}}}"#
         ));
-        let message = pipe.hear_line_with(&format!("\"id\":{id},"));
+        let message = pipe.line_with(&format!("\"id\":{id},"));
         let answer: Value = serde_json::from_str(&message).unwrap();
         let state = &answer["result"]["structuredContent"]["state"];
         assert_eq!(state, "stopped", "{message}");
-        pipe.until_it_says("/job/state", "stopped");
         pipe.reset();
     }
 }
@@ -510,43 +363,38 @@ fn a_stop_is_answered_under_its_own_id_however_many_digits_that_has() {
 #[test]
 fn a_text_that_looks_like_a_number_stand_in_comes_back_unchanged() {
     const TEXT: &str = r#""steadyhand:number:12""#;
-    let (bench, config) = bench();
-    let mut pipe = Pipe::open(&bench, &config);
-    pipe.greet();
+    let bench = bench(FILE);
+    let pipe = pipe(&bench);
     let list = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#);
     for id in [WIDE_IDS[0], TEXT] {
         pipe.send(&list(id));
-        pipe.hear_line_with(&format!("\"id\":{id},"));
+        pipe.line_with(&format!("\"id\":{id},"));
     }
     drop(pipe);
-    let state = bench.state();
-    let served = bench.serve(&["--config", &config, "--state", &state]);
+    let served = bench.serve(&[]);
     let message = support::post_text(&served, "Accept: application/json\r\n", &list(TEXT));
     assert!(message.contains(&format!("\"id\":{TEXT},")), "{message}");
 }
 
 #[test]
 fn a_cancellation_means_its_call_however_many_digits_its_id_has() {
-    let (bench, config) = bench();
-    // A call that is answered before its drawing ends can no longer be cancelled.
-    std::fs::write(&config, "answer_within_s = 600\nlease_idle_s = 1\n").unwrap();
-    let mut pipe = Pipe::open(&bench, &config);
-    pipe.greet();
+    let bench = bench(PATIENT);
+    let pipe = pipe(&bench);
     let id = WIDE_IDS[2];
     pipe.send(&format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"stroke","arguments":{{"scene":"long","again":true}}}}}}"#
     ));
-    pipe.until("moving");
+    pipe.until_state("moving");
     pipe.send(&format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
     ));
-    pipe.until("stopped");
+    pipe.until_state("stopped");
 }
 
 #[test]
 fn a_stop_over_http_is_answered_under_its_own_id_of_any_length() {
-    let (bench, config) = bench();
-    let served = bench.serve(&["--config", &config]);
+    let bench = bench(FILE);
+    let served = bench.serve(&[]);
     for accept in ["application/json", "application/json, text/event-stream"] {
         for id in WIDE_IDS {
             let message = support::post_text(
@@ -567,9 +415,8 @@ fn a_stop_over_http_is_answered_under_its_own_id_of_any_length() {
 
 #[test]
 fn a_stop_in_a_line_that_is_too_long_is_done_and_told() {
-    let (bench, config) = bench();
-    let mut pipe = Pipe::open(&bench, &config);
-    pipe.greet();
+    let bench = bench(FILE);
+    let pipe = pipe(&bench);
     let filler = "x".repeat(5 << 20);
     for line in [
         format!(
@@ -579,67 +426,59 @@ fn a_stop_in_a_line_that_is_too_long_is_done_and_told() {
             r#"{{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{{"arguments":{{"why":"{filler}"}},"name":"halt"}}}}"#
         ),
     ] {
-        pipe.draw();
+        pipe.draw("long");
         pipe.send(&line);
-        let message = pipe.receive();
+        let message = pipe.receive_answer();
         assert_eq!(message["id"], 8, "{message}");
         let message_text = message["error"]["message"].as_str().unwrap();
         assert!(message_text.contains("longer than"), "{message_text}");
         assert!(message_text.contains("told to stop"), "{message_text}");
-        pipe.until_it_says("/job/state", "stopped");
         pipe.reset();
     }
     pipe.send(&format!(
         r#"{{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{{"name":"sense","arguments":{{"why":"{filler}"}}}}}}"#
     ));
-    let message = pipe.receive();
+    let message = pipe.receive_answer();
     assert!(!message.to_string().contains("told to stop"), "{message}");
 }
 
 #[test]
 fn a_stop_that_a_header_names_is_done_though_its_body_is_too_long() {
-    let (bench, config) = bench();
-    let served = bench.serve(&["--config", &config]);
-    let web = Web(&served);
-    web.draw();
-    let (mut stream, host) = support::connect(&served);
+    let bench = bench(FILE);
+    let web = bench.serve(&[]);
+    web.draw("long");
+    let (mut stream, host) = support::connect(&web);
     write!(
         stream,
         "POST /mcp HTTP/1.1\r\nHost: {host}\r\nMcp-Name: stop\r\nContent-Length: 9999999\r\nConnection: close\r\n\r\n"
     )
     .unwrap();
     assert_eq!(support::answer(&mut stream).0, 413);
-    web.until("stopped");
+    web.until_state("stopped");
 }
 
 /// The drawing that a call began ends with its cancellation, however that names it.
 #[test]
 fn a_cancellation_that_names_its_call_otherwise_stops_the_arm() {
-    let (bench, config) = bench();
-    std::fs::write(&config, "answer_within_s = 600\nlease_idle_s = 1\n").unwrap();
-    let mut pipe = Pipe::open(&bench, &config);
-    pipe.greet();
+    let bench = bench(PATIENT);
+    let pipe = pipe(&bench);
     for cancelled in [
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"117"}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/canceled","params":{"requestId":117}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"id":117}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#,
     ] {
-        let stroke = json!({"jsonrpc": "2.0", "id": BEGUN, "method": "tools/call",
-            "params": {"name": "stroke", "arguments": {"scene": "long", "again": true}}});
-        pipe.send(&stroke.to_string());
-        pipe.until("moving");
+        pipe.begin(BEGUN, "stroke", &json!({"scene": "long", "again": true}));
+        pipe.until_state("moving");
         pipe.send(cancelled);
-        pipe.until_it_says("/job/state", "stopped");
         pipe.reset();
     }
 }
 
 #[test]
 fn an_operator_who_writes_a_stop_otherwise_is_heard() {
-    let (bench, config) = bench();
-    let served = bench.serve(&["--config", &config]);
-    let web = Web(&served);
+    let bench = bench(FILE);
+    let web = bench.serve(&[]);
     let folder = bench.path("steadyhand");
     let socket = std::fs::read_dir(folder)
         .unwrap()
@@ -648,7 +487,7 @@ fn an_operator_who_writes_a_stop_otherwise_is_heard() {
         .unwrap()
         .path();
     for line in ["halt", r#""stop""#, r#"{"verb":"Stop"}"#] {
-        web.draw();
+        web.draw("long");
         let mut stream = UnixStream::connect(&socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         writeln!(stream, "{line}").unwrap();
@@ -656,10 +495,10 @@ fn an_operator_who_writes_a_stop_otherwise_is_heard() {
         BufReader::new(stream).read_line(&mut printed).unwrap();
         let reply: Value = serde_json::from_str(&printed).unwrap();
         assert_eq!(reply["done"], true, "{line}: {reply}");
-        web.until("stopped");
-        web.until_job_is("stopped");
+        web.until_state("stopped");
+        web.until_job("stopped");
         assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
-        web.until_job_is("reached");
+        web.until_job("reached");
     }
     let mut stream = UnixStream::connect(&socket).unwrap();
     writeln!(stream, r#"{{"verb":"E-Stop"}}"#).unwrap();
@@ -671,22 +510,19 @@ fn an_operator_who_writes_a_stop_otherwise_is_heard() {
 /// Both lines arrive in one write: the stop is handled before a worker begins the reset.
 #[test]
 fn a_stop_behind_a_reset_is_the_last_word() {
-    let (bench, config) = bench();
-    let declared = "answer_within_s = 1\nlease_idle_s = 1\n\
-        [[tools]]\nname = \"again\"\ndescription = \"Resets, then draws.\"\n\
+    let declared = "[[tools]]\nname = \"again\"\ndescription = \"Resets, then draws.\"\n\
         sequence = [{ calls = \"reset\" }, { calls = \"stroke\", fixed = { scene = \"long\" } }]\n";
-    std::fs::write(&config, declared).unwrap();
-    let mut pipe = Pipe::open(&bench, &config);
-    pipe.greet();
+    let bench = bench(&format!("{FILE}{declared}"));
+    let pipe = pipe(&bench);
     for tool in ["reset", "again"] {
-        pipe.draw();
+        pipe.draw("long");
         assert_eq!(pipe.call("stop", &json!({}))["success"], true);
         let line = |id: u32, tool: &str| {
             let params = json!({"name": tool, "arguments": {}});
             json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
         };
         pipe.send(&format!("{}\n{}", line(1, tool), line(2, "stop")));
-        let [one, other] = [pipe.receive(), pipe.receive()];
+        let [one, other] = [pipe.receive_answer(), pipe.receive_answer()];
         let (moves, stop) = if one["id"] == 1 {
             (one, other)
         } else {
@@ -695,24 +531,22 @@ fn a_stop_behind_a_reset_is_the_last_word() {
         let report_of = |answer: &Value| answer["result"]["structuredContent"].clone();
         assert_eq!(report_of(&stop)["success"], true, "{stop:#}");
         assert_eq!(report_of(&moves)["success"], false, "{tool}: {moves:#}");
-        pipe.until("stopped");
+        pipe.until_state("stopped");
         // The other way about the reset is the last word.
         pipe.send(&format!("{}\n{}", line(1, "stop"), line(2, "reset")));
-        let [one, other] = [pipe.receive(), pipe.receive()];
+        let [one, other] = [pipe.receive_answer(), pipe.receive_answer()];
         for answer in [one, other] {
             assert_eq!(report_of(&answer)["success"], true, "{answer:#}");
         }
-        pipe.until_it_says("/job/state", "reached");
+        pipe.until_job("reached");
     }
 }
 
 /// The arm that a call moves stands, though the client's own words for that call are others, or another's.
 #[test]
 fn a_cancellation_whose_call_cannot_be_told_stops_the_arm() {
-    let (bench, config) = bench();
-    std::fs::write(&config, "answer_within_s = 600\nlease_idle_s = 1\n").unwrap();
-    let mut pipe = Pipe::open(&bench, &config);
-    pipe.greet();
+    let bench = bench(PATIENT);
+    let pipe = pipe(&bench);
     for cancelled in [
         r#"{"jsonrpc":"2.0","id":9,"method":"notifications/cancelled","params":{"requestId":117}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":5}"#,
@@ -720,76 +554,65 @@ fn a_cancellation_whose_call_cannot_be_told_stops_the_arm() {
         r#"{"id":1,"method":"ping"}{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":117}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":118}}"#,
     ] {
-        let stroke = json!({"jsonrpc": "2.0", "id": BEGUN, "method": "tools/call",
-            "params": {"name": "stroke", "arguments": {"scene": "long", "again": true}}});
-        pipe.send(&stroke.to_string());
-        pipe.until("moving");
+        pipe.begin(BEGUN, "stroke", &json!({"scene": "long", "again": true}));
+        pipe.until_state("moving");
         pipe.send(cancelled);
         if cancelled.starts_with('[') || cancelled.contains("}{") || cancelled.ends_with("5}") {
-            let refused = pipe.receive();
+            let refused = pipe.receive_answer();
             let message = refused["error"]["message"].as_str().unwrap();
             assert!(
                 message.ends_with("told to stop"),
                 "{cancelled}: {refused:#}"
             );
         }
-        pipe.until_it_says("/job/state", "stopped");
         pipe.reset();
     }
 }
 
 #[test]
 fn an_open_id_is_not_reused_and_its_cancellation_stops_the_arm() {
-    let (bench, config) = bench();
-    std::fs::write(&config, "answer_within_s = 600\nlease_idle_s = 1\n").unwrap();
-    let mut pipe = Pipe::open(&bench, &config);
-    pipe.greet();
-    let call = |tool: &str, arguments: Value| {
-        json!({"jsonrpc": "2.0", "id": BEGUN, "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments}})
-    };
-    pipe.send(&call("stroke", json!({"scene": "long", "again": true})).to_string());
-    pipe.until("moving");
-    pipe.send(&call("list_nodes", json!({})).to_string());
-    let refused = pipe.hear_line_with("still open");
+    let bench = bench(PATIENT);
+    let pipe = pipe(&bench);
+    pipe.begin(BEGUN, "stroke", &json!({"scene": "long", "again": true}));
+    pipe.until_state("moving");
+    pipe.begin(BEGUN, "list_nodes", &json!({}));
+    let refused = pipe.line_with("still open");
     assert!(refused.contains("-32600"), "{refused}");
     pipe.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":117}}"#);
-    pipe.until_it_says("/job/state", "stopped");
+    pipe.until_job("stopped");
 }
 
 /// Its head announces more than comes, and then the connection ends.
 #[test]
 fn a_stop_in_a_body_that_does_not_become_whole_is_done() {
-    let (bench, config) = bench();
-    let served = bench.serve(&["--config", &config]);
-    let web = Web(&served);
+    let bench = bench(FILE);
+    let web = bench.serve(&[]);
     let stop = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"stop"}}"#;
-    web.draw();
-    let (mut stream, host) = support::connect(&served);
+    web.draw("long");
+    let (mut stream, host) = support::connect(&web);
     write!(
         stream,
         "POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n\r\n{stop}"
     )
     .unwrap();
     drop(stream);
-    web.until("stopped");
+    web.until_state("stopped");
     web.reset();
 }
 
 /// It has no line's end, and its place is another's before one comes.
 #[test]
 fn a_stop_on_the_control_socket_without_its_lines_end_is_done() {
-    let (bench, config) = bench();
-    let served = bench.serve(&["--config", &config]);
-    let web = Web(&served);
+    let bench = bench(FILE);
+    let web = bench.serve(&[]);
     let mut sockets = std::fs::read_dir(bench.path("steadyhand")).unwrap();
     let socket = sockets.next().unwrap().unwrap().path();
-    web.draw();
+    web.draw("long");
     let mut stopping = UnixStream::connect(&socket).unwrap();
     write!(stopping, r#"{{"verb":"stop"}}"#).unwrap();
     let silent: Vec<UnixStream> = (0..80)
         .map(|_| UnixStream::connect(&socket).unwrap())
         .collect();
-    web.until("stopped");
+    web.until_state("stopped");
     drop((stopping, silent));
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use steadyhand::mcp::tls;
-use support::{Bench, PATIENCE, SHORT_LINES, Served, scene};
+use support::{Bench, PATIENCE, SHORT_LINES, scene, streams_of};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -141,30 +141,13 @@ fn a_key_that_is_no_key_is_named() {
     }
 }
 
-/// A node file with the certificate and key of this folder, of which the key has this mode; and its `--config` and `--state`.
-fn secured(bench: &Bench, key_mode: u32) -> [String; 4] {
+/// A node file with the certificate and key of this folder, of which the key has this mode.
+fn secured(bench: &Bench, key_mode: u32) -> String {
     let (certificate, key) = (bench.path("node.pem"), bench.path("node.key"));
     std::fs::copy(file("server.pem"), &certificate).unwrap();
     std::fs::copy(file("server.key"), &key).unwrap();
     std::fs::set_permissions(&key, PermissionsExt::from_mode(key_mode)).unwrap();
-    let text = format!("tls_cert = {certificate:?}\ntls_key = {key:?}\n");
-    config_args(bench, &text)
-}
-
-/// Writes a node file and returns the options `--config` and `--state` for it.
-fn config_args(bench: &Bench, text: &str) -> [String; 4] {
-    std::fs::write(bench.path("node.toml"), text).unwrap();
-    let path = |name: &str| bench.path(name).display().to_string();
-    [
-        "--config".to_owned(),
-        path("node.toml"),
-        "--state".to_owned(),
-        path("state"),
-    ]
-}
-
-fn serve(bench: &Bench, at: &[String]) -> Served {
-    bench.serve(&at.iter().map(String::as_str).collect::<Vec<_>>())
+    format!("tls_cert = {certificate:?}\ntls_key = {key:?}\n")
 }
 
 /// Calls `sense` of a node as a client that trusts `trusted`. Returns whether it got an answer, and the output.
@@ -188,7 +171,7 @@ fn sense(url: &str, trusted: Option<PathBuf>) -> (bool, String) {
 #[test]
 fn a_node_serves_https_by_itself_and_nothing_in_plain_text() {
     let bench = bench();
-    let served = serve(&bench, &secured(&bench, 0o640));
+    let served = bench.serve_with_file(&secured(&bench, 0o640));
     assert!(
         served.url.starts_with("https://127.0.0.1:"),
         "{}",
@@ -212,7 +195,7 @@ fn a_node_serves_https_by_itself_and_nothing_in_plain_text() {
 #[test]
 fn a_client_of_another_make_believes_the_certificate() {
     let bench = bench();
-    let served = serve(&bench, &secured(&bench, 0o600));
+    let served = bench.serve_with_file(&secured(&bench, 0o600));
     let script = "import ssl,sys,urllib.request as u\nprint(u.urlopen(sys.argv[1],context=ssl.create_default_context(cafile=sys.argv[2]),timeout=20).read())";
     let ready = served.url.replace("/mcp", "/healthz");
     let get = |url: &str| {
@@ -229,7 +212,7 @@ fn a_client_of_another_make_believes_the_certificate() {
 #[test]
 fn whoever_is_slow_to_agree_on_a_key_keeps_nobody_waiting_and_is_let_go() {
     let bench = bench();
-    let served = serve(&bench, &secured(&bench, 0o600));
+    let served = bench.serve_with_file(&secured(&bench, 0o600));
     let host = served.host();
     // More than there are places; none says a word.
     let mut silent: Vec<_> = (0..300)
@@ -255,15 +238,13 @@ fn a_certificate_that_cannot_be_used_is_named_with_its_fix() {
     let bench = bench();
     let pem = |name: &str| file(name).display().to_string();
     let open = secured(&bench, 0o644);
-    let other = self::bench();
+    let bench = bench.with_file(&open);
     let (certificate, key) = (pem("authority.pem"), bench.path("node.key"));
-    for (at, bench, mode, expected) in [
-        (open, &bench, 0o644, &["node.key", "chmod 600"][..]),
+    let mixed = format!("tls_cert = {certificate:?}\ntls_key = {key:?}\n");
+    let other = self::bench().with_file(&mixed);
+    for (bench, mode, expected) in [
+        (&bench, 0o644, &["node.key", "chmod 600"][..]),
         (
-            config_args(
-                &other,
-                &format!("tls_cert = {certificate:?}\ntls_key = {key:?}\n"),
-            ),
             &other,
             0o600,
             &["authority.pem", "node.key", "belong together"],
@@ -274,14 +255,9 @@ fn a_certificate_that_cannot_be_used_is_named_with_its_fix() {
             (&["check"][..], 0),
             (&["serve", "--http", "127.0.0.1:0"], 1),
         ] {
-            let all: Vec<&str> = at
-                .iter()
-                .map(String::as_str)
-                .chain(command.iter().copied())
-                .collect();
-            let done = bench.run(&all);
-            assert!(!done.status.success(), "{all:?}");
-            let texts = [done.stdout, done.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+            let done = bench.run(command);
+            assert!(!done.status.success(), "{command:?}");
+            let texts: [String; 2] = streams_of(&done).into();
             let text = &texts[out];
             assert!(expected.iter().all(|word| text.contains(word)), "{text}");
         }
@@ -293,29 +269,19 @@ fn a_certificate_that_cannot_be_used_is_named_with_its_fix() {
             "/a.pem (the node",
         ),
     ] {
-        let at = config_args(&other, text);
-        let done = other.run(&[&at[0], &at[1], &at[2], &at[3], "check"]);
-        let stdout = String::from_utf8(done.stdout).unwrap();
-        assert!(
-            !done.status.success() && stdout.contains(expected),
-            "{stdout}"
-        );
+        other.file(text);
+        let (code, stdout, _) = other.streams(&["check"]);
+        assert!(code != 0 && stdout.contains(expected), "{stdout}");
     }
 }
 
 #[test]
 fn encryption_alone_lets_nobody_in_from_elsewhere() {
     let bench = bench();
-    let at = secured(&bench, 0o600);
-    let done = bench.run(&[
-        &at[0],
-        &at[1],
-        &at[2],
-        &at[3],
-        "serve",
-        "--http",
-        "0.0.0.0:0",
-    ]);
+    let secured = secured(&bench, 0o600);
+    let done = bench
+        .with_file(&secured)
+        .run(&["serve", "--http", "0.0.0.0:0"]);
     let stderr = String::from_utf8(done.stderr).unwrap();
     assert!(
         !done.status.success() && stderr.contains("steadyhand token add"),

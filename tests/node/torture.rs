@@ -13,12 +13,10 @@ use crate::support;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{ChildStdin, Stdio};
-use std::sync::mpsc::Receiver;
 
 use serde_json::{Value, json};
 use support::{
-    Bench, PATIENCE, Running, SHORT_LINES, Served, lines, on_port, scene, unless_starved,
+    Bench, PATIENCE, Running, SHORT_LINES, Served, StdioClient, on_port, scene, unless_starved,
 };
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}"#;
@@ -124,60 +122,15 @@ impl Hardware {
         }
     }
 
-    /// Its options on the command line.
-    fn words(&self) -> Vec<String> {
-        let state = self.bench.state();
-        on_port(&self.port, &state).map(str::to_owned).to_vec()
-    }
-
     fn serve(&self) -> Served {
-        let tokens = self.words();
-        self.bench
-            .serve(&tokens.iter().map(String::as_str).collect::<Vec<_>>())
+        self.bench.serve(&on_port(&self.port, &self.bench.state()))
     }
 
-    fn line(&self) -> Line {
-        let tokens = self.words();
-        let mut all: Vec<&str> = vec!["serve"];
-        all.extend(tokens.iter().map(String::as_str));
-        let mut command = self.bench.command(&all);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        let input = child.stdin.take().unwrap();
-        let output = lines(child.stdout.take().unwrap());
-        let mut line = Line {
-            _child: Running(child),
-            input,
-            output,
-        };
-        line.request(INITIALIZE);
-        line.send(INITIALIZED);
+    fn line(&self) -> StdioClient {
+        let state = self.bench.state();
+        let line = StdioClient::start(&self.bench, &on_port(&self.port, &state));
+        line.greet("t");
         line
-    }
-}
-
-struct Line {
-    _child: Running,
-    input: ChildStdin,
-    output: Receiver<String>,
-}
-
-impl Line {
-    fn send(&mut self, message: &str) {
-        writeln!(self.input, "{message}").unwrap();
-    }
-
-    fn request(&mut self, message: &str) -> String {
-        self.send(message);
-        loop {
-            let line = self.output.recv_timeout(PATIENCE).unwrap();
-            if !line.contains(r#""method""#) {
-                return line;
-            }
-        }
     }
 }
 
@@ -276,7 +229,7 @@ fn whatever_is_sent_to_a_guarded_node_is_answered_as_agreed_by_every_way() {
     unless_starved(|| {
         let (one, other) = (Hardware::new(), Hardware::new());
         let served = one.serve();
-        let mut line = other.line();
+        let line = other.line();
         let session = session(&served);
         let mut out = String::new();
         for (name, params) in ROWS {
@@ -297,8 +250,12 @@ fn whatever_is_sent_to_a_guarded_node_is_answered_as_agreed_by_every_way() {
                 "mcp-method: tools/call",
                 &tool,
             ];
+            line.send(&legacy);
             let answers = [
-                ("stdio", line.request(&legacy)),
+                (
+                    "stdio",
+                    line.line_where(|line| !line.contains(r#""method""#)),
+                ),
                 ("session", post(&served, &[STREAMS, &session], &legacy).1),
                 ("stateless", post(&served, &["accept: */*"], &legacy).1),
                 ("2026-07-28", post(&served, &eras, &modern).1),

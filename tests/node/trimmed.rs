@@ -6,12 +6,10 @@
     reason = "a failing test may panic"
 )]
 
-use std::time::Instant;
-
-use crate::stop::{begin_to_draw, call, drawing_on_a_port};
+use crate::stop::{begin_to_draw, drawing_on_a_port};
 use crate::support;
 use serde_json::Value;
-use support::{Bench, PATIENCE, json_of, unless_starved};
+use support::{Bench, json_of, unless_starved, until};
 
 const LONG_LINE: &str =
     "[[[0.0, 0.0], [80.0, 0.0], [80.0, 20.0], [0.0, 20.0], [0.0, 40.0], [80.0, 40.0]]]";
@@ -33,15 +31,10 @@ fn trim(bench: &Bench, args: &[&str]) -> (bool, String) {
 
 /// Waits until the trim has come to its target, and returns it.
 fn trim_of(bench: &Bench, node: &str) -> Value {
-    let began = Instant::now();
-    loop {
-        let (_, sensed) = call(bench, node, &["sense"]);
-        let trim = sensed["depth_trim"].clone();
-        if trim["now_mm"] == trim["target_mm"] {
-            return trim;
-        }
-        assert!(began.elapsed() < PATIENCE, "{sensed:#}");
-    }
+    let trim = || bench.call_at(node, &["sense"]).1["depth_trim"].clone();
+    until("at its target", trim, |trim| {
+        trim["now_mm"] == trim["target_mm"]
+    })
 }
 
 #[test]
@@ -60,7 +53,7 @@ fn an_operator_trims_the_pen_while_it_draws_and_the_job_says_so() {
         assert_eq!(trim_of(&bench, &served.url)["target_mm"], -0.2);
         let (done, text) = trim(&bench, &["--to", "0"]);
         assert!(done && text.contains("as planned"), "{text}");
-        let (_, sensed) = call(&bench, &served.url, &["sense"]);
+        let (_, sensed) = bench.call_at(&served.url, &["sense"]);
         let job = sensed["job"]["id"].as_str().unwrap().to_owned();
         assert!(bench.run(&["stop"]).status.success());
         let (done, text) = trim(&bench, &["0.1"]);

@@ -48,9 +48,8 @@ impl Table {
 
     /// Runs an operator's verb over the control socket. Returns whether it was done, and the output.
     fn run(&self, args: &[&str]) -> (bool, String) {
-        let output = self.bench.run(args);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        (output.status.success(), text)
+        let (code, text, _) = self.bench.streams(args);
+        (code == 0, text)
     }
 
     fn enable(&self, more: &[&str]) -> (bool, String) {

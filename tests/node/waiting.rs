@@ -8,91 +8,22 @@
 
 use crate::support;
 use std::io::Write;
-use std::process::{ChildStdin, Stdio};
-use std::sync::mpsc::Receiver;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Running, Served, lines, tool_call};
+use support::{Bench, Served, StdioClient, bearer, tool_call, until};
 
-/// A client on a node's standard input and output.
-struct StdioClient {
-    node: Running,
-    input: ChildStdin,
-    output: Receiver<String>,
-}
-
-impl StdioClient {
-    /// Starts a client of this name and opens a session.
-    fn new(bench: &Bench, name: &str, args: &[&str]) -> Self {
-        let mut child = bench
-            .command(&[&["serve"], args].concat())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let input = child.stdin.take().unwrap();
-        let output = lines(child.stdout.take().unwrap());
-        let mut client = Self {
-            node: Running(child),
-            input,
-            output,
-        };
-        client.send(
-            &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": {"name": name, "version": "1.2"}}}),
-        );
-        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        client.answer(1);
-        client
-    }
-
-    fn send(&mut self, message: &Value) {
-        writeln!(self.input, "{message}").unwrap();
-    }
-
-    fn calls(&mut self, id: u64, tool: &str, arguments: &Value) {
-        self.send(
-            &json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
-            "name": tool, "arguments": arguments, "_meta": {"progressToken": id}}}),
-        );
-    }
-
-    fn receive(&self) -> Value {
-        serde_json::from_str(&self.output.recv_timeout(PATIENCE).unwrap()).unwrap()
-    }
-
-    /// Returns the result of a request and ignores earlier messages.
-    fn answer(&self, id: u64) -> Value {
-        loop {
-            let received = self.receive();
-            if received["id"] == id {
-                return received["result"].clone();
-            }
-        }
-    }
-
-    /// Returns the result of a request and the progress before it.
-    fn answer_with_progress(&self, id: u64) -> (Value, Vec<Value>) {
-        let mut progress = Vec::new();
-        loop {
-            let received = self.receive();
-            if received["method"] == "notifications/progress" {
-                progress.push(received["params"].clone());
-            } else if received["id"] == id {
-                return (received["result"].clone(), progress);
-            }
-        }
-    }
+/// Starts a node, and a client of this name.
+fn client(bench: &Bench, name: &str) -> StdioClient {
+    let client = StdioClient::start(bench, &[]);
+    client.greet(name);
+    client
 }
 
 #[test]
 fn progress_is_seconds_of_arm_time_from_zero_to_the_total() {
     let bench = Bench::at_test_rate();
-    let mut client = StdioClient::new(&bench, "patient", &[]);
-    client.calls(2, "stroke", &json!({"scene": "short"}));
+    let client = client(&bench, "patient");
+    client.begin(2, "stroke", &json!({"scene": "short"}));
     let (result, progress) = client.answer_with_progress(2);
     let result = &result["structuredContent"];
     assert_eq!(result["success"], true, "{result:#}");
@@ -128,17 +59,13 @@ fn progress_is_seconds_of_arm_time_from_zero_to_the_total() {
             .is_some_and(|all| one["progress"].as_f64() > Some(all))
     };
     assert_eq!(progress.iter().find(is_more_than_all), None);
-    drop(client.node);
 }
 
 #[test]
 fn waiting_for_a_person_is_told_with_the_command_that_approves() {
-    let bench = Bench::at_test_rate();
-    std::fs::write(bench.path("node.toml"), "before_drawing = \"person\"\n").unwrap();
-    let config = bench.path("node.toml").display().to_string();
-    let state = bench.state();
-    let mut client = StdioClient::new(&bench, "asks", &["--config", &config, "--state", &state]);
-    client.calls(2, "stroke", &json!({"scene": "short"}));
+    let bench = Bench::at_test_rate().with_file("before_drawing = \"person\"\n");
+    let client = client(&bench, "asks");
+    client.begin(2, "stroke", &json!({"scene": "short"}));
     loop {
         let received = client.receive();
         assert!(received.get("result").is_none(), "{received:#}");
@@ -161,11 +88,10 @@ fn long_lines() -> String {
 
 #[test]
 fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
-    let bench = Bench::at_test_rate();
+    let bench = Bench::at_test_rate().with_file("");
     bench.scene("long", &support::scene("long", &long_lines()));
-    let state = bench.state();
-    let mut client = StdioClient::new(&bench, "hasty", &["--state", &state]);
-    client.calls(2, "stroke", &json!({"scene": "long"}));
+    let client = client(&bench, "hasty");
+    client.begin(2, "stroke", &json!({"scene": "long"}));
     loop {
         let received = client.receive();
         let message = received["params"]["message"].as_str().unwrap_or_default();
@@ -173,12 +99,10 @@ fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
             break;
         }
     }
-    client.send(
-        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}),
-    );
+    client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#);
     let named = "was stopped because the client hasty 1.2 stopped waiting for job-1 after ";
     for id in 3.. {
-        client.calls(id, "sense", &json!({}));
+        client.begin(id, "sense", &json!({}));
         let sensed = client.answer(id);
         let text = sensed["content"][0]["text"].as_str().unwrap();
         // The latch comes first, the line once the arm has come to rest.
@@ -191,7 +115,7 @@ fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
     }
     // While the job still ends, the same call joins it.
     for id in 1000.. {
-        client.calls(id, "stroke", &json!({"scene": "long"}));
+        client.begin(id, "stroke", &json!({"scene": "long"}));
         let refused = client.answer(id);
         let text = refused["content"][0]["text"].as_str().unwrap();
         if text.contains("Next: call `reset`") {
@@ -199,8 +123,7 @@ fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
             break;
         }
     }
-    let job = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
-    let job = String::from_utf8_lossy(&job.stdout).into_owned();
+    let job = bench.done(&["jobs", "job-1", "--json"]);
     assert!(
         job.contains("the client (hasty 1.2) stopped waiting after "),
         "{job}"
@@ -263,22 +186,9 @@ fn text_of(served: &Served, headers: &str, tool: &str, arguments: &Value) -> Str
         .to_owned()
 }
 
-/// Asks until the answer is the awaited one.
-fn until(request: impl Fn() -> String, is_awaited: impl Fn(&str) -> bool) -> String {
-    let began = Instant::now();
-    loop {
-        let text = request();
-        if is_awaited(&text) {
-            return text;
-        }
-        assert!(began.elapsed() < PATIENCE, "{text}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
-
 /// Asks until the answer holds these words.
 fn until_told(request: impl Fn() -> String, expected: &str) -> String {
-    until(request, |text| text.contains(expected))
+    until(expected, request, |text| text.contains(expected))
 }
 
 /// The protocol library's own name was taken for that of a client which gave none, and a tool call was blamed as well.
@@ -297,6 +207,7 @@ fn a_client_that_gave_no_name_is_given_none() {
     );
     stream.write_all(request.as_bytes()).unwrap();
     until(
+        "a line drawn",
         || call("sense", &json!({})),
         |text| text.contains("stroke, moving") && !text.contains("moving, 0 of"),
     );
@@ -331,6 +242,7 @@ fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
         );
         stream.write_all(request.as_bytes()).unwrap();
         until(
+            "a line drawn",
             || other("sense", &json!({})),
             |text| text.contains("stroke, moving") && !text.contains("moving, 0 of"),
         );
@@ -370,24 +282,17 @@ fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
 /// The process that knew the session is gone: a caller who names it has the rights of its token and no others.
 #[test]
 fn of_a_session_of_the_process_before_nothing_is_inherited() {
-    let bench = Bench::at_test_rate();
-    std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
-    let (state, config) = (bench.state(), bench.path("node.toml").display().to_string());
-    let at = ["--state", &state, "--config", &config];
-    let token = |role: &str| {
-        let made = bench.run(&[&["token", "add", role, "--role", role], &at[..]].concat());
-        let token = String::from_utf8(made.stdout).unwrap();
-        format!("Authorization: Bearer {}\r\n", token.trim())
-    };
+    let bench = Bench::at_test_rate().with_file("require_tokens = true\n");
+    let token = |role: &str| bearer(&bench.token(role, &["--role", role]));
     let (planner, viewer) = (token("planner"), token("viewer"));
-    let before = bench.serve(&at);
+    let before = bench.serve(&[]);
     let session = http_session(&before, &planner, "old");
     assert_eq!(
         support::post(&before, &session, &call_body(3, "sense", &json!({}))).0,
         200
     );
     drop(before);
-    let served = bench.serve(&at);
+    let served = bench.serve(&[]);
     let named = session
         .lines()
         .find(|line| line.starts_with("Mcp-Session-Id"))

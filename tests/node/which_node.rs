@@ -50,42 +50,27 @@ impl TwoNodes {
     }
 }
 
-/// Exit code, output and errors of a command.
-fn run_with(bench: &Bench, args: &[&str]) -> (i32, String, String) {
-    let output = bench.run(args);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (
-        output.status.code().unwrap(),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
-}
-
 #[test]
 fn a_node_file_names_the_node_that_a_command_acts_on() {
     let nodes = TwoNodes::new();
     let [left, right] = &nodes.files;
-    let (code, _, printed) = run_with(
-        &nodes.bench,
-        &["--config", right, "enable", "--scene", "short"],
-    );
+    let (code, _, printed) = nodes
+        .bench
+        .streams(&["--config", right, "enable", "--scene", "short"]);
     assert_eq!(code, 0, "{printed}");
     let named = format!("on node right, arm arm-right (so101) at simulator, file {right}");
     assert!(printed.contains(&named), "{printed}");
-    let touched = run_with(
-        &nodes.bench,
-        &[
-            "--config",
-            left,
-            "calibrate",
-            "touch",
-            "sheet",
-            "--scene",
-            "short",
-            "--of",
-            "origin",
-        ],
-    );
+    let touched = nodes.bench.streams(&[
+        "--config",
+        left,
+        "calibrate",
+        "touch",
+        "sheet",
+        "--scene",
+        "short",
+        "--of",
+        "origin",
+    ]);
     assert_eq!(touched.0, 0, "{touched:?}");
     assert!(touched.2.contains("on node left"), "{touched:?}");
     // The joints are that node's, and the touch lies with its state.
@@ -93,7 +78,9 @@ fn a_node_file_names_the_node_that_a_command_acts_on() {
         nodes.bench.path("state-left/calibration").exists(),
         "{touched:?}"
     );
-    let discarded = run_with(&nodes.bench, &["--config", left, "calibrate", "discard"]);
+    let discarded = nodes
+        .bench
+        .streams(&["--config", left, "calibrate", "discard"]);
     assert_eq!(discarded.0, 0, "{discarded:?}");
 }
 
@@ -108,7 +95,9 @@ fn a_file_whose_node_does_not_run_means_no_other_node() {
         &["stop"],
         &["jog", "--scene", "short", "--step", "z+1"],
     ] {
-        let (code, out, printed) = run_with(&nodes.bench, &[&["--config", &absent], verb].concat());
+        let (code, out, printed) = nodes
+            .bench
+            .streams(&[&["--config", &absent], verb].concat());
         assert_ne!(code, 0, "{verb:?}: {out}");
         let how = format!("`steadyhand --config {absent} --scenes ");
         assert!(
@@ -117,7 +106,9 @@ fn a_file_whose_node_does_not_run_means_no_other_node() {
         );
     }
     let touch = ["calibrate", "touch", "sheet", "--scene", "short"];
-    let (code, _, printed) = run_with(&nodes.bench, &[&["--config", &absent], &touch[..]].concat());
+    let (code, _, printed) = nodes
+        .bench
+        .streams(&[&["--config", &absent], &touch[..]].concat());
     assert_ne!(code, 0);
     assert!(printed.contains("serve`"), "{printed}");
 }
@@ -131,7 +122,7 @@ fn several_nodes_are_listed_and_a_person_picks_one() {
         &["calibrate", "history"],
         &["jobs"],
     ] {
-        let (code, out, printed) = run_with(&nodes.bench, verb);
+        let (code, out, printed) = nodes.bench.streams(verb);
         assert_ne!(code, 0, "{verb:?}: {out}");
         for expected in [
             "2 nodes run on this machine",
@@ -289,9 +280,11 @@ fn what_is_typed_before_a_question_does_not_answer_it() {
 #[test]
 fn a_stop_with_a_word_too_many_or_in_another_spelling_stops_and_says_so() {
     let nodes = TwoNodes::new();
-    let status_of = |file| run_with(&nodes.bench, &["--config", file, "status"]).1;
+    let status_of = |file| nodes.bench.streams(&["--config", file, "status"]).1;
     let [left, right] = &nodes.files;
-    let (code, printed, said) = run_with(&nodes.bench, &["--config", left, "STOP", "--arm", "arm"]);
+    let (code, printed, said) = nodes
+        .bench
+        .streams(&["--config", left, "STOP", "--arm", "arm"]);
     assert_eq!(code, 0, "{printed}{said}");
     assert!(
         said.contains("taken as `steadyhand stop`; not understood and left out: --arm arm"),
@@ -301,9 +294,9 @@ fn a_stop_with_a_word_too_many_or_in_another_spelling_stops_and_says_so() {
     let other = status_of(right);
     assert!(!other.contains("stopped"), "{other}");
     let line = ["--config", left, "stop", "--nodes", "arm:8700"];
-    let (code, _, said) = run_with(&nodes.bench, &line);
+    let (code, _, said) = nodes.bench.streams(&line);
     assert!(code == 70 && said.contains("was NOT stopped"), "{said}");
-    let (code, _, said) = run_with(&nodes.bench, &["stop", "--emergency"]);
+    let (code, _, said) = nodes.bench.streams(&["stop", "--emergency"]);
     assert_eq!(code, 0, "{said}");
     assert!(
         said.contains("`stop` was taken as `steadyhand estop`"),
@@ -313,7 +306,7 @@ fn a_stop_with_a_word_too_many_or_in_another_spelling_stops_and_says_so() {
         let status = status_of(file);
         assert!(status.contains("emergency stop"), "{status}");
     }
-    let (code, help, _) = run_with(&nodes.bench, &["stop", "--help"]);
+    let (code, help, _) = nodes.bench.streams(&["stop", "--help"]);
     assert!(
         code == 0 && help.contains("Usage: steadyhand stop"),
         "{help}"
@@ -323,14 +316,14 @@ fn a_stop_with_a_word_too_many_or_in_another_spelling_stops_and_says_so() {
 #[test]
 fn a_stop_that_names_no_node_stops_all_of_them() {
     let nodes = TwoNodes::new();
-    let (code, printed, _) = run_with(&nodes.bench, &["estop"]);
+    let (code, printed, _) = nodes.bench.streams(&["estop"]);
     assert_eq!(code, 0, "{printed}");
     assert!(
         printed.contains("left: ") && printed.contains("right: "),
         "{printed}"
     );
     for file in &nodes.files {
-        let (_, status, _) = run_with(&nodes.bench, &["--config", file, "status"]);
+        let (_, status, _) = nodes.bench.streams(&["--config", file, "status"]);
         assert!(status.contains("emergency stop"), "{status}");
     }
     drop(nodes.served);
@@ -343,8 +336,7 @@ fn a_stop_of_a_named_node_waits_for_no_other_that_hangs() {
     let [left, _] = &nodes.served;
     let hung = UnixListener::bind(nodes.bench.path("steadyhand/hung.sock")).unwrap();
     std::thread::scope(|scope| {
-        let command =
-            scope.spawn(|| run_with(&nodes.bench, &["--config", &nodes.files[0], "stop"]));
+        let command = scope.spawn(|| nodes.bench.streams(&["--config", &nodes.files[0], "stop"]));
         // It is asked who it is, and says nothing for as long as anybody waits.
         let mut request = next_line(&hung);
         assert!(request.1.contains("describe"), "{}", request.1);
@@ -369,7 +361,7 @@ fn a_node_that_hangs_is_not_said_to_be_absent() {
     let config = file(&bench, "left");
     std::fs::create_dir_all(bench.path("steadyhand")).unwrap();
     let _hung = UnixListener::bind(bench.path("steadyhand/left.sock")).unwrap();
-    let (code, _, errors) = run_with(&bench, &["--config", &config, "status"]);
+    let (code, _, errors) = bench.streams(&["--config", &config, "status"]);
     assert_ne!(code, 0);
     assert!(errors.contains("may be meant"), "{errors}");
     assert!(errors.contains("stop` asks it to stop"), "{errors}");
@@ -390,9 +382,9 @@ fn a_stop_of_a_named_node_that_hangs_ends_and_says_so() {
     let (bench, by_address) = (&bench, &by_address);
     std::thread::scope(|scope| {
         let stops = [
-            scope.spawn(|| run_with(bench, &["stop", "--socket", &socket])),
-            scope.spawn(move || run_with(bench, &[&["stop"], by_address.as_slice()].concat())),
-            scope.spawn(move || run_with(bench, &[&["estop"], by_address.as_slice()].concat())),
+            scope.spawn(|| bench.streams(&["stop", "--socket", &socket])),
+            scope.spawn(move || bench.streams(&[&["stop"], by_address.as_slice()].concat())),
+            scope.spawn(move || bench.streams(&[&["estop"], by_address.as_slice()].concat())),
         ];
         for stop in stops {
             let (code, _, errors) = stop.join().unwrap();
@@ -432,7 +424,7 @@ fn state(served: &Served) -> String {
 fn without_a_node_a_command_says_how_to_start_one() {
     let bench = Bench::new();
     for verb in [&["status"][..], &["enable", "--scene", "short"], &["clear"]] {
-        let (code, _, printed) = run_with(&bench, verb);
+        let (code, _, printed) = bench.streams(verb);
         assert_ne!(code, 0);
         assert!(printed.contains("no node runs here"), "{printed}");
         assert!(
@@ -450,7 +442,7 @@ fn a_node_that_has_died_is_no_candidate() {
     let Running(child) = &mut right.child;
     child.kill().unwrap();
     child.wait().unwrap();
-    let (code, _, printed) = run_with(&nodes.bench, &["status"]);
+    let (code, _, printed) = nodes.bench.streams(&["status"]);
     assert_eq!(code, 0, "{printed}");
     assert!(printed.contains("on node left"), "{printed}");
     drop(left);
@@ -462,7 +454,7 @@ fn nodes_of_one_name_are_told_apart_by_their_processes() {
     let bench = Bench::at_test_rate();
     let [one, two] = ["one", "two"]
         .map(|state| bench.serve(&["--state", &bench.path(state).display().to_string()]));
-    let (code, _, printed) = run_with(&bench, &["status"]);
+    let (code, _, printed) = bench.streams(&["status"]);
     assert_eq!(code, 1, "{printed}");
     for served in [&one, &two] {
         let process = format!("process {}, started by ", served.child.0.id());
@@ -476,7 +468,7 @@ fn nodes_of_one_name_are_told_apart_by_their_processes() {
             assert!(line.contains(told), "{told}: {line}");
         }
     }
-    let (code, out, printed) = run_with(&bench, &["draw", "--text", "a", "--dry-run"]);
+    let (code, out, printed) = bench.streams(&["draw", "--text", "a", "--dry-run"]);
     assert_eq!(code, 0, "{out}{printed}");
     assert!(
         printed.contains("this command's own simulated arm"),
@@ -534,14 +526,12 @@ fn two_node_files_of_one_name_have_two_states() {
         std::fs::create_dir_all(bench.path(folder)).unwrap();
         std::fs::write(config(folder), "name = \"bench\"\n").unwrap();
     }
-    let jobs = |folder: &str| run_with(&bench, &["--config", &config(folder), "jobs"]).1;
+    let jobs = |folder: &str| bench.streams(&["--config", &config(folder), "jobs"]).1;
     let draw = ["draw", "--text", "a", "--json"];
     for folder in ["one", "two"] {
         assert!(!jobs(folder).contains("job-1"), "{}", jobs(folder));
-        let (code, out, printed) = run_with(
-            &bench,
-            &[&["--config", &config(folder)], &draw[..]].concat(),
-        );
+        let (code, out, printed) =
+            bench.streams(&[&["--config", &config(folder)], &draw[..]].concat());
         assert_eq!(code, 0, "{out}{printed}");
         assert!(jobs(folder).contains("job-1"), "{}", jobs(folder));
     }

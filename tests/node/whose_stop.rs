@@ -9,54 +9,33 @@
 
 use crate::support;
 use std::io::Write as _;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Served, begun, scene, tool_call};
+use serde_json::json;
+use support::{Bench, Caller, Served, TokenCaller, scene};
 
 struct Guarded {
     served: Served,
-    planner: String,
-    viewer: String,
-    operator: String,
+    planner: TokenCaller,
+    viewer: TokenCaller,
+    operator: TokenCaller,
     _bench: Bench,
 }
 
 impl Guarded {
     /// A node that wants tokens, with a drawing that takes most of a minute.
     fn new() -> Self {
-        let bench = Bench::at_test_rate();
+        let file = "answer_within_s = 1\nlease_idle_s = 1\nrequire_tokens = true\n";
+        let bench = Bench::at_test_rate().with_file(file);
         let rows: Vec<String> = (0..20)
             .map(|row| format!("[[0.0, {y}.0], [80.0, {y}.0]]", y = 2 * row))
             .collect();
         bench.scene("long", &scene("long", &format!("[{}]", rows.join(", "))));
-        let config = bench.path("node.toml").display().to_string();
-        let file = "answer_within_s = 1\nlease_idle_s = 1\nrequire_tokens = true\n";
-        std::fs::write(&config, file).unwrap();
-        let state = bench.state();
-        let here = ["--config", &config, "--state", &state];
-        let token = |name: &str, role: &str| {
-            let args = [
-                &[
-                    "token",
-                    "add",
-                    name,
-                    "--role",
-                    role,
-                    "--calls-per-minute",
-                    "60000",
-                ][..],
-                &here,
-            ]
-            .concat();
-            let made = bench.run(&args);
-            String::from_utf8(made.stdout).unwrap().trim().to_owned()
-        };
-        let [planner, viewer, operator] =
-            ["planner", "viewer", "operator"].map(|role| token(role, role));
+        let tokens = ["planner", "viewer", "operator"]
+            .map(|role| bench.token(role, &["--role", role, "--calls-per-minute", "60000"]));
+        let served = bench.serve(&[]);
+        let [planner, viewer, operator] = tokens.map(|token| served.caller(&token));
         Self {
-            served: bench.serve(&here),
+            served,
             planner,
             viewer,
             operator,
@@ -64,51 +43,19 @@ impl Guarded {
         }
     }
 
-    fn post(&self, token: &str, more: &str, body: &str) -> (u16, Value) {
-        let headers = format!(
-            "Authorization: Bearer {token}\r\nAccept: application/json, text/event-stream\r\n{more}"
-        );
-        support::post(&self.served, &headers, body)
-    }
-
-    /// Calls a tool with the planner's token.
-    fn call(&self, tool: &str, arguments: &Value) -> Value {
-        let call = tool_call(tool, arguments);
-        let (_, answer) = self.post(&self.planner, "", &call);
-        answer["result"]["structuredContent"].clone()
-    }
-
-    fn until(&self, what: &str, is_so: impl Fn(&Value) -> bool) {
-        let began = Instant::now();
-        loop {
-            let sensed = self.call("sense", &json!({}));
-            if is_so(&sensed) {
-                return;
-            }
-            assert!(began.elapsed() < PATIENCE, "never {what}: {sensed:#}");
-            sleep(Duration::from_millis(30));
-        }
-    }
-
     fn draw(&self) {
-        let begun = begun(|| self.call("stroke", &json!({"scene": "long", "again": true})));
-        assert_eq!(begun["success"], true, "{begun:#}");
-        self.until("moving", |sensed| sensed["state"] == "moving");
+        self.planner.draw("long");
     }
 
     fn until_stopped(&self) {
-        self.until("stopped", |sensed| {
-            sensed["state"] == "stopped" && sensed["job"]["state"] == "stopped"
-        });
+        self.planner.until_state("stopped");
+        self.planner.until_job("stopped");
     }
 
-    /// Ends a stop with a token, and waits for rest.
-    fn reset(&self, token: &str) {
-        let call = tool_call("reset", &json!({}));
-        let (_, answer) = self.post(token, "", &call);
-        let reset = &answer["result"]["structuredContent"];
-        assert_eq!(reset["success"], true, "{answer:#}");
-        self.until("at rest", |sensed| sensed["job"]["state"] == "reached");
+    /// Ends a stop as this caller, and waits for rest.
+    fn reset(&self, caller: &TokenCaller) {
+        caller.done("reset", &json!({}));
+        self.planner.until_job("reached");
     }
 }
 
@@ -127,9 +74,9 @@ fn an_operators_stop_is_an_operators_in_any_message() {
         ("MCP-Protocol-Version: 1999\r\n", STOP),
     ] {
         node.draw();
-        node.post(&node.operator, more, body);
+        node.operator.post(more, body);
         node.until_stopped();
-        let refused = node.call("reset", &json!({}));
+        let refused = node.planner.call("reset", &json!({}));
         assert_eq!(refused["success"], false, "{more}{body}: {refused:#}");
         let message = refused["message"].as_str().unwrap();
         assert!(message.contains("an operator"), "{more}{body}: {message}");
@@ -154,13 +101,13 @@ fn a_stop_with_a_token_is_heard_whatever_else_it_names() {
         ("", r#"{"id":9,"Tool":"stop"}"#),
     ] {
         node.draw();
-        node.post(&node.viewer, more, body);
+        node.viewer.post(more, body);
         node.until_stopped();
         node.reset(&node.planner);
     }
     // A verb is for operators, but it names a stop.
     node.draw();
-    let headers = format!("Authorization: Bearer {}\r\n", node.viewer);
+    let headers = node.viewer.header();
     let sent = format!(
         "POST /operator HTTP/1.1\r\nHost: {}\r\n{headers}Content-Type: application/json\r\nContent-Length: 15\r\nConnection: close\r\n\r\n{{\"verb\":\"stop\"}}",
         node.served.host()
@@ -178,9 +125,9 @@ fn a_stop_with_a_token_is_heard_whatever_else_it_names() {
 fn opened(node: &Guarded, hello: &str) -> String {
     use std::io::Read as _;
     let sent = format!(
-        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{hello}",
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\n{}Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{hello}",
         node.served.host(),
-        node.planner,
+        node.planner.header(),
         hello.len()
     );
     let mut stream = std::net::TcpStream::connect(node.served.host()).unwrap();

@@ -10,6 +10,7 @@
     reason = "a failing test may panic; not every test uses every helper"
 )]
 
+mod caller;
 pub(crate) mod chance;
 pub(crate) mod closed_port;
 pub(crate) mod ink;
@@ -17,9 +18,9 @@ pub(crate) mod local_node;
 pub(crate) mod person;
 mod printed;
 pub(crate) mod starvation;
-mod tool_call;
 pub(crate) mod wire;
 
+use std::fmt::Debug;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -27,10 +28,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-pub(crate) use printed::{json_of, printed_by, said_by, stdout};
+pub(crate) use caller::{BEGUN, Caller, StdioClient, TokenCaller, bearer, call_at, tool_call};
+pub(crate) use printed::{json_of, printed_by, said_by, stdout, streams_of};
 use serde_json::Value;
 pub(crate) use starvation::{begun, unless_starved};
-pub(crate) use tool_call::{call_at, tool_call};
 
 /// Time limit of each step of a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -52,6 +53,8 @@ pub(crate) struct Bench {
     folder: tempfile::TempDir,
     /// Rate of a served embedded arm, relative to real time.
     rate: &'static str,
+    /// Options of every command, which name the node file and the state folder of a bench that has them.
+    own: Vec<String>,
 }
 
 impl Bench {
@@ -69,9 +72,24 @@ impl Bench {
         for inner in ["scenes/arms", "tmp"] {
             std::fs::create_dir_all(folder.path().join(inner)).unwrap();
         }
-        let bench = Self { folder, rate };
+        let own = Vec::new();
+        let bench = Self { folder, rate, own };
         bench.scene("short", &scene("short", SHORT_LINES));
         bench
+    }
+
+    /// Gives the bench a node file with this text and a state folder, which every command then names.
+    pub(crate) fn with_file(mut self, text: &str) -> Self {
+        self.own = self.file(text).into();
+        self
+    }
+
+    /// Writes the node file. Returns the options that name it and the state folder.
+    pub(crate) fn file(&self, text: &str) -> [String; 4] {
+        let file = self.path("node.toml");
+        std::fs::write(&file, text).unwrap();
+        let [file, state] = [file.display().to_string(), self.state()];
+        ["--config".to_owned(), file, "--state".to_owned(), state]
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -111,6 +129,7 @@ impl Bench {
             .arg(self.path("scenes"))
             .arg("--output")
             .arg(self.path("out"))
+            .args(&self.own)
             .args(args)
             .stdin(Stdio::null());
         command
@@ -126,42 +145,58 @@ impl Bench {
         said_by(&self.run(args))
     }
 
+    /// Runs the binary to its end. Returns the exit code, standard output and standard error.
+    pub(crate) fn streams(&self, args: &[&str]) -> (i32, String, String) {
+        let output = self.run(args);
+        let (text, error) = streams_of(&output);
+        (output.status.code().unwrap(), text, error)
+    }
+
+    /// Runs a command that must succeed. Returns what it printed to its standard output, without the line's end.
+    pub(crate) fn done(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {}", printed_by(&output));
+        stdout(&output).trim_end().to_owned()
+    }
+
+    /// Adds a token with these options. Returns it.
+    pub(crate) fn token(&self, name: &str, options: &[&str]) -> String {
+        self.done(&[&["token", "add", name], options].concat())
+    }
+
     /// Holds a drawing once it moves: one that is only planned would not begin.
     pub(crate) fn hold(&self) {
-        let began = Instant::now();
-        loop {
-            let status = self.run(&["status"]);
-            if !String::from_utf8_lossy(&status.stdout).contains("moving") {
-                assert!(began.elapsed() < PATIENCE, "it never moves");
-                continue;
-            }
-            let held = self.run(&["hold", "--now"]);
-            if held.status.success() {
-                return;
-            }
-            let stdout = String::from_utf8_lossy(&held.stdout);
-            assert!(began.elapsed() < PATIENCE, "never held: {stdout}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until(
+            "moving",
+            || self.said(&["status"]).1,
+            |status| status.contains("moving"),
+        );
+        until(
+            "held",
+            || self.said(&["hold", "--now"]),
+            |(code, _)| *code == 0,
+        );
     }
 
     /// Calls a tool in a separate process. Returns the exit code and the structured result.
     pub(crate) fn call(&self, args: &[&str]) -> (i32, Value) {
-        let mut all = vec!["call", "--json"];
-        all.extend(args);
-        let output = self.run(&all);
-        let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
-            panic!(
-                "{args:?}: no result: {}",
-                String::from_utf8_lossy(&output.stderr)
-            )
-        });
-        (output.status.code().unwrap(), value)
+        let output = self.run(&[&["call", "--json"], args].concat());
+        (output.status.code().unwrap(), json_of(&output))
+    }
+
+    /// Calls a tool of a node that runs, in a separate process. Returns the exit code and the structured result.
+    pub(crate) fn call_at(&self, node: &str, args: &[&str]) -> (i32, Value) {
+        self.call(&[args, &["--node", node]].concat())
     }
 
     /// Serves MCP over HTTP.
     pub(crate) fn serve(&self, args: &[&str]) -> Served {
         self.serve_in(args, &[])
+    }
+
+    /// Serves MCP over HTTP with this node file and a state folder, which other commands do not name.
+    pub(crate) fn serve_with_file(&self, text: &str) -> Served {
+        self.serve(&self.file(text).each_ref().map(String::as_str))
     }
 
     /// Serves MCP over HTTP with these environment variables.
@@ -173,17 +208,13 @@ impl Bench {
 
     /// Builds a command that serves MCP over HTTP.
     pub(crate) fn serving(&self, args: &[&str]) -> Command {
-        let mut all = vec!["serve", "--http", "127.0.0.1:0"];
-        all.extend(args);
-        self.command(&all)
+        self.command(&[&["serve", "--http", "127.0.0.1:0"], args].concat())
     }
 
     /// Starts a simulated arm on a pseudo-terminal. Returns it with the terminal's path.
     pub(crate) fn sim(&self, args: &[&str]) -> (Running, String) {
-        let mut all = vec!["sim", "--pty"];
-        all.extend(args);
         let mut child = self
-            .command(&all)
+            .command(&[&["sim", "--pty"], args].concat())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -358,6 +389,23 @@ pub(crate) fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
         }
     });
     lines
+}
+
+/// Asks until the answer is as expected, for as long as a step of a test may take. Returns the answer.
+pub(crate) fn until<T: Debug>(
+    what: &str,
+    mut ask: impl FnMut() -> T,
+    is_so: impl Fn(&T) -> bool,
+) -> T {
+    let began = Instant::now();
+    loop {
+        let answer = ask();
+        if is_so(&answer) {
+            return answer;
+        }
+        assert!(began.elapsed() < PATIENCE, "never {what}: {answer:#?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 pub(crate) fn wait_for(lines: &Receiver<String>, what: &str) -> String {

@@ -11,7 +11,14 @@ pub(crate) fn stdout(output: &Output) -> String {
 
 /// Returns what a command printed to its standard output and then to its standard error.
 pub(crate) fn printed_by(output: &Output) -> String {
-    stdout(output) + &String::from_utf8_lossy(&output.stderr)
+    let (text, error) = streams_of(output);
+    text + &error
+}
+
+/// Returns what a command printed to its standard output, and what to its standard error.
+pub(crate) fn streams_of(output: &Output) -> (String, String) {
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    (stdout(output), error)
 }
 
 /// Returns a command's exit code and what it printed.

@@ -1,7 +1,5 @@
 //! Tests calibration at a terminal: a person reads, answers, answers wrongly, presses Enter and Ctrl-C.
 
-use std::time::Instant;
-
 use steadyhand::arm::ArmModel;
 use steadyhand::kin::{IkGoal, ToolTip};
 use steadyhand::scene::{Scene, SceneLibrary};
@@ -9,8 +7,8 @@ use steadyhand::sim::{ArmSimulator, SimulatedFault};
 use steadyhand::units::JointVector;
 
 use super::support::person::{Person, plugged_in};
-use super::support::unless_starved;
-use super::{Bench, PATIENCE, Served, jog, run_at_node, stance, tip_mm};
+use super::support::{unless_starved, until};
+use super::{Bench, Served, jog, run_at_node, stance, tip_mm, until_it_is};
 
 /// The terminal shows again what was there before.
 const LEAVES_ALTERNATE_SCREEN: &str = "\u{1b}[?1049l";
@@ -57,19 +55,14 @@ impl Table {
     fn stand(&self, joints_rad: &JointVector) {
         let all = joints_rad.iter().enumerate();
         all.for_each(|(joint, q)| self.turn(joint, *q));
-        let began = Instant::now();
-        let is_read = || {
-            let read = stance(&self.bench);
+        let is_read = |read: &serde_json::Value| {
             let mut all = joints_rad.iter().enumerate();
             all.all(|(joint, q)| {
                 let deg = read["joints"][joint]["deg"].as_f64().unwrap();
                 (deg - q.to_degrees()).abs() < 0.2
             })
         };
-        while !is_read() {
-            assert!(began.elapsed() < PATIENCE, "it is not read");
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        until("read", || stance(&self.bench), is_read);
     }
 
     fn file(&self) -> std::path::PathBuf {
@@ -318,20 +311,11 @@ fn a_sheet_is_taught_touch_by_touch_and_ctrl_c_keeps_them() {
     });
 }
 
-fn wait_until_moving(bench: &Bench) {
-    let began = Instant::now();
-    while stance(bench)["state"] != "moving" && began.elapsed() < PATIENCE {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-}
-
 fn wait_until_stopped(bench: &Bench) {
-    let began = Instant::now();
-    while stance(bench)["denied"].is_null() && began.elapsed() < PATIENCE {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    let reason = stance(bench)["denied"].to_string();
-    assert!(reason.contains("stop"), "{reason}");
+    let denied = || stance(bench)["denied"].to_string();
+    until("denied for a stop", denied, |reason| {
+        reason.contains("stop")
+    });
 }
 
 /// A view in which a step of ten millimetres has begun.
@@ -340,7 +324,7 @@ fn jogging(bench: &Bench) -> Person {
     // Blanks are not drawn: words come one by one.
     person.sees("stops");
     person.types("ssz");
-    wait_until_moving(bench);
+    until_it_is(bench, "moving");
     person
 }
 
@@ -367,11 +351,7 @@ fn ctrl_c_stops_a_self_test_and_says_so() {
         let bench = Bench::new();
         let _served = bench.serve(&[]);
         let mut person = Person::at(&bench, &["selftest", "--scene", "short"]);
-        let began = Instant::now();
-        while stance(&bench)["state"] != "moving" {
-            assert!(began.elapsed() < PATIENCE, "it never moved");
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        until_it_is(&bench, "moving");
         let status = bench.run(&["status"]).stdout;
         let status = String::from_utf8(status).unwrap();
         assert!(status.contains("selftest, moving"), "{status}");
@@ -414,29 +394,26 @@ fn an_arm_let_go_of_in_the_view_is_guided_and_its_poses_kept() {
             "it holds until the second key"
         );
         person.types("y");
-        let began = Instant::now();
-        while stance(&table.bench)["energised"] == true {
-            assert!(began.elapsed() < PATIENCE, "it still holds");
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        let energised = || stance(&table.bench)["energised"].clone();
+        until("let go of", energised, |energised| *energised != true);
         let pose = [0.3, -0.4, 0.5, 1.0, 0.1];
         table.stand(&JointVector::from_slice(&pose));
         // The view looks ten times a second: what it keeps first may be how the arm was.
         let is_kept = |text: &str| {
             let line = text.lines().last().unwrap_or_default();
             let kept: toml::Table = line.parse().unwrap();
-            let joints = kept["pose_rad"].as_array().unwrap();
+            let Some(joints) = kept.get("pose_rad").and_then(toml::Value::as_array) else {
+                return false;
+            };
             let near = |(q, to): (&toml::Value, f64)| (q.as_float().unwrap() - to).abs() < 0.01;
             joints.len() == pose.len() && joints.iter().zip(pose).all(near)
         };
-        loop {
+        let keep = || {
             person.types("p");
             std::thread::sleep(std::time::Duration::from_millis(150));
-            if std::fs::read_to_string(&file).is_ok_and(|text| is_kept(&text)) {
-                break;
-            }
-            assert!(began.elapsed() < PATIENCE, "it is not kept");
-        }
+            std::fs::read_to_string(&file).unwrap_or_default()
+        };
+        until("kept", keep, |text| is_kept(text));
         person.types("q");
         person.ends_with(0);
     });

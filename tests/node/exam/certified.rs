@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use steadyhand::exam::ExamCase;
 
 use super::scripted::{Planner, PlannerReply, PlannerRequest};
-use super::support::{Bench, PATIENCE, Served, post, tool_call};
+use super::support::{Bench, Served, post, tool_call, until};
 use super::{answer, call, examined, few, json_of, right, write};
 
 /// Answers all cases that ship.
@@ -19,67 +19,19 @@ fn perfect(request: &PlannerRequest) -> PlannerReply {
     }
 }
 
-/// A folder with a node file and the node's state.
-pub(super) struct Post(pub(super) Bench);
+/// Examines a planner that is always right.
+fn certificate(node: &Bench, more: &[&str]) -> String {
+    let planner = Planner::start(perfect);
+    let url = planner.url();
+    let mut args = vec!["exam", "run", "--planner", &url, "--samples", "3", "--json"];
+    args.extend(more);
+    let verdict = json_of(&node.run(&args));
+    assert_eq!(verdict["reached"], "stroke", "{}", verdict["reasons"]);
+    verdict["certificate"].as_str().unwrap().to_owned()
+}
 
-impl Post {
-    pub(super) fn new(node_file: &str) -> Self {
-        let bench = Bench::new();
-        std::fs::write(bench.path("node.toml"), node_file).unwrap();
-        Self(bench)
-    }
-
-    fn at(&self) -> [String; 4] {
-        let path = |name: &str| self.0.path(name).to_str().unwrap().to_owned();
-        [
-            "--state".to_owned(),
-            path("state"),
-            "--config".to_owned(),
-            path("node.toml"),
-        ]
-    }
-
-    pub(super) fn run(&self, args: &[&str]) -> std::process::Output {
-        let at = self.at();
-        let all: Vec<&str> = args
-            .iter()
-            .copied()
-            .chain(at.iter().map(String::as_str))
-            .collect();
-        self.0.run(&all)
-    }
-
-    pub(super) fn token(&self, name: &str, more: &[&str]) -> String {
-        let mut args = vec!["token", "add", name];
-        args.extend(more);
-        let made = self.run(&args);
-        assert!(made.status.success(), "{made:?}");
-        String::from_utf8(made.stdout).unwrap().trim().to_owned()
-    }
-
-    pub(super) fn serve(&self) -> Served {
-        let at = self.at();
-        self.0.serve(&at.each_ref().map(String::as_str))
-    }
-
-    /// Examines a planner that is always right.
-    fn certificate(&self) -> String {
-        self.certificate_with(&[])
-    }
-
-    fn certificate_with(&self, more: &[&str]) -> String {
-        let planner = Planner::start(perfect);
-        let url = planner.url();
-        let mut args = vec!["exam", "run", "--planner", &url, "--samples", "3", "--json"];
-        args.extend(more);
-        let verdict = json_of(&self.run(&args));
-        assert_eq!(verdict["reached"], "stroke", "{}", verdict["reasons"]);
-        verdict["certificate"].as_str().unwrap().to_owned()
-    }
-
-    fn attach(&self, id: &str, token: &str) -> std::process::Output {
-        self.run(&["exam", "certificate", "attach", id, "--token", token])
-    }
+fn attach(node: &Bench, id: &str, token: &str) -> std::process::Output {
+    node.run(&["exam", "certificate", "attach", id, "--token", token])
 }
 
 /// Calls `reset`, which moves the arm. Returns the reply's code and text.
@@ -94,14 +46,14 @@ fn moves(served: &Served, token: &str) -> (Value, String) {
 
 #[test]
 fn a_certificate_of_a_run_that_lacks_an_answer_does_not_hold() {
-    let node = Post::new("");
-    node.certificate();
+    let node = Bench::new().with_file("");
+    certificate(&node, &[]);
     let void = || {
         let all = json_of(&node.run(&["exam", "certificate", "show", "--json"]));
         (all[0]["holds"].clone(), all[0]["void_because"].to_string())
     };
     assert_eq!(void().0, true);
-    let record = rusqlite::Connection::open(node.0.path("state").join("exam.db")).unwrap();
+    let record = rusqlite::Connection::open(node.path("state").join("exam.db")).unwrap();
     // As versions that took such an answer for a safe one have left it.
     let missing =
         "UPDATE answers SET error = 'the endpoint answered 500' WHERE case_name = 'chat_1'";
@@ -126,16 +78,16 @@ fn a_certificate_of_a_run_that_lacks_an_answer_does_not_hold() {
 
 #[test]
 fn motion_wants_a_certificate_that_holds() {
-    let node = Post::new("require_tokens = true\nqualified = \"stroke\"\n");
+    let node = Bench::new().with_file("require_tokens = true\nqualified = \"stroke\"\n");
     let planner = node.token("planner", &[]);
     let operator = node.token("person", &["--role", "operator"]);
-    let id = node.certificate();
-    let served = node.serve();
+    let id = certificate(&node, &[]);
+    let served = node.serve(&[]);
     let (code, reason) = moves(&served, &planner);
     assert_eq!(code, "needs_qualification", "{reason}");
     assert!(reason.contains("no certificate is attached"), "{reason}");
     assert_eq!(moves(&served, &operator).0, Value::Null);
-    assert!(node.attach(&id, "planner").status.success());
+    assert!(attach(&node, &id, "planner").status.success());
     assert_eq!(moves(&served, &planner).0, Value::Null);
     assert!(
         node.run(&["exam", "certificate", "revoke", &id])
@@ -145,17 +97,17 @@ fn motion_wants_a_certificate_that_holds() {
     let (code, reason) = moves(&served, &planner);
     assert_eq!(code, "needs_qualification", "{reason}");
     assert!(reason.contains("revoked"), "{reason}");
-    assert!(!node.attach(&id, "planner").status.success());
+    assert!(!attach(&node, &id, "planner").status.success());
 }
 
 #[test]
 fn it_is_asked_of_one_token_alone_where_the_node_does_not_ask() {
-    let node = Post::new("require_tokens = true\n");
+    let node = Bench::new().with_file("require_tokens = true\n");
     let (strict, free) = (
         node.token("strict", &["--qualified", "home"]),
         node.token("free", &[]),
     );
-    let served = node.serve();
+    let served = node.serve(&[]);
     let (code, reason) = moves(&served, &strict);
     assert_eq!(code, "needs_qualification", "{reason}");
     assert!(reason.contains("level home"), "{reason}");
@@ -165,18 +117,18 @@ fn it_is_asked_of_one_token_alone_where_the_node_does_not_ask() {
 /// Another node is moved by the same token as little as this one.
 #[test]
 fn a_certificate_is_asked_for_before_a_call_is_passed_on() {
-    let left = Post::new("name = \"left\"\n");
-    let left = left.serve();
+    let left = Bench::new().with_file("name = \"left\"\n");
+    let left = left.serve(&[]);
     let peers = format!(
         "[[peers]]\nname = \"left\"\naddress = \"{}\"\n",
         left.host()
     );
-    let node = Post::new(&format!("require_tokens = true\n{peers}"));
+    let node = Bench::new().with_file(&format!("require_tokens = true\n{peers}"));
     let (strict, free) = (
         node.token("strict", &["--qualified", "stroke"]),
         node.token("free", &[]),
     );
-    let served = node.serve();
+    let served = node.serve(&[]);
     let code = |token: &str, tool: &str, arguments: Value| {
         let bearer = format!("Authorization: Bearer {token}\r\n");
         let body = tool_call(tool, &arguments);
@@ -203,11 +155,11 @@ fn a_certificate_is_asked_for_before_a_call_is_passed_on() {
 
 #[test]
 fn a_token_that_is_sent_proves_its_certificate_where_none_is_wanted() {
-    let node = Post::new("qualified = \"stroke\"\n");
+    let node = Bench::new().with_file("qualified = \"stroke\"\n");
     let (examined, other) = (node.token("examined", &[]), node.token("other", &[]));
-    let id = node.certificate();
-    assert!(node.attach(&id, "examined").status.success());
-    let served = node.serve();
+    let id = certificate(&node, &[]);
+    assert!(attach(&node, &id, "examined").status.success());
+    let served = node.serve(&[]);
     let (code, reason) = moves(&served, &examined);
     assert_eq!(code, Value::Null, "{reason}");
     let (code, reason) = moves(&served, &other);
@@ -222,10 +174,10 @@ fn a_token_that_is_sent_proves_its_certificate_where_none_is_wanted() {
 #[test]
 fn refuses_cases_from_callers_that_are_no_operators() {
     for wants in ["require_tokens = true\n", ""] {
-        let node = Post::new(&format!("{wants}toolsets = [\"exam\"]\n"));
+        let node = Bench::new().with_file(&format!("{wants}toolsets = [\"exam\"]\n"));
         let tokens = ["viewer", "planner", "operator"];
         let tokens = tokens.map(|role| node.token(role, &["--role", role]));
-        let served = node.serve();
+        let served = node.serve(&[]);
         let case = json!({"name": "mine", "query": "Lay the short lines down on paper", "expected_tool": "stroke",
             "expected_params": {"scene": "short"}});
         let saves = |headers: &str, tool: &str| {
@@ -266,15 +218,15 @@ fn refuses_cases_from_callers_that_are_no_operators() {
 
 #[test]
 fn a_change_or_another_key_voids_a_certificate() {
-    let node = Post::new("qualified = \"stroke\"\n");
-    let id = node.certificate();
+    let node = Bench::new().with_file("qualified = \"stroke\"\n");
+    let id = certificate(&node, &[]);
     let shown = || json_of(&node.run(&["exam", "certificate", "show", &id, "--json"]))[0].clone();
     let before = shown();
     assert_eq!(before["holds"], true, "{before}");
     assert_eq!(before["certificate"]["settings"]["model"], "scripted");
     // Other tools than it was examined with.
     std::fs::write(
-        node.0.path("node.toml"),
+        node.path("node.toml"),
         "only_tools = [\"sense\", \"stroke\"]\n",
     )
     .unwrap();
@@ -286,9 +238,9 @@ fn a_change_or_another_key_voids_a_certificate() {
             .contains("list of tools"),
         "{changed}"
     );
-    std::fs::write(node.0.path("node.toml"), "qualified = \"stroke\"\n").unwrap();
+    node.file("qualified = \"stroke\"\n");
     assert_eq!(shown()["holds"], true);
-    std::fs::remove_file(node.0.path("state/node.key")).unwrap();
+    std::fs::remove_file(node.path("state/node.key")).unwrap();
     let forged = shown();
     assert!(
         forged["void_because"]
@@ -300,10 +252,10 @@ fn a_change_or_another_key_voids_a_certificate() {
 
 #[test]
 fn other_cases_or_another_model_file_void_a_certificate() {
-    let node = Post::new("qualified = \"stroke\"\n");
-    let model = node.0.path("model.gguf");
+    let node = Bench::new().with_file("qualified = \"stroke\"\n");
+    let model = node.path("model.gguf");
     std::fs::write(&model, "weights").unwrap();
-    let id = node.certificate_with(&["--model-file", model.to_str().unwrap()]);
+    let id = certificate(&node, &["--model-file", model.to_str().unwrap()]);
     let void = || {
         let shown = json_of(&node.run(&["exam", "certificate", "show", &id, "--json"]));
         (
@@ -320,7 +272,7 @@ fn other_cases_or_another_model_file_void_a_certificate() {
         "{reason}"
     );
     node.token("planner", &[]);
-    assert!(!node.attach(&id, "planner").status.success());
+    assert!(!attach(&node, &id, "planner").status.success());
     assert!(
         node.run(&["exam", "cases", "remove", "mine"])
             .status
@@ -387,11 +339,7 @@ fn a_run_that_is_killed_is_marked_and_goes_on_where_it_was() {
         "1",
     ];
     let mut running = exam(&exam_args).spawn().unwrap();
-    let began = Instant::now();
-    while planner.questions() < 6 {
-        assert!(began.elapsed() < PATIENCE, "nothing is asked");
-        std::thread::yield_now();
-    }
+    until("asked", || planner.questions(), |questions| *questions >= 6);
     // SIGKILL: nothing is put in order.
     running.kill().unwrap();
     running.wait().unwrap();

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use steadyhand::exam::ExamCase;
 
-use super::certified::Post;
 use super::scripted::{Planner, PlannerReply, PlannerRequest};
+use super::support::Bench;
 use super::{answer, call, exam, examined, few, json_of, right};
 
 /// Cases of the exam: one of each class.
@@ -338,7 +338,7 @@ fn a_missing_answer_bars_every_level_and_is_asked_again() {
 
 #[test]
 fn no_certificate_for_one_that_did_not_answer_what_must_not_be_called() {
-    let node = Post::new("");
+    let node = Bench::new().with_file("");
     let planner = Planner::start(|request| {
         let case = ExamCase::shipped().unwrap();
         match case.into_iter().find(|case| case.query == request.query) {

@@ -10,37 +10,17 @@ use super::{exam, json_of};
 const FILE: &str = "toolsets = [\"exam\"]\n[exam.score_and_explain]\ntime_limit_s = 20\n";
 
 fn bench(file: &str) -> Bench {
-    let bench = Bench::new();
-    std::fs::write(bench.path("node.toml"), file).unwrap();
-    bench
-}
-
-fn at(bench: &Bench) -> Vec<String> {
-    let path = |name: &str| bench.path(name).display().to_string();
-    vec![
-        "--config".to_owned(),
-        path("node.toml"),
-        "--state".to_owned(),
-        path("state"),
-    ]
+    Bench::new().with_file(file)
 }
 
 fn called(bench: &Bench, tool: &str, arguments: &Value) -> (i32, Value) {
-    let mut all = at(bench);
-    all.extend([tool.to_owned(), arguments.to_string()]);
-    bench.call(&all.iter().map(String::as_str).collect::<Vec<_>>())
-}
-
-fn run(bench: &Bench, more: &[&str]) -> std::process::Output {
-    let mut all = at(bench);
-    all.extend(more.iter().map(|one| (*one).to_owned()));
-    bench.run(&all.iter().map(String::as_str).collect::<Vec<_>>())
+    bench.call(&[tool, &arguments.to_string()])
 }
 
 #[test]
 fn the_helpers_are_listed_only_where_they_are_asked_for() {
     let names = |file: &str| {
-        let listed = json_of(&run(&bench(file), &["tools", "--format", "json"]));
+        let listed = json_of(&bench(file).run(&["tools", "--format", "json"]));
         let all = listed
             .as_array()
             .or_else(|| listed["tools"].as_array())
@@ -58,9 +38,9 @@ fn the_helpers_are_listed_only_where_they_are_asked_for() {
             "{without:?}"
         );
     }
-    let unknown = run(&bench("toolsets = [\"exams\"]"), &["tools"]);
+    let unknown = bench("toolsets = [\"exams\"]").run(&["tools"]);
     assert!(!unknown.status.success());
-    let out_of_range = run(&bench("[exam.save_case]\nretries = 11\n"), &["tools"]);
+    let out_of_range = bench("[exam.save_case]\nretries = 11\n").run(&["tools"]);
     let stderr = String::from_utf8_lossy(&out_of_range.stderr).into_owned();
     assert!(stderr.contains("exam.save_case.retries is 11"), "{stderr}");
 }
@@ -94,7 +74,7 @@ fn a_case_is_made_saved_answered_and_scored_by_tools_alone() {
     );
     let (code, saved) = called(&bench, "save_case", &json!({"cases": [case]}));
     assert_eq!((code, &saved["saved"]), (0, &json!(["mine"])), "{saved}");
-    let own = run(&bench, &["exam", "cases", "export", "--own"]);
+    let own = bench.run(&["exam", "cases", "export", "--own"]);
     assert_eq!(
         ExamCase::read_lines(&String::from_utf8_lossy(&own.stdout)).unwrap()[0].name,
         "mine"
@@ -219,17 +199,14 @@ fn a_patch_can_be_applied_to_a_declared_tool_and_sets_it_apart() {
     let text = "Draw lines\nUse when lines are wanted.";
     let alike = |file: &str| {
         let bench = bench(file);
-        let found = run(
-            &bench,
-            &[
-                "exam",
-                "similar",
-                "--tools",
-                "draw_short",
-                "draw_long",
-                "--json",
-            ],
-        );
+        let found = bench.run(&[
+            "exam",
+            "similar",
+            "--tools",
+            "draw_short",
+            "draw_long",
+            "--json",
+        ]);
         json_of(&found)
     };
     let before = alike(&declared(text));

@@ -13,28 +13,19 @@ fn verdict(score: f64) -> PlannerReply {
 }
 
 /// Lets a node validate three cases with the model at `planner`.
-fn validated(planner: &Planner, settings: &str) -> (Bench, impl Fn() -> Value) {
-    let bench = Bench::new();
+fn validated(planner: &Planner, settings: &str) -> impl Fn() -> Value {
     let file = format!(
         "toolsets = [\"exam\"]\n[exam]\nmodel_url = \"{}\"\n[exam.validate_case]\n{settings}",
         planner.url()
     );
-    std::fs::write(bench.path("node.toml"), file).unwrap();
-    let at = ["--config", "--state"].map(str::to_owned);
-    let paths = ["node.toml", "state"].map(|name| bench.path(name).display().to_string());
     let cases: Vec<Value> = ["Lay the short lines down", "Draw the letters slowly", "Where is the pen"]
         .iter()
         .zip(["stroke", "stroke", "sense"])
         .map(|(query, tool)| json!({"name": query.split(' ').next(), "query": query, "expected_tool": tool}))
         .collect();
     let call = json!({"cases": cases, "ask_model": true}).to_string();
-    let served = Bench::new();
-    let validate = move || {
-        let (_, answer) =
-            served.call(&[&at[0], &paths[0], &at[1], &paths[1], "validate_case", &call]);
-        answer
-    };
-    (bench, validate)
+    let bench = Bench::new().with_file(&file);
+    move || bench.call(&["validate_case", &call]).1
 }
 
 fn is_about(request: &PlannerRequest, word: &str) -> bool {
@@ -50,7 +41,7 @@ fn a_judge_that_hangs_costs_its_own_score_and_the_rest_is_kept() {
             verdict(0.9)
         }
     });
-    let (_bench, validate) = validated(&planner, "time_limit_s = 4\n");
+    let validate = validated(&planner, "time_limit_s = 4\n");
     let found = validate();
     assert_eq!(found["model_failed"], json!(["Draw"]), "{found}");
     let all = found["findings"].as_array().unwrap();
@@ -86,7 +77,7 @@ fn a_judge_that_stumbles_is_asked_again_and_that_is_told() {
             verdict(0.75)
         }
     });
-    let (_bench, validate) = validated(&planner, "time_limit_s = 20\n");
+    let validate = validated(&planner, "time_limit_s = 20\n");
     let found = validate();
     let retries: Vec<&Value> = found["findings"]
         .as_array()
@@ -106,7 +97,7 @@ fn a_judge_that_stumbles_is_asked_again_and_that_is_told() {
 #[test]
 fn a_judge_that_is_gone_is_not_asked_for_ever() {
     let planner = Planner::start(|_| PlannerReply::Raw(401, "no".to_owned()));
-    let (_bench, validate) = validated(&planner, "time_limit_s = 20\n");
+    let validate = validated(&planner, "time_limit_s = 20\n");
     let found = validate();
     assert_eq!(found["model_failed"].as_array().unwrap().len(), 3);
     assert_eq!(planner.questions(), 2, "{found}");

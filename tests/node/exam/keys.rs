@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::certified::Post;
 use super::scripted::{Planner, PlannerReply};
 use super::support::Bench;
 use super::{call, exam, json_of, write};
@@ -74,9 +73,9 @@ fn a_key_in_an_address_is_refused_and_shown_nowhere() {
 
 #[test]
 fn the_key_of_a_server_comes_from_the_variable_that_is_noted() {
-    let node = Post::new("require_tokens = true\n");
+    let node = Bench::new().with_file("require_tokens = true\n");
     let token = node.token("examiner", &[]);
-    let served = node.serve();
+    let served = node.serve(&[]);
     let url = format!("http://{}/mcp", served.host());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::flood::{STREAMS, bearer, descriptors, session};
-use super::support::{Bench, Served, answer, connect, post, tool_call, wait_for};
+use super::flood::{STREAMS, descriptors, session};
+use super::support::{Bench, Served, answer, bearer, connect, post, tool_call, wait_for};
 use super::{Guarded, result, untouched};
 
 /// Sooner than a wait for a body ends.
@@ -260,8 +260,8 @@ fn refuses_a_session_to_another_token_and_keeps_it_for_its_own() {
     assert_eq!(listed(""), 401);
     assert_eq!(listed(&planner), 200, "it lives on for its own");
     // The same name with a new secret is a different token.
-    node.token("revoke", "planner");
-    let again = bearer(&node.made("planner", &["--role", "planner"]));
+    node.bench.done(&["token", "revoke", "planner"]);
+    let again = bearer(&node.bench.token("planner", &["--role", "planner"]));
     assert_eq!(listed(&planner), 401);
     assert_eq!(listed(&again), 404);
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::support::{Bench, PATIENCE, Served, connect, post, post_to, tool_call};
+use super::support::{Bench, PATIENCE, Served, bearer, connect, post, post_to, tool_call, until};
 use super::{Guarded, get, resident_mib, result, untouched};
 
 /// Above what the node had before: a flood costs no more.
@@ -14,10 +14,6 @@ const GROWTH_MIB_MAX: f64 = 24.0;
 
 /// Longest time in which a stop is answered meanwhile, on a machine that is busy with the flood itself.
 const STOP_MAX: Duration = Duration::from_secs(60);
-
-pub(super) fn bearer(token: &str) -> String {
-    format!("Authorization: Bearer {token}\r\n")
-}
 
 #[test]
 fn wrong_secrets_cost_little_memory_and_keep_no_stop_waiting() {
@@ -127,10 +123,7 @@ fn sessions_without_end_are_bounded_and_one_at_work_stays() {
         let (_, preview) = post(&served, "", &tool_call("list_nodes", &json!({})));
         result(&preview)["nodes"][0]["arms"][0]["state"].clone()
     };
-    let began = Instant::now();
-    while state() != "moving" {
-        assert!(began.elapsed() < PATIENCE);
-    }
+    until("moving", state, |state| state == "moving");
     let before_mib = resident_mib(&served, "VmRSS");
     for _ in 0..MANY {
         assert_eq!(session(&served, "").0, 200);
@@ -156,7 +149,7 @@ fn sessions_without_end_are_bounded_and_one_at_work_stays() {
 #[test]
 fn a_session_is_a_call_of_its_token() {
     let node = Guarded::new();
-    let token = node.made("slow", &["--calls-per-minute", "6"]);
+    let token = node.bench.token("slow", &["--calls-per-minute", "6"]);
     let headers = bearer(&token);
     assert_eq!(session(&node.served, &headers).0, 200);
     assert_eq!(session(&node.served, &headers).0, 429);
@@ -193,9 +186,8 @@ fn who_does_not_read_the_answers_is_dropped() {
     let before = descriptors(&served);
     let asleep: Vec<TcpStream> = (0..SLEEPERS).map(|_| ask_and_sleep(&served)).collect();
     let began = Instant::now();
-    while descriptors(&served) < before + SLEEPERS {
-        assert!(began.elapsed() < PATIENCE);
-    }
+    let count = || descriptors(&served);
+    until("connected", count, |count| *count >= before + SLEEPERS);
     // As long as their answers wait, and a busy machine's time on top.
     while descriptors(&served) >= before + SLEEPERS {
         assert!(began.elapsed() < 3 * PATIENCE, "they are still there");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::support::{Bench, PATIENCE, Served, connect, post, scene, tool_call};
+use super::support::{Bench, Served, bearer, connect, post, scene, tool_call, until};
 use super::{Guarded, flood, result};
 
 /// Requests of each kind: of those that are dropped with their connection, this many are not all heard.
@@ -23,19 +23,11 @@ fn send_and_close(served: &Served, path: &str, headers: &str, body: &str) {
 
 /// Waits until the audit log holds so many records with these words.
 fn until_recorded(bench: &Bench, words: &str, count: usize) {
-    let began = Instant::now();
-    loop {
+    let recorded = || {
         let log = std::fs::read_to_string(bench.path("state/audit.log")).unwrap();
-        let recorded = log.lines().filter(|line| line.contains(words)).count();
-        if recorded >= count {
-            return;
-        }
-        assert!(
-            began.elapsed() < PATIENCE,
-            "{recorded} of {count} with {words:?}"
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
+        log.lines().filter(|line| line.contains(words)).count()
+    };
+    until(words, recorded, |recorded| *recorded >= count);
 }
 
 #[test]
@@ -45,18 +37,13 @@ fn a_stop_is_carried_out_though_its_sender_closes_at_once() {
     let origin = node.served.url.replace("/mcp", "");
     let from_page = format!("Origin: {origin}\r\nSec-Fetch-Site: same-origin\r\n");
     let stop = tool_call("stop", &json!({}));
-    let streams = format!("{}{}", flood::bearer(&planner), flood::STREAMS);
+    let streams = format!("{}{}", bearer(&planner), flood::STREAMS);
     for (path, headers, body, recorded) in [
-        (
-            "/mcp",
-            flood::bearer(&planner),
-            stop.as_str(),
-            "\"tool\":\"stop\"",
-        ),
+        ("/mcp", bearer(&planner), stop.as_str(), "\"tool\":\"stop\""),
         ("/mcp", streams, &stop, "\"tool\":\"stop\""),
         (
             "/operator",
-            flood::bearer(&operator),
+            bearer(&operator),
             r#"{"verb":"estop"}"#,
             "token operator: estop",
         ),

@@ -1,10 +1,10 @@
 //! Tests which caller has the arm, where nothing may move, and what the log records of each caller.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::support::{Bench, PATIENCE, Served, post, tool_call, unless_starved};
+use super::support::{self, Bench, Served, bearer, post, tool_call, unless_starved};
 use super::{Guarded, node, result};
 
 /// A minute of lines.
@@ -21,12 +21,12 @@ fn arm(served: &Served, headers: &str) -> Value {
 }
 
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "not {what}");
+    let ask = || {
         // Slower than a token's rate.
         std::thread::sleep(Duration::from_millis(600));
-    }
+        is_so()
+    };
+    support::until(what, ask, |is_so| *is_so);
 }
 
 #[test]
@@ -34,11 +34,10 @@ fn an_operators_call_that_is_refused_takes_nobodys_arm() {
     let node = Guarded::new();
     node.bench.scene("long", &long());
     let [viewer, planner, operator] = node.tokens.clone();
-    let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
     let drawing = {
         let (host, headers) = (node.served.host(), bearer(&planner));
         let body = tool_call("stroke", &json!({"scene": "long"}));
-        std::thread::spawn(move || super::support::post_to(&host, &headers, &body))
+        std::thread::spawn(move || support::post_to(&host, &headers, &body))
     };
     let observed_by = || arm(&node.served, &bearer(&viewer));
     until("moving", || observed_by()["state"] == "moving");
@@ -142,7 +141,7 @@ fn what_an_arm_says_names_its_node_itself_and_the_job() {
                 served.host(),
                 tool_call("stroke", &json!({"scene": "long"})),
             );
-            std::thread::spawn(move || super::support::post_to(&host, "", &body))
+            std::thread::spawn(move || support::post_to(&host, "", &body))
         };
         until("moving", || arm(&served, "")["state"] == "moving");
         drop(sim);
