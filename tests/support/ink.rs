@@ -29,7 +29,7 @@ pub(crate) fn missing_mm(design: &[Line], ink: &[Line], near_mm: f64) -> f64 {
                 .map(|(p, q)| distance_to_segment(at, p, q))
                 .fold(f64::INFINITY, f64::min);
             if nearest > near_mm {
-                missing += STEP_MM;
+                missing += STEP_MM.min(distance(a, b) - along);
             }
             along += STEP_MM;
         }
