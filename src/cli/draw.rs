@@ -251,8 +251,13 @@ impl DrawCommand<'_> {
             duration_s: offer.duration_s,
             orders_seen: offer.orders_seen,
         };
-        let job: String = self.ask(self.agreed_order(&offer), Some(assent)).await?;
-        let followed = follow_job::own_job(self.door, &job, &offer.title, self.args.json).await?;
+        let jobs: Vec<String> = self.ask(self.agreed_order(&offer), Some(assent)).await?;
+        let mut followed = Vec::new();
+        for job in jobs {
+            followed
+                .push(follow_job::own_job(self.door, &job, &offer.title, self.args.json).await?);
+        }
+        let followed = follow_job::joined(followed).context("the node began no job")?;
         self.print_outcome(drawing, followed)
     }
 

@@ -5,8 +5,8 @@ use base::signals::{SignalKind, SignalListener};
 
 use super::operator_door::OperatorDoor;
 use super::pen_prompt::PenPrompt;
-use super::progress_bar;
 use super::stop_keys::StopKeyListener;
+use super::{ExitStatus, progress_bar, watch};
 use mcp::CallProgress;
 use serde::Deserialize as _;
 
@@ -81,6 +81,21 @@ pub(super) async fn own_job(
     drop(keys);
     bar.finish_and_clear();
     Ok(FollowedJob { outcome, shutdown })
+}
+
+/// Joins the ends of jobs that drew together to that of the first which did not succeed, with the words of all.
+pub(super) fn joined(mut all: Vec<FollowedJob>) -> Option<FollowedJob> {
+    let words: Vec<String> = all.iter().map(|one| one.outcome.words.clone()).collect();
+    let results: Vec<_> = all.iter().map(|one| one.outcome.result.clone()).collect();
+    let shutdown = all.iter_mut().find_map(|one| one.shutdown.take());
+    let failed = |one: &FollowedJob| watch::exit_of(&one.outcome) != ExitStatus::Done;
+    let worst = all.iter().position(failed).unwrap_or_default();
+    let mut outcome = all.into_iter().nth(worst)?.outcome;
+    if results.len() > 1 {
+        outcome.words = words.join("\n");
+        outcome.result.insert("arms".to_owned(), results.into());
+    }
+    Some(FollowedJob { outcome, shutdown })
 }
 
 /// Follows a job that continues without this terminal.

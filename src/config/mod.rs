@@ -155,12 +155,28 @@ pub struct ArmEntry {
     /// Position of its base in a frame that all arms of this node share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_m: Option<[f64; 3]>,
+    /// Direction of its base in that frame; a multiple of 90 for an arm with a zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_yaw_deg: Option<f64>,
+    /// Box in that frame that no moving part of the arm leaves. Arms whose zones are 0.1 m apart move at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<ArmZone>,
     /// True if this arm and the others cannot reach each other: your word for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
     /// As the node's key, for this arm; the stricter holds.
     #[serde(default, skip_serializing_if = "BeforeDrawing::is_nothing")]
     pub before_drawing: BeforeDrawing,
+}
+
+/// A box in the frame that all arms of a node share.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArmZone {
+    /// Its corner with the lowest coordinates.
+    pub min_m: [f64; 3],
+    /// Its corner with the highest.
+    pub max_m: [f64; 3],
 }
 
 /// Source of an arm's calibration if it is not this node's.
@@ -271,6 +287,8 @@ impl Default for NodeFile {
                 truth: None,
                 calibrated: None,
                 base_m: None,
+                base_yaw_deg: None,
+                zone: None,
                 apart: false,
                 before_drawing: BeforeDrawing::Nothing,
             }],
@@ -343,6 +361,7 @@ impl ArmEntry {
                 self.port
             )
         });
+        self.check_zone(problems);
         let Some([x, y, z]) = self.base_m else { return };
         if [x, y, z].into_iter().all(|m| m.abs() <= BASE_MAX_M) {
             problems.check(!self.apart, "base_m", || {
@@ -356,6 +375,34 @@ impl ArmEntry {
             );
             problems.add("base_m", what);
         }
+    }
+
+    /// Refuses a zone that cannot be kept: no box, or one that its base stands outside of or across.
+    fn check_zone(&self, problems: &mut ProblemList) {
+        let name = &self.name;
+        let yaw_deg = self.base_yaw_deg.unwrap_or_default();
+        problems.check(yaw_deg.abs() <= 360.0, "base_yaw_deg", || {
+            format!("base_yaw_deg of arm `{name}` is {yaw_deg}; it must be from -360 to 360")
+        });
+        let Some(ArmZone { min_m, max_m }) = self.zone else {
+            return;
+        };
+        let Some(base_m) = self.base_m else {
+            let what =
+                format!("arm `{name}` has a zone and no base_m: add base_m, in the same frame");
+            return problems.add("zone", what);
+        };
+        problems.check(yaw_deg % 90.0 == 0.0, "base_yaw_deg", || {
+            format!(
+                "base_yaw_deg of arm `{name}` is {yaw_deg}; with a zone it must be a multiple of 90"
+            )
+        });
+        let mut axes = min_m.iter().zip(&max_m).zip(base_m).take(2);
+        problems.check(
+            axes.all(|((min, max), base)| *min < base && base < *max) && min_m[2] < max_m[2],
+            "zone",
+            || format!("the zone of arm `{name}`, from {min_m:?} to {max_m:?}, must hold its base, at {base_m:?}"),
+        );
     }
 
     /// Returns its name as part of a file name: letters, digits and `-`.
@@ -571,6 +618,23 @@ mod tests {
                 "base_m = [0.0, 0.2, 0.0]\napart = true",
                 "both base_m and apart",
             ),
+            (
+                "zone = { min_m = [-1, -1, -1], max_m = [1, 1, 1] }",
+                "no base_m",
+            ),
+            (
+                "base_m = [0, 2, 0]\nzone = { min_m = [-1, -1, -1], max_m = [1, 1, 1] }",
+                "must hold its base",
+            ),
+            (
+                "base_m = [0, 0, 0]\nzone = { min_m = [-1, -1, -1], max_m = [1, 1, nan] }",
+                "must hold its base",
+            ),
+            (
+                "base_m = [0, 0, 0]\nbase_yaw_deg = 30\nzone = { min_m = [-1, -1, -1], max_m = [1, 1, 1] }",
+                "multiple of 90",
+            ),
+            ("base_yaw_deg = inf", "from -360 to 360"),
         ] {
             let error = with(keys).unwrap_err();
             assert!(error.contains(expected), "{keys}: {error}");

@@ -29,6 +29,16 @@ pub struct MotionPart<'a> {
     pub trajectory: Trajectory,
 }
 
+impl MotionPart<'_> {
+    /// Returns it as far as its permit lets the arm go.
+    fn narrowed(self) -> Self {
+        Self {
+            scene: self.permit.narrowed(self.scene),
+            ..self
+        }
+    }
+}
+
 /// An arm that stands beside those that move.
 #[derive(Clone, Copy, Debug)]
 pub struct StandingArm<'a> {
@@ -76,6 +86,7 @@ pub fn check_together(
     moving: Vec<MotionPart<'_>>,
     standing: &[StandingArm<'_>],
 ) -> Result<Vec<CheckedTrajectory>, RefusedTrajectory> {
+    let moving: Vec<MotionPart<'_>> = moving.into_iter().map(MotionPart::narrowed).collect();
     let motions: Vec<_> = moving
         .iter()
         .map(|part| (&part.scene, &part.trajectory))

@@ -229,8 +229,11 @@ async fn draw(
         let reply = offer.map(|offer| VerbReply::with_data(&offer.title, &offer));
         return reply.unwrap_or_else(VerbReply::failed);
     };
-    let job = node.begin_drawing(order, assent, arrived).await;
-    let reply = job.map(|job| VerbReply::with_data(format!("{job} has begun"), &job));
+    let jobs = node.begin_drawing(order, assent, arrived).await;
+    let reply = jobs.map(|jobs| {
+        let verb = if jobs.len() == 1 { "has" } else { "have" };
+        VerbReply::with_data(format!("{} {verb} begun", jobs.join(" and ")), &jobs)
+    });
     reply.unwrap_or_else(VerbReply::failed)
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::PermitError;
 use base::lock::MutexExt;
-use scene::Scene;
+use scene::{AxisAlignedBox, Scene};
 
 /// Checks another arm; returns the reason for a refusal if that arm is in the way of motion in a scene.
 pub type ObstructionCheck = Box<dyn Fn(&Scene) -> Option<String> + Send + Sync>;
@@ -14,32 +14,35 @@ pub type ObstructionCheck = Box<dyn Fn(&Scene) -> Option<String> + Send + Sync>;
 pub struct ArmInterlock {
     enable_lock: Arc<Mutex<()>>,
     obstruction_checks: Vec<ObstructionCheck>,
-    reach_max_m: Option<f64>,
+    scene_checks: Vec<ObstructionCheck>,
+    zone: Option<AxisAlignedBox>,
 }
 
 impl fmt::Debug for ArmInterlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ArmInterlock")
             .field("within_reach", &self.obstruction_checks.len())
-            .field("reach_max_m", &self.reach_max_m)
+            .field("zone", &self.zone)
             .finish_non_exhaustive()
     }
 }
 
 impl ArmInterlock {
     /// Returns the interlock of an arm. All arms of a node share `enable_lock`, so that two are never enabled at the same
-    /// moment. `obstruction_checks` has one entry for each arm that this one can touch. `reach_max_m` is the largest reach
-    /// with which it stays out of the other arms' reach; `None` if no other arm is kept apart by distance.
+    /// moment. `obstruction_checks` has one entry for each arm that this one can touch. `scene_checks` say what of a scene brings it
+    /// too near to another arm, however that one stands; no motion leaves `zone`, in the arm's base frame.
     #[must_use]
     pub fn new(
         enable_lock: Arc<Mutex<()>>,
         obstruction_checks: Vec<ObstructionCheck>,
-        reach_max_m: Option<f64>,
+        scene_checks: Vec<ObstructionCheck>,
+        zone: Option<AxisAlignedBox>,
     ) -> Self {
         Self {
             enable_lock,
             obstruction_checks,
-            reach_max_m,
+            scene_checks,
+            zone,
         }
     }
 
@@ -50,7 +53,7 @@ impl ArmInterlock {
 
     /// Refuses a scene while another arm is in the way. No other arm is enabled while the returned guard is held.
     pub(super) fn lock_for(&self, scene: &Scene) -> Result<MutexGuard<'_, ()>, PermitError> {
-        self.check_reach(scene)?;
+        self.check_scene(scene)?;
         // The lock guards no data, so a thread that panicked has left nothing half done.
         let guard = self.enable_lock.locked();
         let mut checks = self.obstruction_checks.iter();
@@ -60,15 +63,15 @@ impl ArmInterlock {
         }
     }
 
-    /// Refuses a scene whose pens reach farther than the reach with which this arm stays out of the others' reach.
-    pub(super) fn check_reach(&self, scene: &Scene) -> Result<(), PermitError> {
-        let reach_m = scene.reach_m();
-        match self.reach_max_m.filter(|max_m| reach_m > *max_m) {
-            Some(max_m) => Err(PermitError::OtherArm(format!(
-                "in scene `{}` the arm reaches {reach_m:.3} m from its base (at most {max_m:.3} m, so that it cannot touch the other arms). Next: start the node again, which computes the reach anew",
-                scene.title()
-            ))),
-            None => Ok(()),
-        }
+    /// Refuses a scene that brings the arm too near to another one, however that one stands.
+    pub(super) fn check_scene(&self, scene: &Scene) -> Result<(), PermitError> {
+        let mut checks = self.scene_checks.iter();
+        let reason = checks.find_map(|check| check(scene));
+        reason.map_or(Ok(()), |reason| Err(PermitError::OtherArm(reason)))
+    }
+
+    /// Returns the box that no motion leaves.
+    pub(super) fn zone(&self) -> Option<AxisAlignedBox> {
+        self.zone
     }
 }

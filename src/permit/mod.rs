@@ -16,7 +16,7 @@ mod tests;
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -25,7 +25,7 @@ use base::clock::calendar_ms;
 use base::lock::MutexExt;
 use base::units::ClockInstant;
 use base::wording::with_next;
-use scene::{Revision, Scene};
+use scene::{AxisAlignedBox, Revision, Scene};
 
 pub use arm_interlock::{ArmInterlock, ObstructionCheck};
 pub use estop_file::split_unmarked_estop;
@@ -67,6 +67,8 @@ struct PermitState {
     pen_change: Option<String>,
     /// What an operator said that stands until an operator ends it.
     orders: NumberedOrders,
+    /// The box, in the arm's base frame, that no motion leaves.
+    zone: Option<AxisAlignedBox>,
 }
 
 /// A scene that a person has enabled.
@@ -121,6 +123,8 @@ pub struct MotionPermit {
     withdrawals: u64,
     /// `true` if the node gave it to itself.
     is_nodes_own: bool,
+    /// The box that the motion does not leave.
+    zone: Option<AxisAlignedBox>,
 }
 
 /// The reason why there is no permission.
@@ -238,6 +242,19 @@ impl MotionPermit {
     pub fn is_nodes_own(&self) -> bool {
         self.is_nodes_own
     }
+
+    /// Returns the scene as far as the arm may go in it: within its zone, where it has one.
+    #[must_use]
+    pub fn narrowed(&self, scene: Arc<Scene>) -> Arc<Scene> {
+        narrowed(scene, self.zone.as_ref())
+    }
+}
+
+fn narrowed(scene: Arc<Scene>, zone: Option<&AxisAlignedBox>) -> Arc<Scene> {
+    match zone {
+        Some(zone) => Arc::new(scene.within(zone)),
+        None => scene,
+    }
 }
 
 impl PermitRegistry {
@@ -264,9 +281,17 @@ impl PermitRegistry {
     /// touch is in the way. If there is such an arm, what was enabled without an operator, as on an embedded simulator, is withdrawn.
     pub fn interlock(&self, interlock: ArmInterlock) {
         let has_neighbours = interlock.has_neighbours();
+        self.state().zone = interlock.zone();
         if self.interlock.set(interlock).is_ok() && has_neighbours {
             self.disable();
         }
+    }
+
+    /// Returns a scene as far as the arm may go in it, for a preview.
+    #[must_use]
+    pub fn narrowed(&self, scene: Arc<Scene>) -> Arc<Scene> {
+        let zone = self.state().zone;
+        narrowed(scene, zone.as_ref())
     }
 
     /// Enables a scene as it is now, in place of an earlier grant for the same scene. `orders_seen` is the number of orders that
@@ -407,12 +432,20 @@ impl PermitRegistry {
         !state.everything && grants.next().is_some_and(is_match) && grants.next().is_none()
     }
 
+    /// Returns whether motion is enabled in a scene, with any drawing on it, and in no other.
+    #[must_use]
+    pub fn is_enabled_only_in(&self, scene: &str, now: ClockInstant) -> bool {
+        let state = self.state();
+        let mut grants = state.current_grants(now).peekable();
+        !state.everything && grants.peek().is_some() && grants.all(|grant| grant.scene == scene)
+    }
+
     /// Returns permission to move in a scene.
     ///
     /// # Errors
     /// [`PermitError`] says what an operator or caller must do first.
     pub fn ask(&self, scene: &Scene, now: ClockInstant) -> Result<MotionPermit, PermitError> {
-        self.check_reach(scene)?;
+        self.check_scene(scene)?;
         let state = self.state();
         state.check_no_pen_change()?;
         state.permit(scene, now)
@@ -428,7 +461,7 @@ impl PermitRegistry {
         scene: &Scene,
         now: ClockInstant,
     ) -> Result<MotionPermit, PermitError> {
-        self.check_reach(scene)?;
+        self.check_scene(scene)?;
         let state = self.state();
         state.check_no_pen_change()?;
         state.check_no_latch()?;
@@ -450,10 +483,10 @@ impl PermitRegistry {
                 .any(|grant| grant.is_named(scene, overlay))
     }
 
-    /// Refuses a scene whose pens reach farther than the interlock with other arms allows.
-    fn check_reach(&self, scene: &Scene) -> Result<(), PermitError> {
+    /// Refuses a scene that the interlock with other arms does not allow.
+    fn check_scene(&self, scene: &Scene) -> Result<(), PermitError> {
         let interlock = self.interlock.get();
-        interlock.map_or(Ok(()), |interlock| interlock.check_reach(scene))
+        interlock.map_or(Ok(()), |interlock| interlock.check_scene(scene))
     }
 
     /// Gives permission to move after an ordinary stop or a fault, in the scene last moved in. The node
@@ -676,6 +709,7 @@ impl PermitState {
             until,
             withdrawals: self.withdrawals,
             is_nodes_own: false,
+            zone: self.zone,
         })
     }
 

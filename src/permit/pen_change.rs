@@ -25,7 +25,7 @@ impl PermitRegistry {
     /// # Errors
     /// The reason why nothing could move afterwards; the change then goes on.
     pub fn confirm_pen_change(&self, scene: &Scene, now: ClockInstant) -> Result<(), PermitError> {
-        self.check_reach(scene)?;
+        self.check_scene(scene)?;
         let mut state = self.state();
         state.permit(scene, now)?;
         state.pen_change = None;

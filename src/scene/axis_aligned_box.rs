@@ -61,6 +61,15 @@ impl AxisAlignedBox {
         let (low, high) = (point - self.min_m, self.max_m - point);
         [low.x, low.y, low.z, high.x, high.y, high.z]
     }
+
+    /// Returns what lies in both boxes; nothing is inside it if they have nothing in common.
+    #[must_use]
+    pub fn common(&self, other: &Self) -> Self {
+        Self {
+            min_m: self.min_m.coords.sup(&other.min_m.coords).into(),
+            max_m: self.max_m.coords.inf(&other.max_m.coords).into(),
+        }
+    }
 }
 
 #[cfg(test)]

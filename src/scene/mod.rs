@@ -307,6 +307,14 @@ impl ScenePen {
 }
 
 impl Scene {
+    /// Returns the scene with its workspace narrowed to a zone.
+    #[must_use]
+    pub fn within(&self, zone: &AxisAlignedBox) -> Self {
+        let mut narrowed = self.clone();
+        narrowed.limits.workspace = self.limits.workspace.common(zone);
+        narrowed
+    }
+
     /// Returns whether play, sag or a correction was calibrated, for which plans lead their goals.
     #[must_use]
     pub fn has_calibrated_leads(&self) -> bool {

@@ -16,11 +16,12 @@ use super::resume::DisplacedDrawing;
 use super::sheet_ink::covered_text;
 use super::stroke::rounded;
 use super::stroke_joining::StrokeJoining;
+use super::team::StandingArms;
 use super::{
     AttachedArm, Node, RemoteCallWatch, job_motion, motion_job, paper_reach, pictures,
     planner_thread,
 };
-use call::Refusal;
+use call::{Refusal, refusal};
 use permit::PermitError;
 use plan::PlanObserver;
 use scene::{DesignOverflow, DesignPlacement, DesignReplacement, Scene, SheetStroke, SizeSource};
@@ -109,6 +110,25 @@ pub struct DrawingOffer {
 }
 
 impl DrawingOffer {
+    /// Plans a drawing from where its arms stand and describes it.
+    pub(super) async fn of_all(
+        node: &Arc<Node>,
+        order: &DrawingOrder,
+        mut drawings: Vec<ResolvedDrawing>,
+    ) -> Result<Self, Refusal> {
+        let shared = drawings
+            .first()
+            .and_then(|first| first.scope.shared.clone());
+        match (shared, drawings.pop()) {
+            (None, Some(drawing)) => Self::of(node, order, drawing).await,
+            (Some(shared), Some(last)) => {
+                drawings.push(last);
+                Self::of_several(node, order, &shared, &drawings).await
+            }
+            (_, None) => Err(refusal!("the scene has no arm")),
+        }
+    }
+
     /// Plans a drawing from where the arm stands and describes it.
     pub(super) async fn of(
         node: &Arc<Node>,
@@ -124,8 +144,10 @@ impl DrawingOffer {
         let resizable = resizable.map(|design| (Arc::clone(node), order.clone(), design));
         let watch = RemoteCallWatch::unobserved();
         let paper = order.design.as_ref().and_then(|design| design.paper);
+        let standing = StandingArms::beside(node, &arm, &scene).await;
+        let standing = standing.map_err(motion_job::JobError::into_refusal)?;
         let previewed = planner_thread::preview(&arm, &watch, move |watch| {
-            let preview = DrawingPreview::new(&planned, &start, watch)?;
+            let preview = DrawingPreview::beside(&standing, &planned, &start, watch)?;
             let reached = paper.map(|paper| paper_reach::words(paper, &planned, watch));
             let reached = reached.transpose()?;
             let resizable = resizable.filter(|_| !preview.refusals.is_empty());
@@ -204,7 +226,7 @@ impl DrawingOffer {
         STANDARD.decode(self.picture.as_ref()?).ok()
     }
 
-    fn of_arm(node: &Node, arm: &AttachedArm) -> Self {
+    pub(super) fn of_arm(node: &Node, arm: &AttachedArm) -> Self {
         let entry = node.file.arms.iter().find(|entry| entry.name == arm.name);
         Self {
             node: node.file.name.clone(),
@@ -216,7 +238,7 @@ impl DrawingOffer {
         }
     }
 
-    fn with_scene(self, scene: &Scene, strokes: &[SheetStroke]) -> Self {
+    pub(super) fn with_scene(self, scene: &Scene, strokes: &[SheetStroke]) -> Self {
         let pens = used_pens(scene, strokes).map(|(_, pen)| pen.name.clone());
         Self {
             title: scene.title(),
@@ -249,6 +271,12 @@ impl DrawingOffer {
         self.picture = pictures::preview(scene, preview).map(|png| STANDARD.encode(png));
         self
     }
+}
+
+/// Returns how many orders operators had given to the arms of a drawing.
+pub(super) fn orders_given(drawings: &[ResolvedDrawing]) -> u64 {
+    let arms = drawings.iter().map(|drawing| &drawing.arm);
+    arms.map(|arm| arm.permits().orders_given()).sum()
 }
 
 /// Says that a simulated arm, which asks nothing, is enabled for the drawing although motion is disabled; where an operator's order

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use nalgebra::{Rotation3, Vector3};
 use serde_json::{Map, Value, json};
 
 use super::calibration_check::check_same_zeros;
@@ -13,13 +14,16 @@ use super::{AttachedArm, Node};
 use base::units::JointVector;
 use base::wording::with_statement;
 use call::{ArrivalStamp, Refusal, refusal};
-use config::{ArmEntry, NodeFile};
+use config::{ArmEntry, ArmZone, NodeFile};
 use permit::{ArmInterlock, ObstructionCheck};
-use scene::{Scene, SceneError, SceneLibrary};
+use scene::{AxisAlignedBox, Scene, SceneError, SceneLibrary};
 
 /// Smallest gap between the spheres that two arms can reach, in metres: it allows for a pen's thickness and for errors in
 /// measuring the distance of two bases.
 const SEPARATION_M: f64 = 0.1;
+
+/// What rounding the places of bases in two files may make of them, in metres.
+const BASE_ROUNDING_M: f64 = 0.001;
 
 /// Growth of a tool's length allowed after the node's start, in metres, for example by a new calibration.
 const TOOL_GROWTH_M: f64 = 0.02;
@@ -45,6 +49,8 @@ pub enum SeparationKind {
         /// Reach of each arm from its base, in metres.
         reach_m: [f64; 2],
     },
+    /// Each stays in a zone of the node file, and the zones do not meet.
+    ByZone,
     /// Only that one of them is enabled at a time.
     OneAtATime(String),
 }
@@ -83,6 +89,10 @@ impl fmt::Display for ArmSeparation {
                 "`{one}` and `{other}` cannot reach each other: their bases stand {gap_m:.2} m apart, and they reach {:.2} m and {:.2} m",
                 reach_m[0], reach_m[1]
             ),
+            SeparationKind::ByZone => write!(
+                f,
+                "`{one}` and `{other}` stay in their zones, which do not meet"
+            ),
             SeparationKind::OneAtATime(reason) => write!(
                 f,
                 "only one of `{one}` and `{other}` may be enabled at a time: {reason}"
@@ -120,6 +130,11 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind
     if let Some(arm) = arms.iter().find(|arm| arm.apart) {
         return SeparationKind::ByWord(arm.name.clone());
     }
+    if let [Some(one), Some(other)] = arms.map(|arm| arm.zone)
+        && are_separate(one, other)
+    {
+        return SeparationKind::ByZone;
+    }
     let [Some(one_m), Some(other_m)] = arms.map(|arm| arm.base_m) else {
         return SeparationKind::OneAtATime(
             "the node file says neither where both bases stand (`base_m`) nor that the arms cannot reach each other (`apart = true`)".to_owned(),
@@ -142,6 +157,75 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind
             "their bases stand {gap_m:.2} m apart and need {needed_m:.2} m (reaches of {one_reach_m:.2} m and {other_reach_m:.2} m, and {SEPARATION_M:.2} m between)"
         ))
     }
+}
+
+/// Returns whether a gap lies between two zones, in the direction of an axis.
+fn are_separate(one: ArmZone, other: ArmZone) -> bool {
+    let is_beyond = |one: ArmZone, other: ArmZone| {
+        let mut axes = one.min_m.iter().zip(&other.max_m);
+        axes.any(|(min, max)| min - max >= SEPARATION_M)
+    };
+    is_beyond(one, other) || is_beyond(other, one)
+}
+
+/// Returns the direction from the frame that arms share to the base frame of one of them.
+fn to_own_frame(entry: &ArmEntry) -> Rotation3<f64> {
+    let yaw_rad = entry.base_yaw_deg.unwrap_or_default().to_radians();
+    Rotation3::from_axis_angle(&Vector3::z_axis(), -yaw_rad)
+}
+
+/// Returns an arm's zone in its base frame.
+fn own_zone(entry: &ArmEntry) -> Option<AxisAlignedBox> {
+    let (zone, base_m) = (entry.zone?, Vector3::from(entry.base_m?));
+    let [a, b] = [zone.min_m, zone.max_m]
+        .map(|corner| to_own_frame(entry) * (Vector3::from(corner) - base_m));
+    Some(AxisAlignedBox {
+        min_m: a.inf(&b).into(),
+        max_m: a.sup(&b).into(),
+    })
+}
+
+/// Returns the check that a scene which two arms share has their bases where the node file has them.
+fn base_check(own: &ArmEntry, other: &ArmEntry) -> Option<ObstructionCheck> {
+    let between_m = Vector3::from(other.base_m?) - Vector3::from(own.base_m?);
+    let is_turned = own.base_yaw_deg.is_some();
+    let between_m = to_own_frame(own) * between_m;
+    let (own, other) = (own.name.clone(), other.name.clone());
+    Some(Box::new(move |scene: &Scene| {
+        let beside = scene.beside.iter().find(|beside| beside.name == other)?;
+        let in_scene_m = beside.base_in_ours.translation.vector;
+        let off_m = match is_turned {
+            true => (in_scene_m - between_m).norm(),
+            // Without a direction only distance and height can be compared.
+            false => {
+                let across_m = in_scene_m.xy().norm() - between_m.xy().norm();
+                across_m.hypot(in_scene_m.z - between_m.z)
+            }
+        };
+        (off_m > beside.uncertainty_m + BASE_ROUNDING_M).then(|| {
+            format!(
+                "scene `{}` places the bases of `{own}` and `{other}` {:.3} m apart, the node file {:.3} m; that is {:.0} mm off (at most {:.0} mm). Next: measure them, and correct `base_m` in one of the files",
+                scene.shared_name(),
+                in_scene_m.norm(),
+                between_m.norm(),
+                off_m * 1e3,
+                (beside.uncertainty_m + BASE_ROUNDING_M) * 1e3
+            )
+        })
+    }))
+}
+
+/// Returns the check that no pen of a scene reaches farther than the reach with which an arm stays out of the others'.
+fn reach_check(max_m: f64) -> ObstructionCheck {
+    Box::new(move |scene: &Scene| {
+        let reach_m = scene.reach_m();
+        (reach_m > max_m).then(|| {
+            format!(
+                "in scene `{}` the arm reaches {reach_m:.3} m from its base (at most {max_m:.3} m, so that it cannot touch the other arms). Next: start the node again, which computes the reach anew",
+                scene.title()
+            )
+        })
+    })
 }
 
 /// Returns how far an arm can reach from its base with any tool of any scene, in metres; `None` where its file cannot be read.
@@ -182,7 +266,15 @@ pub(super) fn join(
             others.map(|other| obstruction(&arm.name, pair, other, library))
         });
         let reach_m = separations.iter().find_map(|pair| pair.reach_m(&arm.name));
-        let interlock = ArmInterlock::new(Arc::clone(&lock), obstructions.collect(), reach_m);
+        let own = file.arms.iter().find(|entry| entry.name == arm.name);
+        let bases = file.arms.iter().filter_map(|other| base_check(own?, other));
+        let scene_checks = reach_m.map(reach_check).into_iter().chain(bases);
+        let interlock = ArmInterlock::new(
+            Arc::clone(&lock),
+            obstructions.collect(),
+            scene_checks.collect(),
+            own.and_then(own_zone),
+        );
         arm.permits().interlock(interlock);
     }
     separations
@@ -232,7 +324,7 @@ fn is_enabled_beside(arm: &AttachedArm, scene: &Scene) -> bool {
     beside.any(|beside| beside.name == arm.name)
         && arm
             .permits()
-            .is_only_enabled(&scene.part_name(&arm.name), now)
+            .is_enabled_only_in(&scene.part_name(&arm.name), now)
 }
 
 /// Returns why an arm is in the way of those that can touch it, and what to do about it. An arm without torque does not

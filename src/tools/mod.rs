@@ -69,6 +69,7 @@ mod reword;
 mod route;
 mod sense;
 mod sequence;
+mod shared_drawing;
 mod shared_preview;
 mod sheet_check;
 mod sheet_grid;

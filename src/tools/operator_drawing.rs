@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::doubt::MotionOrder;
-use super::drawing_offer::DrawingOffer;
+use super::drawing_offer::{DrawingOffer, orders_given};
 use super::job_board::{JobCard, JobKey};
 use super::motion_job::{MotionJobRequest, StartedJob};
 use super::node::check_is_for;
@@ -19,7 +19,7 @@ use super::stroke::{self, DrawingScope};
 use super::team::TeamSeat;
 use super::{
     AttachedArm, Node, RemoteCallWatch, Reply, calibration_check, frame, job_scene, motion_job,
-    namesake, resume, sheet_check,
+    namesake, resume, shared_drawing, sheet_check,
 };
 use base::units::Finite;
 use base::wording::{with_next, with_statement};
@@ -146,7 +146,7 @@ pub(super) struct ResolvedDrawing {
 
 impl ResolvedDrawing {
     /// Returns the drawing of a scene's whole design.
-    fn new(arm: &Arc<AttachedArm>, scene: Arc<Scene>) -> Self {
+    pub(super) fn new(arm: &Arc<AttachedArm>, scene: Arc<Scene>) -> Self {
         Self {
             arm: Arc::clone(arm),
             scene,
@@ -197,9 +197,9 @@ impl Node {
     ) -> Result<DrawingOffer, Refusal> {
         let thinned = self.thinned(order).await?;
         let order = &thinned.order;
-        match self.resolve(order) {
-            Ok(drawing) => {
-                let mut offer = DrawingOffer::of(self, order, drawing).await?;
+        match self.resolve_all(order) {
+            Ok(drawings) => {
+                let mut offer = DrawingOffer::of_all(self, order, drawings).await?;
                 offer.ink_percent = thinned.ink_percent;
                 offer.notes.extend(thinned.note);
                 Ok(offer)
@@ -212,7 +212,7 @@ impl Node {
         }
     }
 
-    /// Enables a drawing that an operator agreed to, for a bounded time, and begins it. Returns the job's name.
+    /// Enables a drawing that an operator agreed to, for a bounded time, and begins it. Returns the name of each arm's job.
     ///
     /// # Errors
     /// The reason why nothing was begun.
@@ -221,32 +221,47 @@ impl Node {
         order: &DrawingOrder,
         assent: &DrawingAssent,
         arrived: &ArrivalStamp,
-    ) -> Result<String, Refusal> {
-        let drawing = self.resolve(order)?;
-        let (arm, scene) = (Arc::clone(&drawing.arm), Arc::clone(&drawing.scene));
-        if scene.revision.hex() != assent.revision {
+    ) -> Result<Vec<String>, Refusal> {
+        let drawings = self.resolve_all(order)?;
+        if shared_drawing::revision(&drawings) != assent.revision {
+            let title = drawings.first().map(|drawing| drawing.scene.title());
             return Err(refusal!(
                 "{} is not what was shown: its scene, overlay, arm or calibration has changed; nothing moved. Next: look at it again",
-                scene.title()
+                title.unwrap_or_default()
             ));
         }
-        if arm.permits().orders_given() != assent.orders_seen {
+        if orders_given(&drawings) != assent.orders_seen {
             return Err(PermitError::OrderedMeanwhile.into());
         }
-        if let Some(reason) = hindrance(self, &drawing, order.again) {
+        let mut hindrances = drawings.iter();
+        if let Some(reason) = hindrances.find_map(|one| hindrance(self, one, order.again)) {
             return Err(Refusal::new(reason));
         }
-        sheet_check::check(self, &arm, &scene).await?;
-        self.enable_drawing(&arm, &scene, assent.duration_s, arrived)?;
-        let scope = DrawingScope {
-            plan: Some(stroke::normalized_hash(&assent.plan)),
-            ..drawing.scope
-        };
-        let drawing = ResolvedDrawing { scope, ..drawing };
-        match self.start_drawing(order, drawing, arrived).await? {
-            StartedJob::UnderWay(job) | StartedJob::DoneBefore(job) => Ok(job.card().id),
-            StartedJob::Busy(reply) => Err(reply.into()),
+        for ResolvedDrawing { arm, scene, .. } in &drawings {
+            sheet_check::check(self, arm, scene).await?;
         }
+        for ResolvedDrawing { arm, scene, .. } in &drawings {
+            self.enable_drawing(arm, scene, assent.duration_s, arrived)?;
+        }
+        let names = drawings.iter().map(|drawing| drawing.arm.name.clone());
+        let seats = TeamSeat::together(names.collect());
+        let mut jobs = Vec::new();
+        for (drawing, seat) in drawings.into_iter().zip(seats) {
+            let scope = DrawingScope {
+                plan: Some(stroke::normalized_hash(&assent.plan)),
+                ..drawing.scope
+            };
+            let drawing = ResolvedDrawing { scope, ..drawing };
+            let started = self
+                .start_drawing(order, drawing, seat.clone(), arrived)
+                .await;
+            let started = started.and_then(|started| match started {
+                StartedJob::UnderWay(job) | StartedJob::DoneBefore(job) => Ok(job.card().id),
+                StartedJob::Busy(reply) => Err(reply.into()),
+            });
+            jobs.push(started.inspect_err(|reason| seat.leave(&reason.to_string()))?);
+        }
+        Ok(jobs)
     }
 
     /// Draws a scene's own design as the first ink on its sheet, with the pens pressed less. Waits for its end.
@@ -273,7 +288,8 @@ impl Node {
         };
         let arm = Arc::clone(&drawing.arm);
         sheet_check::check(self, &arm, &drawing.scene).await?;
-        let started = self.start_drawing(&order, drawing, arrived).await?;
+        let alone = TeamSeat::alone();
+        let started = self.start_drawing(&order, drawing, alone, arrived).await?;
         let watch = RemoteCallWatch::unobserved();
         let reply = started.wait_for_end(self, &arm, &watch).await;
         Ok(self.with_arm_name(&arm, reply))
@@ -284,9 +300,13 @@ impl Node {
         self: &Arc<Self>,
         order: &DrawingOrder,
         drawing: ResolvedDrawing,
+        team: TeamSeat,
         arrived: &ArrivalStamp,
     ) -> Result<StartedJob, Refusal> {
-        let call = self.drawing_job(order, &drawing, arrived)?;
+        let call = MotionJobRequest {
+            team,
+            ..self.drawing_job(order, &drawing, arrived)?
+        };
         let ResolvedDrawing {
             arm, scene, scope, ..
         } = drawing;
@@ -335,7 +355,9 @@ impl Node {
         let name = name.ok_or_else(|| {
             refusal!("this node has no default scene; nothing moved. Next: name one with --scene")
         })?;
-        let scene = library.scene(name, order.overlay.as_deref());
+        let of_arm = order.arm.as_deref().filter(|_| library.is_shared(name));
+        let part = of_arm.map(|arm| scene::part_name(name, arm));
+        let scene = library.scene(part.as_deref().unwrap_or(name), order.overlay.as_deref());
         let scene = scene.map_err(|error| self.listing_own_scenes(error))?;
         let arm = self.drawing_arm(&scene, order.arm.as_deref())?;
         Ok(ResolvedDrawing::new(arm, scene))

@@ -6,9 +6,11 @@ use serde::Serialize;
 
 use super::preview_text::tenth;
 use super::stroke::rounded;
+use super::team::StandingArms;
 use base::units::JointVector;
 use base::wording::{count, millimetres, seconds};
-use plan::{self, PartialPlan, Plan, PlanError, PlanObserver, PlanReport};
+use gate::RefusedTrajectory;
+use plan::{self, PartialPlan, Plan, PlanError, PlanObserver, PlanReport, Trajectory};
 use scene::{CanvasBoundError, Scene, SheetStroke};
 
 /// Preview of a drawing.
@@ -54,6 +56,9 @@ pub struct RuleViolation {
     pub(super) item: Option<usize>,
 }
 
+/// What the gate says of a motion.
+type Judge<'a> = &'a dyn Fn(&Arc<Scene>, &Trajectory) -> Result<(), RefusedTrajectory>;
+
 impl DrawingPreview {
     /// Plans what can be planned, and lets the gate check it.
     ///
@@ -64,8 +69,31 @@ impl DrawingPreview {
         start: &JointVector,
         watch: &dyn PlanObserver,
     ) -> Result<Self, PlanError> {
+        Self::judged_by(&gate::preview, scene, start, watch)
+    }
+
+    /// Plans what can be planned, and lets the gate check it beside arms that stand.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(super) fn beside(
+        standing: &StandingArms,
+        scene: &Arc<Scene>,
+        start: &JointVector,
+        watch: &dyn PlanObserver,
+    ) -> Result<Self, PlanError> {
+        let judge = |scene: &Arc<Scene>, trajectory: &Trajectory| standing.judge(scene, trajectory);
+        Self::judged_by(&judge, scene, start, watch)
+    }
+
+    fn judged_by(
+        judge: Judge<'_>,
+        scene: &Arc<Scene>,
+        start: &JointVector,
+        watch: &dyn PlanObserver,
+    ) -> Result<Self, PlanError> {
         match plan::attempt(scene, start, watch) {
-            Ok(attempt) => Ok(Self::from_attempt(scene, attempt)),
+            Ok(attempt) => Ok(Self::from_attempt(judge, scene, attempt)),
             Err(PlanError::Refused(refusals)) => Ok(Self {
                 scene: Arc::clone(scene),
                 plan: None,
@@ -76,12 +104,12 @@ impl DrawingPreview {
         }
     }
 
-    fn from_attempt(scene: &Arc<Scene>, attempt: PartialPlan) -> Self {
+    fn from_attempt(judge: Judge<'_>, scene: &Arc<Scene>, attempt: PartialPlan) -> Self {
         let planned = attempt.refusals.iter().map(RuleViolation::of_planner);
         let mut refusals: Vec<RuleViolation> = planned.collect();
         let plan = (attempt.plan.report.stroke_count > 0).then_some(attempt.plan);
         if let Some(plan) = &plan {
-            let refused = refused_by_gate(scene, plan);
+            let refused = refused_by_gate(judge, scene, plan);
             let of_gate = |refusal| RuleViolation::of_gate(refusal, &plan.report);
             refusals.extend(refused.iter().map(of_gate));
             let canvas = scene.canvas.as_ref();
@@ -98,9 +126,9 @@ impl DrawingPreview {
 }
 
 /// Returns what the gate refuses of a plan. If a person changes the pens, each part is checked with its pen.
-fn refused_by_gate(scene: &Arc<Scene>, plan: &Plan) -> Vec<gate::GateRefusal> {
-    let refusals = |scene: &Arc<Scene>, trajectory: &plan::Trajectory| {
-        let judged = gate::preview(scene, trajectory);
+fn refused_by_gate(judge: Judge<'_>, scene: &Arc<Scene>, plan: &Plan) -> Vec<gate::GateRefusal> {
+    let refusals = |scene: &Arc<Scene>, trajectory: &Trajectory| {
+        let judged = judge(scene, trajectory);
         judged.err().map(|refused| refused.0).unwrap_or_default()
     };
     if !scene.holder.is_by_hand() {

@@ -14,7 +14,7 @@ use super::motion_job::{self, JobContext, JobError};
 use super::preview::DrawingPreview;
 use super::preview_text::DrawnExtent;
 use super::reply::{Reply, refused};
-use super::team::TeamPlan;
+use super::team::{StandingArms, TeamPlan};
 use super::{
     AttachedArm, calibration_check, frame, job_motion, pictures, planner_thread, repeated_drawing,
     resume, sheet_check, sheet_ink, team_stroke,
@@ -347,8 +347,10 @@ async fn preview_reply(
     let arm = ctx.arm().map_err(Refusal::from)?;
     let start = job_motion::measurement(arm)?;
     let (planned, is_resumed) = (Arc::clone(scene), drawing.rest.is_some());
+    let standing = StandingArms::beside(ctx.node, arm, scene).await?;
     let preview = planner_thread::preview(arm, ctx.watch, move |watch| {
-        DrawingPreview::new(&drawing.scene(&planned), &start.position_rad, watch)
+        let (scene, start) = (drawing.scene(&planned), &start.position_rad);
+        DrawingPreview::beside(&standing, &scene, start, watch)
     })
     .await?;
     if let Some(plan) = &preview.plan {

@@ -273,6 +273,39 @@ async fn read_standing(
     .await
 }
 
+/// The arms that share a scene with one that would move alone, as they stand.
+pub(super) struct StandingArms {
+    own: Arc<AttachedArm>,
+    standing: Vec<StandingReading>,
+}
+
+impl StandingArms {
+    /// Reads the arms beside one; none where its scene is its own.
+    pub(super) async fn beside(
+        node: &Node,
+        own: &Arc<AttachedArm>,
+        scene: &Scene,
+    ) -> Result<Self, JobError> {
+        let standing = read_standing(node, scene, |arm| Arc::ptr_eq(arm, own)).await?;
+        Ok(Self {
+            own: Arc::clone(own),
+            standing,
+        })
+    }
+
+    /// Judges a motion of the one arm, which does not leave its zone; makes no proof.
+    pub(super) fn judge(
+        &self,
+        scene: &Arc<Scene>,
+        trajectory: &Trajectory,
+    ) -> Result<(), RefusedTrajectory> {
+        let standing = self.standing.iter().map(StandingReading::as_judged);
+        let standing: Vec<StandingArm<'_>> = standing.collect();
+        let scene = self.own.permits().narrowed(Arc::clone(scene));
+        gate::preview_together(&[(&scene, trajectory)], &standing)
+    }
+}
+
 /// Judges a motion of one arm beside those that share its scene, as they stand; makes no proof.
 pub(super) async fn preview(
     node: &Node,
@@ -280,11 +313,8 @@ pub(super) async fn preview(
     scene: &Arc<Scene>,
     trajectory: &Trajectory,
 ) -> Result<Result<(), RefusedTrajectory>, JobError> {
-    let standing = read_standing(node, scene, |arm| Arc::ptr_eq(arm, own)).await?;
-    let standing: Vec<StandingArm<'_>> = standing.iter().map(StandingReading::as_judged).collect();
-    let judged = catch_panic("the plan is judged", || {
-        gate::preview_together(&[(scene, trajectory)], &standing)
-    });
+    let standing = StandingArms::beside(node, own, scene).await?;
+    let judged = catch_panic("the plan is judged", || standing.judge(scene, trajectory));
     judged.map_err(JobError::Panic)
 }
 

@@ -113,7 +113,9 @@ impl TestNode {
         };
         let arrived = self.node.stamp_arrival();
         let begun = self.node.begin_drawing(order, &assent, &arrived).await;
-        begun.map_err(|reason| reason.to_string())
+        begun
+            .map(|mut jobs| jobs.remove(0))
+            .map_err(|reason| reason.to_string())
     }
 
     /// Begins to draw three lines and waits until the arm is in the middle of the second.

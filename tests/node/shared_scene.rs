@@ -107,6 +107,43 @@ fn each_stroke_is_drawn_once_by_one_arm_and_sooner_than_by_one_alone() {
     assert!(seconds(&drawn) < seconds(&alone), "{drawn:#}");
 }
 
+/// A drawing of one's own takes one command, for two arms as for one.
+#[test]
+fn both_arms_draw_a_file_by_one_command() {
+    let bench = with_two_arms(Bench::new());
+    let file = bench.path("lines.svg").display().to_string();
+    let line = |y: u32| format!(r#"<path fill="none" stroke="black" d="M0 {y}H140"/>"#);
+    let lines: String = (0..8).map(|row| line(row * 25)).collect();
+    let svg = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="140mm" height="176mm" viewBox="0 0 140 176">{lines}</svg>"#
+    );
+    std::fs::write(&file, svg).unwrap();
+    let draw = |more: &[&str]| {
+        let args = ["draw", &file, "--scene", "two_arms", "--json"];
+        let output = bench.run(&[&args[..], more].concat());
+        let reply: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        assert_eq!(output.status.code(), Some(0), "{reply:#}");
+        reply
+    };
+    let shown = draw(&["--dry-run"]);
+    assert_eq!(shown["drawing"]["strokes"], 8, "{shown:#}");
+    let drawn = draw(&[]);
+    assert_eq!(drawn["success"], true, "{drawn:#}");
+    let strokes = |reply: &Value| reply["stroke_count"].as_u64().unwrap();
+    assert_eq!(arms(&drawn).iter().map(strokes).sum::<u64>(), 8);
+    assert!(arms(&drawn).iter().all(|arm| strokes(arm) > 0), "{drawn:#}");
+    let alone = draw(&["--arm", "left"]);
+    assert_eq!(alone["stroke_count"], 8, "{alone:#}");
+}
+
+#[test]
+fn one_arm_s_part_is_previewed_beside_the_other_where_it_stands() {
+    let bench = with_two_arms(Bench::new());
+    let left = r#"{"scene":"two_arms","arm":"left","dry_run":true}"#;
+    let shown = call(&bench, "stroke", left);
+    assert_eq!(shown["success"], true, "{shown:#}");
+}
+
 #[test]
 fn a_preview_says_what_each_arm_draws_and_its_plan_is_what_is_drawn() {
     let bench = with_two_arms(Bench::new());

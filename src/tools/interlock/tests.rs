@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use nalgebra::Point3;
 use proptest::prelude::*;
 
+use super::super::team::StandingArms;
 use super::*;
 use crate::{NodeStorage, ToolRequest};
 use args::ReceivedArguments;
@@ -291,6 +292,83 @@ fn refuses_a_scene_whose_pen_reaches_beyond_the_arms_distance() {
             "{denied}"
         );
     }
+}
+
+/// Two arms side by side, each in a zone that ends so far from its base in the direction of the other.
+fn in_zones(end_m: f64) -> Table {
+    let zone = |base_m: [f64; 3], [from_m, to_m]: [f64; 2], name: &str| ArmEntry {
+        base_yaw_deg: Some(90.0),
+        zone: Some(ArmZone {
+            min_m: [from_m, -0.6, -0.2],
+            max_m: [to_m, 0.8, 0.9],
+        }),
+        ..entry_at(name, base_m)
+    };
+    table(vec![
+        zone([0.0; 3], [-0.6, end_m], "left"),
+        zone([1.0, 0.0, 0.0], [1.0 - end_m, 1.6], "right"),
+    ])
+}
+
+#[test]
+fn arms_in_zones_that_do_not_meet_are_enabled_at_once() {
+    let table = in_zones(0.4);
+    assert_eq!(table.node.separations[0].kind, SeparationKind::ByZone);
+    let both = table
+        .node
+        .enable(&table.scene, None, None, &table.node.stamp_arrival());
+    assert_eq!(both.unwrap().len(), 2);
+    let near = in_zones(0.46);
+    assert!(near.node.separations[0].is_one_at_a_time());
+}
+
+#[tokio::test]
+async fn no_motion_leaves_its_arms_zone() {
+    let wide = in_zones(0.4);
+    wide.enable("left").unwrap();
+    wide.move_to("left", &wide.scene.ready_rad).await;
+    let narrow = in_zones(0.01);
+    narrow.enable("left").unwrap();
+    let (arm, scene) = (narrow.arm("left"), &narrow.scene);
+    let start = arm.motion.snapshot().measured.unwrap();
+    let plan = plan::draw(scene, &start.position_rad, &plan::SilentObserver).unwrap();
+    assert_eq!(gate::preview(scene, &plan.trajectory), Ok(()));
+    let now = arm.motion.clock().now();
+    let permit = arm.permits().ask(scene, now).unwrap();
+    let refused = gate::check(scene, permit, &start, now, plan.trajectory.clone()).unwrap_err();
+    let is_of_zone = |refusal: &gate::GateRefusal| {
+        use gate::GateRule::{Stop, Workspace};
+        matches!(refusal.rule, Workspace | Stop)
+    };
+    assert!(refused.0.iter().all(is_of_zone), "{refused}");
+    let previewed = StandingArms::beside(&narrow.node, arm, scene).await;
+    let previewed = previewed.ok().unwrap().judge(scene, &plan.trajectory);
+    assert_eq!(previewed, Err(refused));
+}
+
+#[test]
+fn refuses_a_shared_scene_whose_bases_stand_elsewhere_than_in_the_node_file() {
+    let shared = SceneLibrary::new(None).shared("two_arms", None).unwrap();
+    let base = |part: usize| shared.parts[part].base.translation.vector;
+    let apart_m = (base(1) - base(0)).norm();
+    let arms = |apart_m: f64| {
+        let other = ArmEntry {
+            base_yaw_deg: None,
+            ..entry_at("right", [0.0, apart_m, 0.0])
+        };
+        table(vec![entry_at("left", [0.0; 3]), other])
+    };
+    let ask = |table: &Table| {
+        let now = ClockInstant::ZERO;
+        let permits = table.arm("left").permits();
+        permits.enable(&shared.parts[0].scene, now, None, 0)
+    };
+    ask(&arms(apart_m + 0.002)).unwrap();
+    let refused = ask(&arms(apart_m + 0.05)).unwrap_err();
+    assert!(
+        matches!(&refused, PermitError::OtherArm(reason) if reason.contains("50 mm off")),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -1,0 +1,178 @@
+//! An operator's drawing in a scene that several arms share: one offer and one agreement for all of them.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::drawing_offer::{DrawingOffer, orders_given};
+use super::operator_drawing::{DrawingOrder, ResolvedDrawing, UnresolvedDrawing, hindrance};
+use super::preview_text::used_pens;
+use super::refusal_groups::refusal_groups;
+use super::stroke::{DrawingScope, rounded};
+use super::{
+    Node, RemoteCallWatch, SharedPreview, job_motion, motion_job, pictures, planner_thread,
+};
+use base::units::JointVector;
+use call::{Refusal, refusal};
+use plan::SharedPlan;
+use scene::{SharedScene, SheetStroke};
+
+impl Node {
+    /// Finds the arms of an order, each with its scene: several where they share the scene and the order names none of them.
+    pub(super) fn resolve_all(
+        &self,
+        order: &DrawingOrder,
+    ) -> Result<Vec<ResolvedDrawing>, UnresolvedDrawing> {
+        let Some(shared) = self.shared_by(order)? else {
+            return Ok(vec![self.resolve(order)?]);
+        };
+        let of_part = |part: &scene::ScenePart| {
+            let model = &part.scene.arm.file.name;
+            let arm = self.arm_of_part(&shared.name, part.arm_name(), model)?;
+            let scope = DrawingScope {
+                shared: Some(Arc::clone(&shared)),
+                ..DrawingScope::default()
+            };
+            Ok(ResolvedDrawing {
+                scope,
+                ..ResolvedDrawing::new(arm, Arc::clone(&part.scene))
+            })
+        };
+        shared.parts.iter().map(of_part).collect()
+    }
+
+    /// Returns the scene of an order with its design on it, if several arms draw it.
+    fn shared_by(
+        &self,
+        order: &DrawingOrder,
+    ) -> Result<Option<Arc<SharedScene>>, UnresolvedDrawing> {
+        let name = order
+            .scene
+            .as_deref()
+            .filter(|name| self.scenes.is_shared(name));
+        let (Some(name), Some(design), None, None) =
+            (name, &order.design, &order.repeats, &order.arm)
+        else {
+            return Ok(None);
+        };
+        if order.frame || order.trim.is_some() {
+            return Err(refusal!(
+                "a frame or a trim is for one of the arms that draw scene `{name}`; nothing moved. Next: name it with `--arm`"
+            )
+            .into());
+        }
+        let library = self.scenes.with_drawing(design.clone());
+        let shared = library.shared(name, order.overlay.as_deref())?;
+        Ok(Some(Arc::new(shared)))
+    }
+}
+
+/// Returns the revision that names what all of these draw.
+pub(super) fn revision(drawings: &[ResolvedDrawing]) -> String {
+    let all = drawings.iter().map(|drawing| drawing.scene.revision.hex());
+    all.collect::<Vec<_>>().join("+")
+}
+
+impl DrawingOffer {
+    /// Plans a drawing of several arms from where they stand and describes it.
+    pub(super) async fn of_several(
+        node: &Arc<Node>,
+        order: &DrawingOrder,
+        shared: &Arc<SharedScene>,
+        drawings: &[ResolvedDrawing],
+    ) -> Result<Self, Refusal> {
+        let [first, ..] = drawings else {
+            return Err(refusal!("scene `{}` has no arm", shared.name));
+        };
+        let orders_seen = orders_given(drawings);
+        let start = |drawing: &ResolvedDrawing| {
+            let measured = job_motion::measurement(&drawing.arm)?;
+            Ok::<JointVector, Refusal>(measured.position_rad)
+        };
+        let starts = drawings.iter().map(start).collect::<Result<Vec<_>, _>>()?;
+        let (planned, watch) = (Arc::clone(shared), RemoteCallWatch::unobserved());
+        let preview = planner_thread::preview(&first.arm, &watch, move |watch| {
+            SharedPreview::new(&planned, &starts, watch)
+        });
+        let preview = preview.await.map_err(motion_job::JobError::into_refusal)?;
+        let mut hindrances = drawings.iter();
+        let hindrance = hindrances.find_map(|drawing| hindrance(node, drawing, order.again));
+        let offer = Self {
+            orders_seen,
+            hindrance,
+            refusals: refusal_groups(&preview.refusals),
+            ..Self::of_arms(node, drawings).with_shared(shared)
+        };
+        Ok(match &preview.plan {
+            Some(plan) => offer.with_shared_plan(shared, plan),
+            None => offer,
+        })
+    }
+
+    /// Describes the arms.
+    fn of_arms(node: &Node, drawings: &[ResolvedDrawing]) -> Self {
+        let all = drawings
+            .iter()
+            .map(|drawing| Self::of_arm(node, &drawing.arm));
+        let joined = all.reduce(|all, one| Self {
+            arm: format!("{}, {}", all.arm, one.arm),
+            port: format!("{}, {}", all.port, one.port),
+            is_real: all.is_real || one.is_real,
+            orders: match all.orders.is_empty() {
+                true => one.orders,
+                false => all.orders,
+            },
+            ..all
+        });
+        joined.unwrap_or_default()
+    }
+
+    fn with_shared(self, shared: &SharedScene) -> Self {
+        let strokes = shared.strokes.iter().map(|shared| shared.stroke.clone());
+        let strokes: Vec<SheetStroke> = strokes.collect();
+        let Some(first) = shared.parts.first() else {
+            return self;
+        };
+        let of_part = |part: &scene::ScenePart| {
+            let own = used_pens(&part.scene, &part.scene.strokes);
+            own.map(|(_, pen)| pen.name.clone()).collect::<Vec<_>>()
+        };
+        let mut pens: Vec<String> = shared.parts.iter().flat_map(of_part).collect();
+        pens.dedup();
+        let revisions = shared.parts.iter().map(|part| part.scene.revision.hex());
+        Self {
+            title: first
+                .scene
+                .title()
+                .replacen(&first.scene.name, &shared.name, 1),
+            revision: revisions.collect::<Vec<_>>().join("+"),
+            pens,
+            ..self.with_scene(&first.scene, &strokes)
+        }
+    }
+
+    fn with_shared_plan(self, shared: &SharedScene, plan: &SharedPlan) -> Self {
+        let reports = || plan.plans.iter().map(|plan| &plan.report);
+        let nearest = reports().min_by(|a, b| a.margin_least_deg.total_cmp(&b.margin_least_deg));
+        let each = shared.parts.iter().zip(reports());
+        let each = each
+            .map(|(part, report)| format!("{} draws {}", part.arm_name(), report.strokes_text()));
+        let mut notes = self.notes;
+        notes.push(each.collect::<Vec<_>>().join(", "));
+        Self {
+            plan: Some(plan.hash.clone()),
+            strokes: reports().map(|report| report.stroke_count).sum(),
+            pen_down_mm: rounded(reports().map(|report| report.pen_down_mm).sum()),
+            duration_s: rounded(plan.duration_s),
+            dips: reports().map(|report| report.dips).sum(),
+            margin_least_deg: nearest.map_or(0.0, |report| rounded(report.margin_least_deg)),
+            margin_least_joint: nearest
+                .map(|report| report.margin_least_joint.clone())
+                .unwrap_or_default(),
+            picture: pictures::shared(shared, plan).map(|png| STANDARD.encode(png)),
+            notes,
+            ..self
+        }
+    }
+}
