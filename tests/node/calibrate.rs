@@ -202,22 +202,8 @@ fn a_touch_that_cannot_be_is_refused_with_the_limit_and_the_unit() {
 
 /// Runs an operator's command on the serving node. Returns whether it was done, and the output.
 fn run_at_node(bench: &Bench, args: &[&str]) -> (bool, String) {
-    let output = bench.run(args);
-    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr);
-    (output.status.success(), text)
-}
-
-fn called(served: &Served, tool: &str, arguments: &Value) -> Value {
-    let headers = format!(
-        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
-    );
-    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {}});
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": tool, "arguments": arguments, "_meta": meta}});
-    let (_, answer) = support::post(served, &headers, &body.to_string());
-    answer["result"]["structuredContent"].clone()
+    let (code, text) = bench.said(args);
+    (code == 0, text)
 }
 
 /// As accepting writes them, while the node goes on with the zeros that it was started with.
@@ -264,7 +250,7 @@ fn refuses_all_that_moves_or_records_once_the_arms_file_has_other_zeros() {
         ),
         ("stroke", json!({"scene": "short"})),
     ] {
-        let refused = called(&served, tool, &arguments);
+        let refused = served.call(tool, &arguments);
         assert_eq!(refused["code"], "stale_calibration", "{tool}: {refused:#}");
         let message = refused["message"].as_str().unwrap();
         assert!(
@@ -296,7 +282,7 @@ fn a_held_drawing_does_not_go_on_once_the_arms_file_has_other_zeros() {
     let lines: Vec<_> = (0..12).map(|line| [[0, line], [40, line]]).collect();
     bench.scene("long", &support::scene("long", &json!(lines).to_string()));
     let served = bench.serve_with_file("answer_within_s = 1\n");
-    called(&served, "stroke", &json!({"scene": "long"}));
+    served.call("stroke", &json!({"scene": "long"}));
     served.until_job("moving");
     let (done, printed) = run_at_node(&bench, &["hold"]);
     assert!(done, "{printed}");

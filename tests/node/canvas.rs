@@ -6,11 +6,10 @@
     reason = "a failing test may panic"
 )]
 
-use crate::previewed::{call_at, call_tool};
 use crate::support;
 
 use serde_json::json;
-use support::{Bench, Caller, Served};
+use support::{Bench, Caller, Served, told_at};
 
 /// A second canvas, whose plans may take hardly any time.
 const QUICK: &str = include_str!("../../scenes/canvas.toml");
@@ -56,7 +55,7 @@ fn an_overlay_is_drawn_on_a_canvas_as_its_design() {
 fn words_are_written_on_the_only_canvas_and_kept_with_the_job() {
     let bench = Bench::at_test_rate();
     let served = bench.serve_with_file("");
-    let (text, drawn) = call_tool(&served, "stroke", &json!({"text": "hi!"}));
+    let (text, drawn) = served.told("stroke", &json!({"text": "hi!"}));
     assert_eq!(drawn["success"], true, "{text}");
     assert_eq!(drawn["understood"]["scene"], "canvas");
     assert_eq!(drawn["understood"]["text"], "hi!");
@@ -80,7 +79,7 @@ fn an_svg_is_drawn_where_and_as_large_as_the_call_says() {
     let bench = Bench::at_test_rate();
     let served = bench.serve_with_file("");
     let call = json!({"svg": SQUARE, "size_mm": 40, "at_mm": [10, 20], "dry_run": true});
-    let (text, shown) = call_tool(&served, "stroke", &call);
+    let (text, shown) = served.told("stroke", &call);
     // The box around the square, whatever its page.
     assert_eq!(
         shown["box_mm"],
@@ -93,11 +92,11 @@ fn an_svg_is_drawn_where_and_as_large_as_the_call_says() {
             .unwrap()
             .contains("<path")
     );
-    let (text, drawn) = call_tool(&served, "stroke", &shown["draw_call"]["arguments"]);
+    let (text, drawn) = served.told("stroke", &shown["draw_call"]["arguments"]);
     assert_eq!(drawn["plan_hash"], shown["plan_hash"], "{text}");
     let elsewhere =
         json!({"svg": SQUARE, "size_mm": 40, "at_mm": [11, 20], "plan": shown["plan_hash"]});
-    let (text, refused) = call_tool(&served, "stroke", &elsewhere);
+    let (text, refused) = served.told("stroke", &elsewhere);
     assert_eq!(refused["code"], "plan_changed", "{text}");
 }
 
@@ -126,7 +125,7 @@ fn what_is_no_design_draws_nothing_in_either_profile() {
             json!({"text": "hi", "size_mm": 500}),
             json!({"resume": true, "text": "hi"}),
         ] {
-            let (text, refused) = call_tool(&served, "stroke", &call);
+            let (text, refused) = served.told("stroke", &call);
             assert_eq!(refused["success"], false, "{call}: {text}");
             assert!(text.contains("nothing moved"), "{call}: {text}");
             for offer in ["corrected_call", "next_call"] {
@@ -135,7 +134,7 @@ fn what_is_no_design_draws_nothing_in_either_profile() {
                 assert!(is_still, "{call}: {offered}");
             }
         }
-        let (_, sensed) = call_tool(&served, "sense", &json!({}));
+        let (_, sensed) = served.told("sense", &json!({}));
         assert_eq!(sensed.get("job"), None, "{profile}: {sensed:#}");
     }
 }
@@ -158,7 +157,7 @@ fn what_is_off_the_sheet_is_offered_as_the_preview_that_is_on_it() {
             "size_mm",
         ),
     ] {
-        let (text, refused) = call_tool(&served, "stroke", &call);
+        let (text, refused) = served.told("stroke", &call);
         assert_eq!(refused["code"], "design_refused", "{text}");
         let next = &refused["next_call"]["arguments"];
         assert!(next[key] != call[key] && next["dry_run"] == true, "{next}");
@@ -167,7 +166,7 @@ fn what_is_off_the_sheet_is_offered_as_the_preview_that_is_on_it() {
             // The place of what has to be made smaller is given up.
             assert!(next["size_mm"].as_f64() > Some(50.0) && next.get("at_mm").is_none());
         }
-        let (text, shown) = call_tool(&served, "stroke", next);
+        let (text, shown) = served.told("stroke", next);
         assert_eq!(shown["success"], true, "{text}");
     }
 }
@@ -188,7 +187,7 @@ fn an_svg_in_a_code_fence_is_drawn_and_one_among_words_is_not() {
         (format!("<html><p>not yet</p>{SQUARE}</html>"), false),
         (format!("{SQUARE}\n<parameter name=\"dry_run\">true"), false),
     ] {
-        let (text, result) = call_tool(&served, "stroke", &json!({"svg": svg}));
+        let (text, result) = served.told("stroke", &json!({"svg": svg}));
         assert_eq!(result["success"], is_drawn, "{svg}: {text}");
     }
 }
@@ -222,7 +221,7 @@ fn a_caller_is_offered_no_option_of_the_command_line() {
     ] {
         let mut call = call;
         call["dry_run"] = true.into();
-        let (text, result) = call_tool(&served, "stroke", &call);
+        let (text, result) = served.told("stroke", &call);
         assert_eq!(result["success"], is_drawn, "{text}");
         let all = format!("{text} {result}");
         assert!(!all.contains(" --") && !all.contains("`--"), "{all}");
@@ -234,19 +233,19 @@ fn of_several_canvases_one_is_named_and_its_bounds_hold() {
     let bench = Bench::at_test_rate();
     with_second_canvas(&bench);
     let served = bench.serve_with_file("");
-    let (text, refused) = call_tool(&served, "stroke", &json!({"text": "hi"}));
+    let (text, refused) = served.told("stroke", &json!({"text": "hi"}));
     assert!(text.contains("canvas, quick"), "{text}");
     assert_eq!(refused["code"], "no_canvas");
     for dry_run in [true, false] {
         let call = json!({"scene": "quick", "text": "hello", "dry_run": dry_run});
-        let (text, refused) = call_tool(&served, "stroke", &call);
+        let (text, refused) = served.told("stroke", &call);
         assert!(
             text.contains("s of arm time (at most 1 s on this canvas)"),
             "{text}"
         );
         assert_eq!(refused["success"], false);
     }
-    let (text, _) = call_tool(&served, "stroke", &json!({"scene": "quick", "svg": SQUARE}));
+    let (text, _) = served.told("stroke", &json!({"scene": "quick", "svg": SQUARE}));
     assert!(text.contains("takes text, not svg"), "{text}");
 }
 
@@ -264,8 +263,7 @@ fn a_node_without_a_canvas_has_no_such_parameters() {
         stroke.to_string()
     };
     assert!(!listed(&without).contains("\"svg\""));
-    let (text, refused) = call_tool(
-        &without,
+    let (text, refused) = without.told(
         "stroke",
         &json!({"scene": "widowx", "text": "hi", "dry_run": true}),
     );
@@ -283,18 +281,18 @@ fn a_stopped_drawing_on_a_canvas_is_gone_on_with() {
     let served = bench.serve_with_file("");
     let host = served.host();
     std::thread::scope(|scope| {
-        let stopped = scope.spawn(|| call_at(&host, "stroke", &json!({"text": "hello"})));
+        let stopped = scope.spawn(|| told_at(&host, "stroke", &json!({"text": "hello"})));
         served.until("drawing", |sensed| {
             sensed["job"]["done"].as_u64() >= Some(1) && sensed["job"]["state"] == "moving"
         });
-        call_tool(&served, "stop", &json!({}));
+        served.told("stop", &json!({}));
         let (text, stopped) = stopped.join().unwrap();
         assert_eq!(stopped["job"]["state"], "stopped", "{text}");
     });
-    call_tool(&served, "reset", &json!({}));
-    let (text, aligned) = call_tool(&served, "align", &json!({"scene": "canvas"}));
+    served.told("reset", &json!({}));
+    let (text, aligned) = served.told("align", &json!({"scene": "canvas"}));
     assert_eq!(aligned["success"], true, "{text}");
-    let (text, rest) = call_tool(&served, "stroke", &json!({"resume": true}));
+    let (text, rest) = served.told("stroke", &json!({"resume": true}));
     assert_eq!(rest["success"], true, "{text}");
     // The cross that was drawn in between is not ink of the drawing.
     let off_mm = rest["deviation_mm_max"].as_f64().unwrap();

@@ -773,8 +773,7 @@ fn a_node_file_keeps_pictures_out_of_results() {
     let bench = bench("images = false\n");
     let served = bench.serve(&[]);
     let body = tool_call("stroke", &json!({"dry_run": true}));
-    let headers = "Accept: application/json, text/event-stream\r\n";
-    let (_, answer) = support::post(&served, headers, &body);
+    let (_, answer) = support::post(&served, support::STREAMS, &body);
     let result = &answer["result"];
     assert_eq!(result["structuredContent"]["success"], true, "{answer:#}");
     let kinds: Vec<&Value> = result["content"]

@@ -6,8 +6,7 @@
     reason = "a failing test may panic"
 )]
 
-use crate::previewed::call_tool;
-use crate::support::{Bench, Served, tool_call};
+use crate::support::{Bench, Caller, Served, tool_call};
 use crate::torture::{STREAMS, post, session};
 use serde_json::{Value, json};
 use steadyhand::catalogue::{TOOLS, ToolDefinition, ToolEffect};
@@ -113,7 +112,7 @@ fn every_row_of_the_table_holds_over_mcp_in_both_profiles() {
             if want == "-" {
                 continue;
             }
-            let (text, result) = call_tool(&served, "stroke", &arguments);
+            let (text, result) = served.told("stroke", &arguments);
             // The same drawing moments later is answered without a second one.
             let got = match outcome(&result) {
                 "repeated" => "moves",
@@ -143,7 +142,7 @@ fn the_plan_of_a_doubtful_call_is_a_whole_call() {
     let bench = Bench::at_test_rate();
     let served = bench.serve_with_file(GUARDED);
     let doubtful = json!({"scene": "short", "depth": 2});
-    let (text, shown) = call_tool(&served, "stroke", &doubtful);
+    let (text, shown) = served.told("stroke", &doubtful);
     assert_eq!(outcome(&shown), "preview", "{text}");
     let hash = shown["plan_hash"].as_str().unwrap();
     let (_, named) = text
@@ -151,14 +150,14 @@ fn the_plan_of_a_doubtful_call_is_a_whole_call() {
         .and_then(|(_, rest)| Some(("", rest.get(..8)?)))
         .unwrap();
     assert!(hash.starts_with(&hash[..8]) && !named.is_empty());
-    let (text, again) = call_tool(&served, "stroke", &doubtful);
+    let (text, again) = served.told("stroke", &doubtful);
     assert_eq!(outcome(&again), "preview", "{text}");
     assert!(text.contains("ignore_keys = [\"depth\"]"), "{text}");
-    let (text, refused) = call_tool(&served, "stroke", &json!({"plan": "0123456789abcdef"}));
+    let (text, refused) = served.told("stroke", &json!({"plan": "0123456789abcdef"}));
     assert_eq!(refused["code"], "arguments_refused", "{text}");
-    let (text, more) = call_tool(&served, "stroke", &json!({"plan": hash, "depth": 2}));
+    let (text, more) = served.told("stroke", &json!({"plan": hash, "depth": 2}));
     assert_eq!(outcome(&more), "preview", "{text}");
-    let (text, drawn) = call_tool(&served, "stroke", &json!({"plan": &hash[..10]}));
+    let (text, drawn) = served.told("stroke", &json!({"plan": &hash[..10]}));
     assert_eq!(outcome(&drawn), "moves", "{text}");
     assert_eq!(drawn["plan_hash"], hash, "{text}");
     assert_eq!(drawn["understood"]["scene"], "short", "{text}");
@@ -173,12 +172,12 @@ fn the_plan_of_a_doubtful_call_is_a_whole_call() {
 fn a_doubted_empty_call_is_shown_first_and_an_operator_allows_keys() {
     let bench = Bench::at_test_rate();
     let served = bench.serve_with_file(&format!("{GUARDED}ignore_keys = [\"reason\"]\n"));
-    let (_, refused) = call_tool(&served, "stroke", &json!({"scene": "shrot"}));
+    let (_, refused) = served.told("stroke", &json!({"scene": "shrot"}));
     assert_eq!(outcome(&refused), "refused");
-    let (text, shown) = call_tool(&served, "stroke", &json!({}));
+    let (text, shown) = served.told("stroke", &json!({}));
     assert_eq!(outcome(&shown), "preview", "{text}");
     let allowed = json!({"scene": "short", "reason": "it was asked for"});
-    let (text, drawn) = call_tool(&served, "stroke", &allowed);
+    let (text, drawn) = served.told("stroke", &allowed);
     assert_eq!(outcome(&drawn), "moves", "{text}");
 }
 
@@ -212,7 +211,7 @@ fn align_and_reset_are_shown_without_a_motion() {
             json!({"scene": "short", "touch": true, "speed": "slow"}),
         ),
     ] {
-        let (text, shown) = call_tool(&served, tool, &arguments);
+        let (text, shown) = served.told(tool, &arguments);
         assert_eq!(outcome(&shown), "preview", "{text}");
         assert!(text.starts_with("NOT MOVED YET"), "{text}");
         assert!(
@@ -221,13 +220,13 @@ fn align_and_reset_are_shown_without_a_motion() {
         );
     }
     let measured = json!({"scene": "short", "measured": {"dx": 1, "dy": 0}, "note": "about"});
-    let (text, refused) = call_tool(&served, "align", &measured);
+    let (text, refused) = served.told("align", &measured);
     assert_eq!(outcome(&refused), "refused", "{text}");
-    let (text, drawn) = call_tool(&served, "stroke", &json!({"scene": "short"}));
+    let (text, drawn) = served.told("stroke", &json!({"scene": "short"}));
     assert_eq!(outcome(&drawn), "moves", "{text}");
-    let (text, shown) = call_tool(&served, "reset", &json!({"please": "gently"}));
+    let (text, shown) = served.told("reset", &json!({"please": "gently"}));
     assert_eq!(outcome(&shown), "preview", "{text}");
-    let (text, reset) = call_tool(&served, "reset", &json!({}));
+    let (text, reset) = served.told("reset", &json!({}));
     assert_eq!(reset["success"], true, "{text}");
 }
 
@@ -290,7 +289,7 @@ fn a_thousand_strange_keys_are_ignored_with_a_warning_over_mcp() {
         let skipped = if tool.name == "align" { 3 } else { 0 };
         for name in tool.names() {
             for (arguments, is_warned) in forms.iter().skip(skipped) {
-                let (text, result) = call_tool(&served, name, arguments);
+                let (text, result) = served.told(name, arguments);
                 assert_eq!(result["success"], true, "{name}: {text}");
                 let repairs = result["repairs"].as_array().map_or(0, Vec::len);
                 assert_eq!(repairs > 0, *is_warned, "{name}: {text}");
@@ -310,7 +309,7 @@ fn each_of_a_thousand_strange_keys_is_told_over_mcp() {
         .flat_map(ToolDefinition::names)
         .collect();
     for ((key, value), name) in strange_pairs().zip(names.iter().cycle()) {
-        let (text, result) = call_tool(&served, name, &json!({key.as_str(): value}));
+        let (text, result) = served.told(name, &json!({key.as_str(): value}));
         assert_eq!(result["success"], true, "{name}: {text}");
         assert_eq!(result["repairs"][0]["field"], json!(key), "{name}: {text}");
     }

@@ -6,12 +6,11 @@
     reason = "a failing test may panic"
 )]
 
-use crate::previewed::call_tool;
 use crate::support;
 use serde_json::{Value, json};
 use steadyhand::catalogue::{ParameterKind, TOOLS};
 use steadyhand::design::StrokeFont;
-use support::{Bench, json_of, printed_by};
+use support::{Bench, Caller, json_of, printed_by};
 
 fn names() -> Vec<String> {
     StrokeFont::all()
@@ -108,7 +107,7 @@ fn a_call_on_a_canvas_names_the_font_of_its_text_or_svg() {
     assert_eq!(font.kind, ParameterKind::Choice(names()));
     let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
-    let shown = |call: Value| call_tool(&served, "stroke", &call);
+    let shown = |call: Value| served.told("stroke", &call);
     let (_, plain) = shown(json!({"text": "hi", "dry_run": true}));
     let (text, script) = shown(json!({"text": "hi", "font": "script", "dry_run": true}));
     assert_eq!(script["success"], true, "{text}");

@@ -8,28 +8,23 @@
 
 use crate::support;
 use serde_json::{Value, json};
-use support::{Bench, post, tool_call};
-
-fn called(served: &support::Served, tool: &str, arguments: &Value) -> Value {
-    let (_, answer) = post(served, "", &tool_call(tool, arguments));
-    answer["result"]["structuredContent"].clone()
-}
+use support::{Bench, Caller};
 
 #[test]
 fn the_frame_is_shown_with_the_pen_up_and_the_arm_rests() {
     let bench = Bench::new();
     let served = bench.serve(&["--state", &bench.state()]);
-    let framed = called(&served, "stroke", &json!({"scene": "short", "frame": true}));
+    let framed = served.call("stroke", &json!({"scene": "short", "frame": true}));
     assert_eq!(framed["success"], true, "{framed:#}");
     assert_eq!(framed["state"], "rest", "{framed:#}");
     assert!(framed["height_mm"].as_f64().unwrap() > 1.0, "{framed:#}");
     assert!(framed["box_mm"][0][0].is_number(), "{framed:#}");
-    let sensed = called(&served, "sense", &json!({}));
+    let sensed = served.call("sense", &json!({}));
     assert_eq!(sensed["job"]["tool"], "frame", "{sensed:#}");
     assert_eq!(sensed["condition"]["kind"], "at_rest", "{sensed:#}");
     assert!(sensed.get("unfinished").is_none(), "{sensed:#}");
     // It stands in the way of no drawing.
-    let drawn = called(&served, "stroke", &json!({"scene": "short"}));
+    let drawn = served.call("stroke", &json!({"scene": "short"}));
     assert_eq!(drawn["success"], true, "{drawn:#}");
 }
 
@@ -38,7 +33,7 @@ fn a_hull_is_narrower_than_the_box_and_never_asked_for_alone() {
     let bench = Bench::at_test_rate();
     let served = bench.serve(&["--state", &bench.state()]);
     let asked = json!({"scene": "short", "frame": true, "hull": true});
-    let framed = called(&served, "stroke", &asked);
+    let framed = served.call("stroke", &asked);
     assert_eq!(framed["success"], true, "{framed:#}");
     let outline = framed["outline_mm"].as_array().unwrap();
     assert!(outline.len() >= 2, "{framed:#}");
@@ -52,9 +47,9 @@ fn a_hull_is_narrower_than_the_box_and_never_asked_for_alone() {
             .all(|corner| inside(corner, 0) && inside(corner, 1))
     );
     // Alone it would draw.
-    let refused = called(&served, "stroke", &json!({"scene": "short", "hull": true}));
+    let refused = served.call("stroke", &json!({"scene": "short", "hull": true}));
     assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
-    let sensed = called(&served, "sense", &json!({}));
+    let sensed = served.call("sense", &json!({}));
     assert_eq!(sensed["job"]["tool"], "frame", "{sensed:#}");
 }
 
@@ -63,7 +58,7 @@ fn a_drawing_that_is_gone_on_with_has_no_frame() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
     let asked = json!({"resume": true, "frame": true});
-    let refused = called(&served, "stroke", &asked);
+    let refused = served.call("stroke", &asked);
     assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
 }
 

@@ -7,10 +7,9 @@
     reason = "a failing test may panic"
 )]
 
-use crate::previewed::call_tool;
 use crate::support;
 use serde_json::{Value, json};
-use support::{Bench, Served};
+use support::{Bench, Caller, Served};
 use tiny_skia::Pixmap;
 
 const HEAD: &str =
@@ -24,7 +23,7 @@ type Extent = [[f64; 2]; 2];
 
 /// Looks at the sheet: the answer, and the box around the ink in its picture, measured by the picture alone.
 fn look(served: &Served) -> (Value, Option<Extent>) {
-    let (text, seen) = call_tool(served, "sense", &json!({"grid": true}));
+    let (text, seen) = served.told("sense", &json!({"grid": true}));
     assert_eq!(seen["success"], true, "{text}");
     let files = seen["captured_files"].as_array().unwrap();
     assert_eq!(files.len(), 1, "{seen:#}");
@@ -74,7 +73,7 @@ fn part_of(svg: &str, [[left, right], [low, high]]: Extent, [x, y, wide]: [f64; 
 }
 
 fn draw(served: &Served, call: &Value) -> Value {
-    let (text, drawn) = call_tool(served, "stroke", call);
+    let (text, drawn) = served.told("stroke", call);
     assert_eq!(drawn["success"], true, "{text}");
     drawn
 }
@@ -162,13 +161,13 @@ fn a_new_sheet_waits_for_the_drawing_under_way() {
     std::fs::write(bench.path("node.toml"), config).unwrap();
     let config = bench.path("node.toml").display().to_string();
     let served = bench.serve(&["--config", &config, "--state", &bench.state()]);
-    let (text, begun) = call_tool(&served, "stroke", &json!({"svg": HEAD, "size_mm": 60}));
+    let (text, begun) = served.told("stroke", &json!({"svg": HEAD, "size_mm": 60}));
     let state = begun["job"]["state"].as_str().unwrap();
     assert!(["planning", "moving"].contains(&state), "{text}");
     let (code, said) = bench.said(&["new-sheet"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("under way"), "{said}");
-    call_tool(&served, "stop", &json!({}));
+    served.told("stop", &json!({}));
 }
 
 #[test]
@@ -176,12 +175,12 @@ fn a_grid_is_shown_of_the_scene_that_a_call_names() {
     let bench = Bench::at_test_rate();
     bench.scene("short", &support::scene("short", support::SHORT_LINES));
     let served = bench.serve(&[]);
-    let (text, seen) = call_tool(&served, "sense", &json!({"grid": true, "scene": "short"}));
+    let (text, seen) = served.told("sense", &json!({"grid": true, "scene": "short"}));
     assert_eq!(seen["sheet"]["scene"], "short", "{text}");
     assert_eq!(seen["sheet"]["drawings"], 0, "{text}");
-    let (text, plain) = call_tool(&served, "sense", &json!({"grid": false}));
+    let (text, plain) = served.told("sense", &json!({"grid": false}));
     assert!(plain["sheet"].is_null(), "{text}");
-    let (text, refused) = call_tool(&served, "sense", &json!({"grid": "diagonal"}));
+    let (text, refused) = served.told("sense", &json!({"grid": "diagonal"}));
     assert!(refused["sheet"].is_null(), "{text}");
 }
 
@@ -189,11 +188,11 @@ fn a_grid_is_shown_of_the_scene_that_a_call_names() {
 fn a_view_is_told_the_sheet_once_and_others_nothing_of_it() {
     let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
-    let (_, plain) = call_tool(&served, "sense", &json!({}));
+    let (_, plain) = served.told("sense", &json!({}));
     assert!(plain["view"].is_null(), "{plain:#}");
     draw(&served, &json!({"svg": HEAD, "size_mm": 30}));
     let view = |key: &Value| {
-        let (text, seen) = call_tool(&served, "sense", &json!({"sheet_key": key}));
+        let (text, seen) = served.told("sense", &json!({"sheet_key": key}));
         assert!(seen["captured_files"].is_null(), "{text}");
         seen["view"].clone()
     };

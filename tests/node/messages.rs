@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use steadyhand::wording::names_step;
 use support::{Bench, Caller, Served, scene, unless_starved};
 
@@ -411,14 +411,10 @@ fn a_refused_argument_ends_with_the_shortest_call_that_works() {
 fn nothing_said_after_a_refused_scene_is_shown_and_names_the_plan() {
     let bench = Bench::at_test_rate();
     let served = bench.serve_with_file("forgiveness = \"guarded\"\n");
-    let call = |arguments| served.call("stroke", &arguments);
-    let refused = call(json!({"scene": "shrt"}));
-    assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
-    let again = call(json!({}));
-    assert_eq!(again["code"], "preview_only", "{again:#}");
-    let message = again["message"].as_str().unwrap();
+    let refused = |arguments: Value, code| served.refused("stroke", &arguments, code);
+    refused(json!({"scene": "shrt"}), "arguments_refused");
     check(
-        message,
+        &refused(json!({}), "preview_only"),
         &["NOT DRAWN YET", "To draw exactly this: plan "],
         &["{"],
     );

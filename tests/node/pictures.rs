@@ -6,10 +6,9 @@
     reason = "a failing test may panic"
 )]
 
-use crate::previewed::call_tool;
 use crate::support;
 use serde_json::{Value, json};
-use support::{Bench, json_of, printed_by};
+use support::{Bench, Caller, json_of, printed_by};
 
 const PNG: &[u8] = include_bytes!("../pictures/shades.png");
 const JPEG: &[u8] = include_bytes!("../pictures/shades.jpg");
@@ -188,7 +187,7 @@ fn a_call_draws_a_picture_on_a_canvas_by_its_base64_or_data_url() {
         (wrapped, "outline"),
     ] {
         let call = json!({"image": image, "image_style": style, "size_mm": 40, "dry_run": true});
-        let (text, shown) = call_tool(&served, "stroke", &call);
+        let (text, shown) = served.told("stroke", &call);
         assert_eq!(shown["success"], true, "{style}: {text}");
         assert_eq!(shown["understood"]["scene"], "canvas", "{text}");
         assert!(
@@ -202,12 +201,11 @@ fn a_call_draws_a_picture_on_a_canvas_by_its_base64_or_data_url() {
         );
     }
     let small = json!({"image": base64(PNG), "size_mm": 12, "dry_run": true});
-    let (_, shown) = call_tool(&served, "stroke", &small);
-    let (text, drawn) = call_tool(&served, "stroke", &shown["draw_call"]["arguments"]);
+    let (_, shown) = served.told("stroke", &small);
+    let (text, drawn) = served.told("stroke", &shown["draw_call"]["arguments"]);
     assert_eq!(drawn["success"], true, "{text}");
     assert_eq!(drawn["plan_hash"], shown["plan_hash"]);
-    let (text, again) = call_tool(
-        &served,
+    let (text, again) = served.told(
         "stroke",
         &json!({"plan": shown["plan_hash"], "again": true}),
     );
@@ -221,7 +219,7 @@ fn a_picture_is_thinned_to_the_bounds_of_its_canvas() {
     let served = bench.serve(&[]);
     for style in ["hatch", "squiggle", "stipple", "spiral"] {
         let call = json!({"image": base64(JPEG), "image_style": style, "dry_run": true});
-        let (text, shown) = call_tool(&served, "stroke", &call);
+        let (text, shown) = served.told("stroke", &call);
         let notes = shown["design_notes"].to_string();
         let is_thinned = notes.contains("% of the ink");
         assert!(
@@ -261,7 +259,7 @@ fn a_call_with_no_picture_draws_nothing_and_does_not_decode_it() {
         json!({"scene": "short", "image": base64(PNG)}),
         json!({"resume": true, "image": base64(PNG)}),
     ] {
-        let (text, refused) = call_tool(&served, "stroke", &call);
+        let (text, refused) = served.told("stroke", &call);
         assert_eq!(refused["success"], false, "{text}");
         assert!(
             text.contains("nothing moved") && text.len() < 2_000,

@@ -7,34 +7,13 @@
 
 use crate::support;
 use serde_json::{Value, json};
-use support::{Bench, Served, post_to, tool_call};
-
-/// Calls a tool. Returns the reply's text and its structured result.
-pub(crate) fn call_tool(served: &Served, tool: &str, arguments: &Value) -> (String, Value) {
-    call_at(&served.host(), tool, arguments)
-}
-
-/// Does the same for a node known by its host.
-pub(crate) fn call_at(host: &str, tool: &str, arguments: &Value) -> (String, Value) {
-    let body = tool_call(tool, arguments);
-    let (_, answer) = post_to(host, "Accept: application/json\r\n", &body);
-    let result = &answer["result"];
-    let text = result["content"][0]["text"].as_str();
-    (
-        text.unwrap_or_else(|| panic!("{answer:#}")).to_owned(),
-        result["structuredContent"].clone(),
-    )
-}
+use support::{Bench, Caller};
 
 #[test]
 fn the_text_of_a_dry_run_holds_the_call_that_draws_exactly_it() {
     let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
-    let (text, shown) = call_tool(
-        &served,
-        "stroke",
-        &json!({"scene": "short", "dry_run": true}),
-    );
+    let (text, shown) = served.told("stroke", &json!({"scene": "short", "dry_run": true}));
     for expected in [
         "2 strokes, 60 mm of line",
         "of arm time",
@@ -55,7 +34,7 @@ fn the_text_of_a_dry_run_holds_the_call_that_draws_exactly_it() {
         shown["draw_call"],
         json!({"tool": "stroke", "arguments": call})
     );
-    let (text, drawn) = call_tool(&served, "stroke", &call);
+    let (text, drawn) = served.told("stroke", &call);
     assert_eq!(drawn["success"], true, "{text}");
     assert_eq!(drawn["plan_hash"], shown["plan_hash"]);
 }
@@ -70,7 +49,7 @@ fn a_cause_is_told_once_with_its_strokes_and_its_remedy() {
         .replace("[0.05, -0.125, 0.005]", "[0.05, -0.475, 0.005]");
     bench.scene("far", &far);
     let served = bench.serve(&[]);
-    let (text, shown) = call_tool(&served, "stroke", &json!({"scene": "far", "dry_run": true}));
+    let (text, shown) = served.told("stroke", &json!({"scene": "far", "dry_run": true}));
     assert_eq!(shown["refusals"].as_array().unwrap().len(), 7, "{shown:#}");
     assert!(
         text.contains("refused: 7 strokes (1, 2, 3, 4, 5 and 2 more), the worst: "),
@@ -89,11 +68,7 @@ fn a_cause_is_told_once_with_its_strokes_and_its_remedy() {
 fn two_pens_are_counted_from_one() {
     let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
-    let (text, _) = call_tool(
-        &served,
-        "stroke",
-        &json!({"scene": "two_pens", "dry_run": true}),
-    );
+    let (text, _) = served.told("stroke", &json!({"scene": "two_pens", "dry_run": true}));
     assert!(
         text.contains("pens 1 (") && text.contains("), 2 ("),
         "{text}"
@@ -121,16 +96,16 @@ fn a_client_that_shows_text_alone_draws_on_a_canvas_what_it_was_shown() {
     ] {
         let mut dry = design.clone();
         dry["dry_run"] = true.into();
-        let (text, _) = call_tool(&served, "stroke", &dry);
+        let (text, _) = served.told("stroke", &dry);
         let (call, hash) = call_of_text(&text);
         assert_eq!(call["plan"], hash, "{text}");
         for (name, value) in design.as_object().unwrap() {
             assert_eq!(&call[name], value, "{text}");
         }
-        let (text, drawn) = call_tool(&served, "stroke", &call);
+        let (text, drawn) = served.told("stroke", &call);
         assert_eq!(drawn["success"], true, "{text}");
         assert_eq!(drawn["plan_hash"], hash, "{text}");
-        let (text, _) = call_tool(&served, "reset", &json!({}));
+        let (text, _) = served.told("reset", &json!({}));
         assert!(text.contains("parked") || text.contains("rest"), "{text}");
     }
 }
@@ -145,7 +120,7 @@ fn of_a_long_design_the_text_says_what_to_change_in_the_call() {
         r#"<svg xmlns="http://www.w3.org/2000/svg" width="40mm" height="20mm"><path d="M2 5{path}" fill="none" stroke="black"/></svg>"#
     );
     let mut call = json!({"svg": svg, "dry_run": true});
-    let (text, _) = call_tool(&served, "stroke", &call);
+    let (text, _) = served.told("stroke", &call);
     let (_, told_how) = text.split_once("to draw exactly this: ").unwrap();
     assert!(
         told_how.starts_with("this call without `dry_run` and with \"plan\":\""),
@@ -155,6 +130,6 @@ fn of_a_long_design_the_text_says_what_to_change_in_the_call() {
     let hash = hash.split('"').next().unwrap().to_owned();
     call.as_object_mut().unwrap().remove("dry_run");
     call["plan"] = hash.clone().into();
-    let (text, drawn) = call_tool(&served, "stroke", &call);
+    let (text, drawn) = served.told("stroke", &call);
     assert_eq!(drawn["plan_hash"], hash, "{text}");
 }

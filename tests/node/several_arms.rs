@@ -11,7 +11,7 @@ use crate::support;
 
 use crate::sighted::TAGS;
 use serde_json::{Value, json};
-use support::{Bench, Running, SHORT_LINES, Served, post, scene, tool_call, unless_starved};
+use support::{Bench, Caller, Running, SHORT_LINES, Served, scene, unless_starved};
 
 /// Two arms of one model and one of another, all simulated, with a node file that names them.
 struct Workshop {
@@ -60,21 +60,9 @@ impl Workshop {
         (code == 0, text)
     }
 
-    /// A planner's call: the structured result, and the text.
-    fn calls(&self, tool: &str, arguments: &Value) -> (Value, String) {
-        let body = tool_call(tool, arguments);
-        let headers =
-            "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-06-18\r\n";
-        let (status, answer) = post(&self.node, headers, &body);
-        assert_eq!(status, 200, "{answer}");
-        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-        let result = answer["result"]["structuredContent"].clone();
-        (result, text.to_owned())
-    }
-
     /// The joints of an arm, in degrees.
     fn joints(&self, arm: &str) -> Vec<f64> {
-        let (sensed, text) = self.calls("sense", &json!({"arm": arm}));
+        let (text, sensed) = self.node.told("sense", &json!({"arm": arm}));
         let joints = sensed["joints"].as_array();
         let joints = joints.unwrap_or_else(|| panic!("{text}")).iter();
         joints
@@ -166,7 +154,9 @@ fn a_touch_is_of_the_arm_that_is_named() {
 fn what_an_arm_measured_is_accepted_for_that_arm() {
     unless_starved(|| {
         let (shop, _far_end) = Workshop::with_one_at_a_port();
-        let (denied, text) = shop.calls("stroke", &json!({"scene": "short", "arm": "right"}));
+        let (text, denied) = shop
+            .node
+            .told("stroke", &json!({"scene": "short", "arm": "right"}));
         assert_eq!(denied["code"], "not_calibrated", "{text}");
         has(
             &text,
@@ -183,10 +173,12 @@ fn what_an_arm_measured_is_accepted_for_that_arm() {
             shop.says(&["enable", "--scene", "short", "--arm", "right"]),
             &[],
         );
-        let (drawn, text) = shop.calls("align", &json!({"scene": "short", "arm": "right"}));
+        let (text, drawn) = shop
+            .node
+            .told("align", &json!({"scene": "short", "arm": "right"}));
         assert_eq!(drawn["success"], true, "{text}");
         let read = json!({"scene": "short", "arm": "right", "measured": {"dx": 1}});
-        let (aligned, text) = shop.calls("align", &read);
+        let (text, aligned) = shop.node.told("align", &read);
         assert_eq!(aligned["success"], true, "{text}");
         done(
             shop.says(&["calibrate", "accept"]),
@@ -248,7 +240,9 @@ looks_at_m = [0.0, -0.175, 0.005]
 fn a_camera_is_calibrated_by_the_command_that_a_refusal_names() {
     unless_starved(|| {
         let shop = Workshop::with(CAMERA);
-        let (refused, text) = shop.calls("stroke", &json!({"scene": "sheeted", "arm": "right"}));
+        let (text, refused) = shop
+            .node
+            .told("stroke", &json!({"scene": "sheeted", "arm": "right"}));
         assert_eq!(refused["code"], "sheet_unseen", "{refused:#}");
         has(
             &text,
@@ -323,24 +317,26 @@ fn the_doctor_examines_the_port_of_each_arm_or_of_the_named_one() {
 fn a_reset_is_of_the_arm_that_needs_it_and_answers_name_their_arm() {
     unless_starved(|| {
         let shop = Workshop::new();
-        let draw =
-            |arm: &str, scene: &str| shop.calls("stroke", &json!({"scene": scene, "arm": arm}));
-        let (drawn, text) = draw("right", "short");
+        let draw = |arm: &str, scene: &str| {
+            shop.node
+                .told("stroke", &json!({"scene": scene, "arm": arm}))
+        };
+        let (text, drawn) = draw("right", "short");
         assert_eq!(drawn["success"], true, "{text}");
         assert!(text.starts_with("right: "), "{text}");
         assert_eq!(drawn["understood"]["arm"], "right");
-        let (drawn, text) = shop.calls("stroke", &json!({"scene": "short"}));
+        let (text, drawn) = shop.node.told("stroke", &json!({"scene": "short"}));
         assert!(text.starts_with("left: "), "{text}");
         assert_eq!(drawn["understood"]["arm"], "left");
         has(
-            &shop.calls("list_nodes", &json!({})).1,
+            &shop.node.told("list_nodes", &json!({})).0,
             &["left (simulated so101)", "third (simulated koch)"],
         );
         let jobs = done(shop.says(&["jobs"]), &[]);
         has(&jobs, &[" right ", " left "]);
         // A stop latches all of them: the answer says which ones still wait.
-        assert_eq!(shop.calls("stop", &json!({})).0["success"], true);
-        let (reset, text) = shop.calls("reset", &json!({}));
+        assert_eq!(shop.node.call("stop", &json!({}))["success"], true);
+        let (text, reset) = shop.node.told("reset", &json!({}));
         assert_eq!(reset["understood"]["arm"], "left", "{text}");
         has(
             &text,
@@ -351,13 +347,13 @@ fn a_reset_is_of_the_arm_that_needs_it_and_answers_name_their_arm() {
             ],
         );
         // Now the first one needs none, and two could be meant.
-        let (refused_call, text) = shop.calls("reset", &json!({}));
+        let (text, refused_call) = shop.node.told("reset", &json!({}));
         assert_eq!(refused_call["code"], "which_arm", "{text}");
         has(&text, &["arm right", "arm third", "nothing moved"]);
-        let (reset, text) = shop.calls("reset", &json!({"arm": "third"}));
+        let (text, reset) = shop.node.told("reset", &json!({"arm": "third"}));
         assert_eq!(reset["success"], true, "{text}");
         // One is left, so that one is meant.
-        let (reset, text) = shop.calls("reset", &json!({}));
+        let (text, reset) = shop.node.told("reset", &json!({}));
         assert_eq!(reset["understood"]["arm"], "right", "{text}");
         has(&text, &["right: the pen is up and the arm is at rest"]);
         // An arm that merely stands elsewhere is not moved unasked.
@@ -367,14 +363,13 @@ fn a_reset_is_of_the_arm_that_needs_it_and_answers_name_their_arm() {
             ]),
             &[],
         );
-        let (reset, text) = shop.calls("reset", &json!({}));
+        let (text, reset) = shop.node.told("reset", &json!({}));
         assert_eq!(reset["understood"]["arm"], "left", "{text}");
         has(&text, &["arm right is not at rest"]);
         // What an operator stopped is told with the command for that arm.
         done(shop.says(&["stop"]), &[]);
-        let denied = shop
-            .calls("stroke", &json!({"scene": "short", "arm": "right"}))
-            .1;
+        let stroke = json!({"scene": "short", "arm": "right"});
+        let (denied, _) = shop.node.told("stroke", &stroke);
         has(&denied, &["right: ", "`steadyhand reset --arm right`"]);
     });
 }
@@ -404,11 +399,13 @@ fn the_first_reset_of_an_arm_says_which_scenes_it_has() {
 fn a_scene_of_another_arm_is_refused_with_the_name_of_that_arm() {
     unless_starved(|| {
         let shop = Workshop::new();
-        let (refused_call, text) = shop.calls("stroke", &json!({"scene": "koch"}));
+        let (text, refused_call) = shop.node.told("stroke", &json!({"scene": "koch"}));
         assert_eq!(refused_call["code"], "scene", "{text}");
         has(&text, &["name an arm that draws it with `arm`: third"]);
         assert_eq!(refused_call.get("corrected_call"), None, "{text}");
-        let (refused_call, text) = shop.calls("stroke", &json!({"scene": "koch", "arm": "thrid"}));
+        let (text, refused_call) = shop
+            .node
+            .told("stroke", &json!({"scene": "koch", "arm": "thrid"}));
         let valid = &refused_call["complaints"][0]["valid"];
         assert_eq!(valid[0], "third", "{text}");
         // The arms of the scene are tested, and the others are left out.
@@ -421,7 +418,7 @@ fn a_scene_of_another_arm_is_refused_with_the_name_of_that_arm() {
 fn what_another_arm_left_is_told_with_the_call_that_resumes_it() {
     unless_starved(|| {
         let shop = Workshop::new();
-        let (drawn, text) = shop.calls("stroke", &json!({"scene": "short"}));
+        let (text, drawn) = shop.node.told("stroke", &json!({"scene": "short"}));
         assert_eq!(drawn["success"], true, "{text}");
         let url = shop.node.url.clone();
         let bench = &shop.bench;
@@ -436,14 +433,14 @@ fn what_another_arm_left_is_told_with_the_call_that_resumes_it() {
             ];
             let drawing = scope.spawn(move || bench.run(&stroke));
             let is_half = || {
-                let sensed = shop.calls("sense", &json!({"arm": "right"})).0;
+                let sensed = shop.node.call("sense", &json!({"arm": "right"}));
                 sensed["job"]["done"].as_u64().is_some_and(|done| done >= 1)
             };
             let began = std::time::Instant::now();
             while !is_half() && began.elapsed() < support::PATIENCE {
                 std::thread::yield_now();
             }
-            shop.calls("stop", &json!({}));
+            shop.node.call("stop", &json!({}));
             drawing.join().unwrap()
         });
         let stopped: Value = serde_json::from_slice(&stopped.stdout).unwrap();
@@ -454,7 +451,9 @@ fn what_another_arm_left_is_told_with_the_call_that_resumes_it() {
             &stopped.to_string(),
             &[r#"stroke {\"resume\":true,\"arm\":\"right\"}"#],
         );
-        let (refused_call, text) = shop.calls("stroke", &json!({"resume": true, "scene": "short"}));
+        let (text, refused_call) = shop
+            .node
+            .told("stroke", &json!({"resume": true, "scene": "short"}));
         has(&text, &["right"]);
         assert_eq!(
             refused_call["corrected_call"]["arguments"],

@@ -528,8 +528,7 @@ fn a_journal_cut_in_its_first_record_counts_as_interrupted() {
 fn cancel_unknown(node: &Served) {
     let unknown = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
         "params": {"requestId": 4711}});
-    let accept = "Accept: application/json, text/event-stream\r\n";
-    support::post(node, accept, &unknown.to_string());
+    support::post(node, support::STREAMS, &unknown.to_string());
 }
 
 fn audit(life: &Life) -> String {

@@ -5,10 +5,9 @@
     reason = "a failing test may panic"
 )]
 
-use crate::previewed::call_tool;
 use crate::support;
 use serde_json::{Value, json};
-use support::{Bench, SHORT_LINES, scene};
+use support::{Bench, Caller, SHORT_LINES, scene};
 
 fn state_after(text: &str, answer: &Value) -> String {
     let now = answer["now"].as_str();
@@ -24,7 +23,7 @@ fn every_answer_ends_with_the_state_of_the_arm() {
     bench.scene("short", &scene("short", SHORT_LINES));
     let served = bench.serve(&[]);
     let state = |tool: &str, arguments: Value| {
-        let (text, answer) = call_tool(&served, tool, &arguments);
+        let (text, answer) = served.told(tool, &arguments);
         state_after(&text, &answer)
     };
     let before = state("sense", json!({}));

@@ -10,7 +10,7 @@ use crate::support;
 use std::io::Write;
 
 use serde_json::{Value, json};
-use support::{Bench, Served, StdioClient, bearer, tool_call, until};
+use support::{Bench, STREAMS, Served, StdioClient, bearer, tool_call, until};
 
 /// Starts a node, and a client of this name.
 fn client(bench: &Bench, name: &str) -> StdioClient {
@@ -151,8 +151,6 @@ fn a_client_that_keeps_a_dead_session_is_told_once_and_then_answered() {
     let (status, opened) = support::post(&served, &stale, &open.to_string());
     assert_eq!(status, 200, "{opened:#}");
 }
-
-const STREAMS: &str = "Accept: application/json, text/event-stream\r\n";
 
 /// Opens a session over HTTP. Returns the header that names it.
 fn http_session(served: &Served, more: &str, client: &str) -> String {

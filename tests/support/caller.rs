@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Bench, PATIENCE, Running, Served, begun, lines, post_to, until};
 
 /// Header of a client that takes one answer or a stream of events.
-const ONE_ANSWER: &str = "Accept: application/json, text/event-stream\r\n";
+pub(crate) const STREAMS: &str = "Accept: application/json, text/event-stream\r\n";
 
 /// Returns the message that calls a tool.
 pub(crate) fn tool_call(tool: &str, arguments: &Value) -> String {
@@ -20,8 +20,24 @@ pub(crate) fn tool_call(tool: &str, arguments: &Value) -> String {
 
 /// Calls a tool of the node at `host`. Returns the structured result.
 pub(crate) fn call_at(host: &str, tool: &str, arguments: &Value) -> Value {
-    let (_, answer) = post_to(host, ONE_ANSWER, &tool_call(tool, arguments));
-    answer["result"]["structuredContent"].clone()
+    told_at(host, tool, arguments).1
+}
+
+/// Calls a tool of the node at `host`. Returns the text of the result, and the structured result.
+pub(crate) fn told_at(host: &str, tool: &str, arguments: &Value) -> (String, Value) {
+    let (_, answer) = post_to(
+        host,
+        "Accept: application/json\r\n",
+        &tool_call(tool, arguments),
+    );
+    result_of(&answer)
+}
+
+/// Returns the text of an answer's result, and the structured result.
+fn result_of(answer: &Value) -> (String, Value) {
+    let result = &answer["result"];
+    let text = result["content"][0]["text"].as_str().unwrap_or_default();
+    (text.to_owned(), result["structuredContent"].clone())
 }
 
 /// Returns the header of a caller with this token.
@@ -31,8 +47,13 @@ pub(crate) fn bearer(token: &str) -> String {
 
 /// A caller of a node's tools.
 pub(crate) trait Caller {
+    /// Calls a tool. Returns the text of the result, and the structured result.
+    fn told(&self, tool: &str, arguments: &Value) -> (String, Value);
+
     /// Calls a tool. Returns the structured result.
-    fn call(&self, tool: &str, arguments: &Value) -> Value;
+    fn call(&self, tool: &str, arguments: &Value) -> Value {
+        self.told(tool, arguments).1
+    }
 
     fn sense(&self) -> Value {
         self.call("sense", &json!({}))
@@ -86,8 +107,8 @@ pub(crate) trait Caller {
 
 /// A caller without a token, with a new connection for each call.
 impl Caller for Served {
-    fn call(&self, tool: &str, arguments: &Value) -> Value {
-        call_at(&self.host(), tool, arguments)
+    fn told(&self, tool: &str, arguments: &Value) -> (String, Value) {
+        told_at(&self.host(), tool, arguments)
     }
 }
 
@@ -108,7 +129,7 @@ impl Served {
 impl TokenCaller {
     /// Posts a message with more headers. Returns the status and the answer.
     pub(crate) fn post(&self, headers: &str, body: &str) -> (u16, Value) {
-        let headers = format!("{}{ONE_ANSWER}{headers}", self.header);
+        let headers = format!("{}{STREAMS}{headers}", self.header);
         post_to(&self.host, &headers, body)
     }
 
@@ -119,9 +140,9 @@ impl TokenCaller {
 }
 
 impl Caller for TokenCaller {
-    fn call(&self, tool: &str, arguments: &Value) -> Value {
+    fn told(&self, tool: &str, arguments: &Value) -> (String, Value) {
         let (_, answer) = self.post("", &tool_call(tool, arguments));
-        answer["result"]["structuredContent"].clone()
+        result_of(&answer)
     }
 }
 
@@ -261,12 +282,12 @@ impl StdioClient {
 }
 
 impl Caller for StdioClient {
-    fn call(&self, tool: &str, arguments: &Value) -> Value {
+    fn told(&self, tool: &str, arguments: &Value) -> (String, Value) {
         self.request(
             77,
             "tools/call",
             &json!({ "name": tool, "arguments": arguments }),
         );
-        self.receive_answer()["result"]["structuredContent"].clone()
+        result_of(&self.receive_answer())
     }
 }

@@ -28,7 +28,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-pub(crate) use caller::{BEGUN, Caller, StdioClient, TokenCaller, bearer, call_at, tool_call};
+pub(crate) use caller::{
+    BEGUN, Caller, STREAMS, StdioClient, TokenCaller, bearer, call_at, told_at, tool_call,
+};
 pub(crate) use printed::{json_of, printed_by, said_by, stdout, streams_of};
 use serde_json::Value;
 pub(crate) use starvation::{begun, unless_starved};

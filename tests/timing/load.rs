@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Served, call_at, scene};
+use serde_json::json;
+use support::{Bench, Caller, PATIENCE, Served, call_at, scene};
 
 const CLIENTS: usize = 32;
 
@@ -59,10 +59,6 @@ fn load_time() -> Duration {
     )
 }
 
-pub(crate) fn call(served: &Served, tool: &str, arguments: &Value) -> Value {
-    served.call(tool, arguments)
-}
-
 fn status(served: &Served, field: &str) -> f64 {
     let file = format!("/proc/{}/status", served.child.0.id());
     let text = std::fs::read_to_string(file).unwrap();
@@ -96,7 +92,7 @@ pub(crate) fn long_scene() -> String {
 }
 
 pub(crate) fn cycles(served: &Served) -> u64 {
-    let preview = call(served, "sense", &json!({"debug": true}));
+    let preview = served.call("sense", &json!({"debug": true}));
     preview["bus"]["cycles"].as_u64().unwrap()
 }
 
@@ -132,7 +128,7 @@ fn thirty_two_callers_cost_the_arm_no_cycle() {
     let config = bench.path("node.toml").display().to_string();
     let state = bench.state();
     let served = bench.serve_in(&["--config", &config, "--state", &state], &as_a_unit());
-    let began = call(&served, "stroke", &json!({"scene": "long"}));
+    let began = served.call("stroke", &json!({"scene": "long"}));
     assert_eq!(began["success"], true, "{began:#}");
     let (cycles_before, lost_before) = (cycles(&served), lost(&served));
     let clock = Instant::now();
@@ -181,7 +177,7 @@ fn thirty_two_callers_cost_the_arm_no_cycle() {
         cycles as f64 / passed.as_secs_f64()
     );
     // The arm's thread was never kept from a cycle so long that the motion would have been stopped.
-    let preview = call(&served, "sense", &json!({}));
+    let preview = served.call("sense", &json!({}));
     assert_eq!(preview.get("fault"), None, "{preview:#}");
     assert!(
         preview["job"]["state"] == "moving" || preview["job"]["state"] == "reached",
@@ -198,7 +194,7 @@ fn thirty_two_callers_cost_the_arm_no_cycle() {
         );
         assert!(loaded_mib <= LOADED_MIB_MAX, "{loaded_mib:.1} MiB");
     }
-    assert_eq!(call(&served, "stop", &json!({}))["success"], true);
+    assert_eq!(served.call("stop", &json!({}))["success"], true);
 }
 
 #[test]
@@ -215,7 +211,7 @@ fn a_node_at_rest_costs_little() {
         let (took, another) = start();
         (ready, served) = (ready.min(took), another);
     }
-    call(&served, "list_nodes", &json!({}));
+    served.call("list_nodes", &json!({}));
     thread::sleep(Duration::from_secs(1));
     let (cpu, clock) = (processor_s(&served), Instant::now());
     thread::sleep(load_time());
@@ -241,11 +237,11 @@ fn pictures_of_what_was_seen_do_not_fill_the_disk() {
     const KEPT: usize = 50;
     let bench = Bench::new();
     let served = bench.serve(&[]);
-    let drawn = call(&served, "stroke", &json!({"scene": "short"}));
+    let drawn = served.call("stroke", &json!({"scene": "short"}));
     assert_eq!(drawn["success"], true, "{drawn:#}");
     let mut last = json!(null);
     for _ in 0..KEPT + 3 {
-        last = call(&served, "sense", &json!({}))["captured_files"][0].clone();
+        last = served.call("sense", &json!({}))["captured_files"][0].clone();
     }
     let last = std::path::PathBuf::from(last.as_str().unwrap());
     assert!(last.is_file(), "{last:?}");
@@ -261,11 +257,11 @@ fn who_looks_again_sees_what_was_drawn_since() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
     let look = || {
-        let preview = call(&served, "sense", &json!({}));
+        let preview = served.call("sense", &json!({}));
         std::fs::read(preview["captured_files"][0].as_str().unwrap()).unwrap()
     };
     let draw = |scene: &str| {
-        let drawn = call(&served, "stroke", &json!({"scene": scene}));
+        let drawn = served.call("stroke", &json!({"scene": scene}));
         assert_eq!(drawn["job"]["state"], "reached", "{drawn:#}");
     };
     draw("short");

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::load::{call, cycles, is_judged, long_scene, lost, resident_mib, woken_late};
-use crate::support::{Bench, Served, on_port};
+use crate::load::{cycles, is_judged, long_scene, lost, resident_mib, woken_late};
+use crate::support::{Bench, Caller, Served, on_port};
 
 /// The picture that both cameras show: a JPEG of 640 by 480.
 const STILL: &[u8] = include_bytes!("../pictures/sheet.jpg");
@@ -134,19 +134,19 @@ fn written_bytes(served: &Served) -> u64 {
 fn draw_for(served: &Served, time: Duration) -> (u32, u32) {
     let (began, mut jobs, mut faults) = (Instant::now(), 0, 0);
     loop {
-        let stroke = call(served, "stroke", &json!({"scene": "long", "again": true}));
+        let stroke = served.call("stroke", &json!({"scene": "long", "again": true}));
         jobs += 1;
         if stroke["code"] == "fault" {
             println!("{}", stroke["message"]);
             faults += 1;
-            call(served, "reset", &json!({"scene": "long"}));
+            served.call("reset", &json!({"scene": "long"}));
             jobs += 1;
             continue;
         }
         assert_eq!(stroke["success"], true, "{stroke:#}");
         while is_under_way(served) {
             if began.elapsed() >= time {
-                let stopped = call(served, "stop", &json!({}));
+                let stopped = served.call("stop", &json!({}));
                 assert_eq!(stopped["success"], true, "{stopped:#}");
                 return (jobs, faults);
             }
@@ -156,7 +156,7 @@ fn draw_for(served: &Served, time: Duration) -> (u32, u32) {
 }
 
 fn is_under_way(served: &Served) -> bool {
-    let preview = call(served, "list_nodes", &json!({}));
+    let preview = served.call("list_nodes", &json!({}));
     !preview["nodes"][0]["arms"][0]["job"].is_null()
 }
 

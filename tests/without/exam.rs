@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Bench, post, tool_call};
+use crate::support::{Bench, Caller};
 
 #[test]
 fn the_commands_of_the_exam_say_that_they_are_not_there() {
@@ -20,24 +20,12 @@ fn the_commands_of_the_exam_say_that_they_are_not_there() {
 
 #[test]
 fn a_token_that_needs_a_certificate_looks_and_does_not_move() {
-    let bench = Bench::new();
-    std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
-    let path = |name: &str| bench.path(name).display().to_string();
-    let at = ["--state", &path("state"), "--config", &path("node.toml")];
-    let token = |more: &[&str]| {
-        let made = bench.run(&[&["token", "add"][..], more, &at].concat());
-        assert!(made.status.success(), "{made:?}");
-        String::from_utf8(made.stdout).unwrap().trim().to_owned()
-    };
-    let bound = token(&["bound", "--qualified", "align"]);
-    let free = token(&["free"]);
-    let served = bench.serve(&at);
-    let code = |token: &str, tool: &str| {
-        let bearer = format!("Authorization: Bearer {token}\r\n");
-        let call = tool_call(tool, &json!({}));
-        let (_, answer) = post(&served, &bearer, &call);
-        answer["result"]["structuredContent"]["code"].clone()
-    };
+    let bench = Bench::new().with_file("require_tokens = true\n");
+    let bound = bench.token("bound", &["--qualified", "align"]);
+    let free = bench.token("free", &[]);
+    let served = bench.serve(&[]);
+    let code =
+        |token: &str, tool: &str| served.caller(token).call(tool, &json!({}))["code"].clone();
     assert_eq!(code(&bound, "reset"), "needs_qualification");
     assert_eq!(code(&bound, "sense"), json!(null));
     assert_eq!(code(&free, "reset"), json!(null));
