@@ -189,8 +189,8 @@ impl<'a> CallReader<'a> {
         };
         let used = match (complaint.path.is_empty(), issue.rule) {
             (false, _) => "left out",
-            (true, ReaderRule::PayloadLost) => "send {} for defaults; defaults are used",
-            (true, _) => "defaults are used",
+            (true, ReaderRule::PayloadLost) => "the defaults are used (send `{}` to ask for them)",
+            (true, _) => "the defaults are used",
         };
         let reason = format!("{}; {used}", complaint.why);
         self.coercer
@@ -227,14 +227,17 @@ pub(super) fn flaw_issue(flaw: TextFlaw) -> ArgumentIssue {
         _ => ReaderRule::Contradiction,
     };
     let (code, reason) = match flaw {
-        TextFlaw::Cut => ("cut_off", "the arguments are cut off"),
-        TextFlaw::TwoObjects => ("two_objects", "there are several objects: send only one"),
-        TextFlaw::Garbled => (
-            "garbled",
-            "this has brackets or arguments that cannot be read",
+        TextFlaw::Cut => (
+            "cut_off",
+            "the arguments are incomplete: the end is missing",
         ),
+        TextFlaw::TwoObjects => ("two_objects", "several objects were sent: send only one"),
+        TextFlaw::Garbled => ("garbled", "its brackets or arguments cannot be read"),
         TextFlaw::Template => ("template", "this is a placeholder, not arguments"),
-        TextFlaw::PayloadLost => ("payload_lost", "the client lost the arguments on the way"),
+        TextFlaw::PayloadLost => (
+            "payload_lost",
+            "the client sent a placeholder instead of the arguments",
+        ),
         TextFlaw::TooLong => ("too_long", "longer than 1 MiB"),
         TextFlaw::TooManyComments => ("too_many_comments", "this has more than 4,096 comments"),
         TextFlaw::NoArguments => ("no_arguments", "this has no arguments"),

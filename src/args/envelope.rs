@@ -94,7 +94,7 @@ pub fn read(bytes: &[u8]) -> Result<RepairedEnvelope, EnvelopeError> {
     }
 }
 
-const CONTRADICTION: &str = "a key is given twice with different values";
+const CONTRADICTION: &str = "one key has two different values";
 
 fn read_tolerantly(text: &str, reason: &'static str) -> Result<RepairedEnvelope, EnvelopeError> {
     let Some(start) = text.find('{').filter(|_| !text.starts_with('[')) else {
@@ -111,7 +111,7 @@ fn read_tolerantly(text: &str, reason: &'static str) -> Result<RepairedEnvelope,
     }
     let mut repairs = form_repairs(&parser.forms);
     if !rest.trim().is_empty() || !before.trim().is_empty() {
-        repairs.push(repair("message", "text around the message skipped"));
+        repairs.push(repair("message", "skipped the text around the message"));
     }
     if parser.cut {
         keep_cut_arguments(text, &mut node, parser.arguments.clone())?;
@@ -205,7 +205,7 @@ fn keep_cut_arguments(
     if set_arguments(node, rest.filter(is_cut).unwrap_or(text)) {
         Ok(())
     } else {
-        EnvelopeError::unreadable(id_of(node), "it is cut off")
+        EnvelopeError::unreadable(id_of(node), "it is incomplete: the end is missing")
     }
 }
 
@@ -269,7 +269,7 @@ fn complete_message(
     let mut own = ["method", "result", "error"].iter();
     if !own.any(|key| map.contains_key(*key)) {
         let id = map.get("id").filter(|id| is_id(id)).cloned();
-        return EnvelopeError::not_a_message(id, "it has no 'method'");
+        return EnvelopeError::not_a_message(id, "it has no `method`");
     }
     supply_version(map, repairs);
     let is_call = map.get("method").is_some_and(|name| name == "tools/call");
@@ -289,7 +289,7 @@ fn supply_version(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair
     repairs.push(ArgumentRepair {
         got,
         used: "2.0".into(),
-        ..repair("jsonrpc", "the protocol's version supplied")
+        ..repair("jsonrpc", "added the protocol's version")
     });
 }
 
@@ -318,10 +318,10 @@ fn repair_params(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>
     };
     let reason = if let Some(params) = read.filter(Value::is_object) {
         map.insert("params".into(), params);
-        "an object in another wrapping"
+        "read an object in a different envelope"
     } else if ParsedValue::from(sent.clone()).is_empty() {
         map.remove("params");
-        "empty, so read as not sent"
+        "it is empty, so it counts as not sent"
     } else {
         return;
     };

@@ -120,7 +120,7 @@ impl fmt::Display for ProfileVerdict {
         let does = match self.outcome {
             CallOutcome::Moves => "moves",
             CallOutcome::Runs => "runs",
-            CallOutcome::Preview => "shows, and moves nothing,",
+            CallOutcome::Preview => "shows a preview (nothing moves)",
             CallOutcome::Refused => "refuses",
         };
         match (&self.understood, &self.refused) {

@@ -66,7 +66,8 @@ impl CallReader<'_> {
             None => {
                 let reason = "this tool moves and has no dry run";
                 let issue = ArgumentIssue::new(ReaderRule::Contradiction, "no_dry_run", "", reason);
-                self.refused.push(issue.expected("a call without it"));
+                self.refused
+                    .push(issue.expected("a call without `no_dry_run`"));
             }
         }
     }

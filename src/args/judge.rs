@@ -298,7 +298,7 @@ fn no_choice(param: &ParameterShape, reading: &ArgumentReading) -> ArgumentCompl
             .unwrap_or_default(),
         expected: param.kind.describe(),
         valid,
-        why: format!("it is not certain which {} is meant", param.name),
+        why: format!("it is unclear which `{}` is meant", param.name),
     }
 }
 

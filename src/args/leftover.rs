@@ -65,7 +65,7 @@ impl CallReader<'_> {
         if self.judges_unknown_keys() && heuristics::holds_signature(pairs) {
             self.refuse_stand_in(
                 "schema_echo",
-                "these are types, not arguments",
+                "these are types, not values",
                 &ParsedValue::Null,
             );
         }

@@ -32,7 +32,7 @@ impl ValueCoercer<'_> {
         site: ValueSite<'_>,
     ) -> CoercionResult {
         if count.min > 1 && is_one_value(site.node) {
-            return Err(site.refuse("too_few_items", "this is one value"));
+            return Err(site.refuse("too_few_items", "this is a single value"));
         }
         let value = self.any_list(item, site)?;
         let items = value.as_array().map_or(0, Vec::len);
@@ -55,7 +55,7 @@ impl ValueCoercer<'_> {
             ParsedValue::List(items) => self.items(item, items, site),
             ParsedValue::Text(text) if text.trim_start().starts_with(['[', '(']) => {
                 let Some(ParsedValue::List(items)) = parse_whole_text(text) else {
-                    return refuse("not_a_list", "this text is not a whole list");
+                    return refuse("not_a_list", "this text is not a complete list");
                 };
                 let value = self.items(item, &items, site)?;
                 self.note_form(site, &value, FormRepair::TextInText);
@@ -113,7 +113,7 @@ impl ValueCoercer<'_> {
                     self.note_form(site, &value, FormRepair::TextInText);
                     Ok(value)
                 }
-                _ => Err(site.refuse("not_an_object", "this text is not a whole object")),
+                _ => Err(site.refuse("not_an_object", "this text is not a complete object")),
             },
             ParsedValue::List(items) if !site.is_inner && items.len() == 1 => {
                 let only = items.first().unwrap_or(site.node);
@@ -197,7 +197,7 @@ impl ValueCoercer<'_> {
     ) -> Result<(), ArgumentIssue> {
         if self.policy.guards_motion() {
             let names = fields.iter().map(|field| field.name.clone()).collect();
-            let (rule, reason) = (ReaderRule::Invalid, "there is no such field");
+            let (rule, reason) = (ReaderRule::Invalid, "the object has no such field");
             let issue = ArgumentIssue::new(rule, "unknown_field", path, reason);
             let issue = issue.received(parsed_value::shown_node(node));
             return Err(issue.valid(names));

@@ -105,8 +105,10 @@ impl CallReader<'_> {
                 self.add_issue(issue, empty.unwrap_or(&ParsedValue::Null));
             }
             Some(node) if self.is_lost_choice(param, node) => {
-                let issue = ValueSite::of_parameter(param, node)
-                    .refuse("empty", "this is empty, and nothing else says what to draw");
+                let issue = ValueSite::of_parameter(param, node).refuse(
+                    "empty",
+                    "this is empty, and the call has nothing else to draw",
+                );
                 self.add_issue(issue, node);
             }
             Some(node) => self.note_empty(param, node),
@@ -118,8 +120,8 @@ impl CallReader<'_> {
     pub(super) fn note_empty(&mut self, param: &ParameterShape, node: &ParsedValue) {
         let shown = |value: &Value| parsed_value::shown(&value.to_string());
         let reason = match node.as_text().is_some_and(|text| !text.trim().is_empty()) {
-            true => "a word for nothing, so read as not sent",
-            false => "empty, so read as not sent",
+            true => "this word means no value, so it counts as not sent",
+            false => "it is empty, so it counts as not sent",
         };
         self.coercer.repairs.push(ArgumentRepair {
             used: param.default.as_ref().map(shown).unwrap_or_default(),

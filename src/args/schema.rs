@@ -16,7 +16,7 @@ pub enum SchemaError {
     #[error("a schema must be a JSON object, this is {0}")]
     NotAnObject(&'static str),
     /// Its parameters are not an object.
-    #[error("'properties' must be an object at {0}")]
+    #[error("`properties` must be an object at {0}")]
     Properties(String),
     /// The type is unknown.
     #[error(

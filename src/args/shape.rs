@@ -362,7 +362,7 @@ impl ValueKind {
     pub fn describe(&self) -> String {
         match self {
             Self::Text => "a text".into(),
-            Self::Verbatim { .. } => "the text itself, which is taken to the letter".into(),
+            Self::Verbatim { .. } => "a text, which is used exactly as sent".into(),
             Self::Hex { digits_min, .. } => {
                 format!("at least {digits_min} hexadecimal digits in quotes")
             }

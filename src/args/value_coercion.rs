@@ -142,7 +142,7 @@ impl<'p> ValueCoercer<'p> {
         match site.kind {
             ValueKind::Any => Ok(site.node.to_value()),
             ValueKind::Nothing if *site.node == ParsedValue::Null => Ok(Value::Null),
-            ValueKind::Nothing => Err(site.refuse("not_null", "only null fits here")),
+            ValueKind::Nothing => Err(site.refuse("not_null", "only null is valid here")),
             ValueKind::List { item, count } => self.list(item, *count, site),
             ValueKind::Object { fields, open } => self.object(fields, *open, site),
             ValueKind::AnyOf(kinds) => self.any_of(kinds, site),

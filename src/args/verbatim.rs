@@ -116,7 +116,7 @@ impl CallReader<'_> {
             field => field,
         };
         let reason = format!(
-            "{}; with {} in the call, nothing is repaired or left out",
+            "{}; a call with {} must be exact: it is not repaired",
             first.why,
             names.join(" or ")
         );
@@ -148,18 +148,21 @@ fn flaw(text: &str, name: &str, bytes_max: usize) -> Option<(&'static str, Strin
     let (code, reason) = if trimmed.is_empty() {
         ("empty", "an empty text draws nothing")
     } else if parsed_value::is_nothing(text) || parsed_value::is_lost_payload(text) {
-        ("payload_lost", "the client lost this value on the way")
+        (
+            "payload_lost",
+            "the client sent a placeholder instead of this value",
+        )
     } else if heuristics::is_template(text) || heuristics::is_dressed_name(text, name) {
         ("template", "this is a placeholder, not a value")
     } else if is_cut(trimmed) {
-        ("cut_off", "this text was cut on the way")
+        ("cut_off", "this text is incomplete: its end is missing")
     } else if holds_rest_of_call(trimmed) {
         let reason = "this holds the rest of a broken call: send the call again as plain JSON";
         ("broken_call", reason)
     } else if name == SVG && !ends_as_svg(trimmed) {
         (
             "broken_call",
-            "something follows the end of the SVG: send the call again as plain JSON",
+            "there is text after the end of the SVG: send the call again as plain JSON",
         )
     } else if holds_call(trimmed) {
         let reason = "this is JSON, as arguments are: send arguments at the top";

@@ -7,11 +7,11 @@ use kin::KinError;
 /// Reason that an arm's description is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ArmFault {
-    #[error("{0} joints; 1 to {JOINTS_MAX} are possible")]
+    #[error("the arm has {0} joints; 1 to {JOINTS_MAX} are possible")]
     JointCount(usize),
-    #[error("baud is 0; it must be the speed of the servos' bus, such as 1000000")]
+    #[error("`baud` is 0; it must be the speed of the servos' bus, such as 1000000")]
     NoBaud,
-    #[error("firmware: {0:?} is not a version. Next: write two numbers, such as \"3.10\"")]
+    #[error("`firmware`: {0:?} is not a version. Next: write two numbers, such as \"3.10\"")]
     Firmware(String),
     #[error("capsule `{capsule}`: there is no joint `{joint}`")]
     CapsuleJoint { capsule: String, joint: String },
@@ -21,16 +21,16 @@ pub enum ArmFault {
         "no capsule moves with a joint, so collisions of the body cannot be checked. Next: describe each link in `[[capsules]]` with its `joint`"
     )]
     NoMovingCapsule,
-    #[error("capsule `{capsule}`: radius_m is {radius_m}; it must be above 0")]
+    #[error("capsule `{capsule}`: `radius_m` is {radius_m}; it must be above 0")]
     NoRadius { capsule: String, radius_m: f64 },
     #[error(
-        "capsule `{capsule}`: {length_m} m; {PART_MAX_M} m is the limit: lengths are in metres"
+        "capsule `{capsule}` is {length_m} m long; {PART_MAX_M} m is the limit. Lengths are in metres"
     )]
     TooLong { capsule: String, length_m: f64 },
-    #[error("may_touch: there is no capsule `{name}`; valid: {}", valid.join(", "))]
+    #[error("`may_touch`: there is no capsule `{name}`; valid: {}", valid.join(", "))]
     MayTouch { name: String, valid: Vec<String> },
     #[error(
-        "joint `{joint}`: no range is left between {lower_rad} and {upper_rad} rad with a margin of {margin_rad} rad"
+        "joint `{joint}`: its limits {lower_rad} to {upper_rad} rad leave no range after a margin of {margin_rad} rad at each end"
     )]
     NoRange {
         joint: String,
@@ -40,57 +40,59 @@ pub enum ArmFault {
     },
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
-    #[error("joint `{joint}`: {count} servos; 1 or 2 are possible")]
+    #[error("joint `{joint}` has {count} servos; 1 or 2 are possible")]
     JointServos { joint: String, count: usize },
     #[error("joint `{joint}`: servo id {id} is above {SERVO_ID_MAX}")]
     ServoId { joint: String, id: u8 },
     #[error("joint `{joint}`: sign {sign} is neither 1 nor -1")]
     ServoSign { joint: String, sign: i8 },
-    #[error("joint `{joint}`: ticks_per_turn must be above 0")]
+    #[error("joint `{joint}`: `ticks_per_turn` must be above 0")]
     NoTicks { joint: String },
-    #[error("identity: this arm has no servo `{id}`; it has {}", ids.join(", "))]
+    #[error("`identity`: this arm has no servo `{id}`; it has {}", ids.join(", "))]
     IdentityOfNone { id: String, ids: Vec<String> },
     #[error(
-        "identity: `{text}` of servo {id} is not {IDENTITY_DIGITS} hexadecimal digits; `steadyhand doctor PORT --arm {arm}` prints them"
+        "`identity`: `{text}` of servo {id} is not {IDENTITY_DIGITS} hexadecimal digits. Next: copy it from `steadyhand doctor PORT --arm {arm}`"
     )]
     Identity {
         id: String,
         text: String,
         arm: String,
     },
-    #[error("identity: servo {0} has none. Next: write all identities, or none")]
+    #[error(
+        "`identity`: servo {0} is missing. Next: write the identities of all servos, or of none"
+    )]
     NoIdentity(String),
-    #[error("`held` names `{0}`: a controller holds by itself. Next: leave it out")]
+    #[error("`held` names `{0}`, but a controller holds its joints itself. Next: leave it out")]
     HeldByController(String),
     #[error(
-        "joint `{joint}`: family `firmware` needs servos = [{{ id = {place}, sign = 1, zero_tick = 0, ticks_per_turn = {MICRORADIANS_PER_TURN} }}]; sign and zero_tick may differ"
+        "joint `{joint}`: family `firmware` needs `servos = [{{ id = {place}, sign = 1, zero_tick = 0, ticks_per_turn = {MICRORADIANS_PER_TURN} }}]`; `sign` and `zero_tick` may have other values"
     )]
     FirmwareServo { joint: String, place: u8 },
-    #[error("{0} servos; at most {SERVOS_MAX} are possible")]
+    #[error("the arm has {0} servos; at most {SERVOS_MAX} are possible")]
     ServoCount(usize),
     #[error("servo id {0:?} is used twice; every servo needs its own")]
     SameId([u8; 2]),
     #[error(
-        "simulation: backlash_deg and wear.play_deg both set the play. Next: leave backlash_deg out"
+        "`simulation`: `backlash_deg` and `wear.play_deg` both set the play. Next: leave `backlash_deg` out"
     )]
     PlayTwice,
-    #[error("masses: there is no joint `{0}`")]
+    #[error("`masses`: there is no joint `{0}`")]
     MassJoint(String),
     #[error(
-        "simulation: servo and wear both set how far a servo yields. Next: leave wear's sag_deg_per_n_m and servo_friction out"
+        "`simulation`: `servo` and `wear` both set how far a servo yields. Next: leave `wear.sag_deg_per_n_m` and `wear.servo_friction` out"
     )]
     ServoTwice,
-    #[error("simulation.wear.masses_g: there is no capsule `{0}`")]
+    #[error("`simulation.wear.masses_g`: there is no capsule `{0}`")]
     MassOfNone(String),
     #[error(
-        "compensation.{key} has {count} angles; the arm has {joints} joints, and each needs one"
+        "`compensation.{key}` has {count} angles; the arm has {joints} joints, and each needs one"
     )]
     CompensationJoints {
         key: &'static str,
         count: usize,
         joints: usize,
     },
-    #[error("like = \"{like}\", which has {joints} joints; this arm has {own_joints}")]
+    #[error("`like = \"{like}\"` names an arm with {joints} joints; this arm has {own_joints}")]
     StandIn {
         like: String,
         joints: usize,

@@ -323,7 +323,7 @@ fn a_part_in_millimetres_is_refused_by_its_name() {
         let error = ArmModel::new(file.try_into().unwrap())
             .unwrap_err()
             .to_string();
-        let expected = format!("capsule `{name}`: 120 m; 10 m is the limit");
+        let expected = format!("capsule `{name}` is 120 m long; 10 m is the limit");
         assert!(error.contains(&expected), "{error}");
     }
 }
@@ -335,7 +335,7 @@ fn refuses_a_bus_without_a_speed() {
     let mut file: super::ArmFile = toml::from_str(text).unwrap();
     file.baud = 0;
     let error = ArmModel::new(file).unwrap_err().to_string();
-    assert!(error.contains("baud is 0"), "{error}");
+    assert!(error.contains("`baud` is 0"), "{error}");
 }
 
 /// It was once missed by 5 µm: the solver ran out of steps.
@@ -375,8 +375,12 @@ fn refusal(key: &str, value: &str) -> String {
 #[test]
 fn refuses_a_part_without_thickness_and_joints_that_no_arm_has() {
     for (key, value, expected) in [
-        ("radius_m", "-0.02", "radius_m is -0.02; it must be above 0"),
-        ("radius_m", "0.0", "radius_m is 0; it must be above 0"),
+        (
+            "radius_m",
+            "-0.02",
+            "`radius_m` is -0.02; it must be above 0",
+        ),
+        ("radius_m", "0.0", "`radius_m` is 0; it must be above 0"),
         ("velocity_max_rad_s", "1e308", "0.001 to 40 are possible"),
         ("velocity_max_rad_s", "1e-300", "0.001 to 40 are possible"),
         ("velocity_max_rad_s", "-1.0", "0.001 to 40 are possible"),

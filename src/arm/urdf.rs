@@ -131,7 +131,7 @@ impl UrdfImport {
         let body =
             toml::to_string(&self.file).map_err(|error| UrdfError::Chain(error.to_string()))?;
         let comments = self.assumed.iter().fold(
-            String::from("# Imported from a URDF. Look at each of these before an arm moves:\n"),
+            String::from("# Imported from a URDF. Check each of these before an arm moves:\n"),
             |head, line| format!("{head}# - {line}\n"),
         );
         Ok(format!("{comments}{body}"))
@@ -186,14 +186,14 @@ impl<'a, 'i> UrdfRobot<'a, 'i> {
         while link != options.base {
             let Some(joint) = self.joints.get(link).copied() else {
                 return Err(UrdfError::Chain(format!(
-                    "link `{}` is not carried by `{}`: its chain begins at `{}`",
+                    "link `{}` is not connected to `{}`: its chain begins at `{}`",
                     shorten(options.tip),
                     shorten(options.base),
                     shorten(link)
                 )));
             };
             if chain.len() > self.joints.len() {
-                return Err(wrong(joint, "is part of a ring of joints"));
+                return Err(wrong(joint, "is part of a closed loop of joints"));
             }
             chain.push(joint);
             link = attribute_of(joint, "parent", "link")?;
@@ -212,7 +212,7 @@ impl<'a, 'i> UrdfRobot<'a, 'i> {
         nearest::sort(link, &mut names);
         let nearest: Vec<String> = names.into_iter().take(5).map(shorten).collect();
         format!(
-            "there is no link `{}`; the nearest of {}: {}",
+            "there is no link `{}`; nearest of the {} links: {}",
             shorten(link),
             self.links.len(),
             nearest.join(", ")
@@ -257,7 +257,7 @@ impl ArmDraft {
         if let Some((_, position)) = options.held.iter().find(|(held, _)| held == name) {
             self.pose *= origin * held_pose(node, kind, *position)?;
             self.assumed
-                .push(format!("`{name}` is held at {position} and is not moved"));
+                .push(format!("`{name}` stays fixed at {position}"));
             return Ok(());
         }
         match kind {
@@ -268,7 +268,7 @@ impl ArmDraft {
             "revolute" | "continuous" => self.turning_joint(node, name, origin, options),
             "prismatic" => Err(wrong(
                 node,
-                "slides, and an arm has only turning joints: hold it at a place, such as 0.02 m",
+                "slides, and an arm has only turning joints: fix it at a position, such as 0.02 m",
             )),
             _ => {
                 let kind = shorten(kind);
@@ -289,7 +289,7 @@ impl ArmDraft {
         if child(node, "mimic").is_some() {
             return Err(wrong(
                 node,
-                "follows another joint (<mimic>), and an arm's joint cannot: hold it still",
+                "follows another joint (<mimic>), which an arm's joint cannot do: fix it at a position",
             ));
         }
         if self.joints.len() == JOINTS_MAX {
@@ -333,7 +333,7 @@ impl ArmDraft {
         }
         if let Some(bone) = link_shapes::bone(moved_by, next_joint.translation.vector) {
             self.assumed.push(format!(
-                "{} has no box, cylinder or sphere; a capsule of {:.0} mm radius along its bone replaces it",
+                "{} has no box, cylinder or sphere, so it becomes a capsule of {:.0} mm radius along its length",
                 bone.name,
                 link_shapes::BONE_M * 1e3
             ));
@@ -348,13 +348,13 @@ impl ArmDraft {
     ) -> Result<UrdfImport, UrdfError> {
         if self.joints.is_empty() {
             return Err(UrdfError::Chain(format!(
-                "no joint between `{}` and `{}` turns; an arm has 1 to {JOINTS_MAX} that do",
+                "no joint between `{}` and `{}` turns; an arm has 1 to {JOINTS_MAX} turning joints",
                 shorten(options.base),
                 shorten(options.tip)
             )));
         }
         self.assumed.insert(0, format!(
-            "servo ids are 1 to {}, all signs 1 and all zeros at tick 2048; no joint accelerates faster than {} rad/s²",
+            "assumed: servo ids 1 to {}, every sign 1, every zero at tick 2048, and at most {} rad/s² for each joint",
             self.joints.len(),
             options.acceleration_max_rad_s2
         ));
@@ -392,7 +392,7 @@ impl ArmDraft {
 fn held_pose(node: Node<'_, '_>, kind: &str, position: f64) -> Result<Isometry3<f64>, UrdfError> {
     let axis = joint_axis(node)?;
     if !position.is_finite() || position.abs() > NUMBER_MAX {
-        return Err(wrong(node, format!("cannot be held at {position}")));
+        return Err(wrong(node, format!("cannot be fixed at {position}")));
     }
     match kind {
         "prismatic" => Ok(Translation3::from(axis.into_inner() * position).into()),
@@ -400,7 +400,7 @@ fn held_pose(node: Node<'_, '_>, kind: &str, position: f64) -> Result<Isometry3<
             let rotation = UnitQuaternion::from_axis_angle(&axis, position);
             Ok(Isometry3::from_parts(Translation3::identity(), rotation))
         }
-        _ => Err(wrong(node, "does not move and cannot be held elsewhere")),
+        _ => Err(wrong(node, "does not move, so it needs no position")),
     }
 }
 
@@ -468,7 +468,7 @@ impl UrdfLimit {
         }
         if lower_rad.abs().max(upper_rad.abs()) > LIMIT_MAX_RAD {
             let reason = format!(
-                "its limits are {lower_rad} to {upper_rad} rad, more than a whole turn each way: are they in degrees? URDF uses radians"
+                "its limits are {lower_rad} to {upper_rad} rad, more than a whole turn each way. URDF uses radians: they may be in degrees"
             );
             return Err(wrong(node, reason));
         }
@@ -496,7 +496,7 @@ fn scene_name(name: &str) -> String {
     reason = "numbers in the file are bounded, and so are those computed from them"
 )]
 fn finite(value: f64) -> Finite {
-    Finite::new(value).expect("a finite number from finite ones")
+    Finite::new(value).expect("finite numbers give a finite number")
 }
 
 fn finite3(values: [f64; 3]) -> [Finite; 3] {

@@ -17,7 +17,7 @@ pub fn second(ms: impl TryInto<i64>) -> String {
 fn format_utc(ms: impl TryInto<i64>, format: &str) -> String {
     let moment = ms.try_into().ok().and_then(DateTime::from_timestamp_millis);
     moment.map_or_else(
-        || "beyond the calendar".to_owned(),
+        || "the date is out of range".to_owned(),
         |moment| moment.format(format).to_string(),
     )
 }
@@ -39,6 +39,6 @@ mod tests {
             assert_eq!(second(ms), expected);
             assert_eq!(minute(ms), expected[..16]);
         }
-        assert_eq!(minute(u64::MAX), "beyond the calendar");
+        assert_eq!(minute(u64::MAX), "the date is out of range");
     }
 }

@@ -44,9 +44,9 @@ pub fn write_advice(error: &io::Error) -> &'static str {
 pub fn read_advice(error: &io::Error) -> &'static str {
     use io::ErrorKind::{NotFound, PermissionDenied};
     match error.kind() {
-        NotFound => "check its name and folder",
+        NotFound => "check the file's name and folder",
         PermissionDenied => "give this user the right to read it",
-        _ => "save or copy it again",
+        _ => "save or copy the file again",
     }
 }
 
@@ -82,7 +82,7 @@ pub fn check_private(folder: &Path) -> io::Result<()> {
         return Ok(());
     };
     let message = format!(
-        "{} {problem}, and must be a folder of only this user. Next: remove it, or name other folders with --state and --output, and the socket with --socket",
+        "{} {problem}; it must be a folder that only this user can write to. Next: remove it, or name other folders with --state and --output and another socket with --socket",
         folder.display()
     );
     Err(io::Error::new(io::ErrorKind::PermissionDenied, message))

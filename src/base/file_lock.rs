@@ -90,7 +90,7 @@ pub fn lock_within(file: &File, timeout: Duration) -> io::Result<bool> {
 
 fn busy(folder: &Path) -> io::Error {
     let text = format!(
-        "another process has held the lock on {} for {} s. Next: wait until it has ended, then try again",
+        "another process has held the lock on {} for {} s. Next: wait until that process ends, then try again",
         folder.display(),
         LOCK_TIMEOUT.as_secs()
     );

@@ -118,7 +118,10 @@ impl JointVector {
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "at most JOINTS_MAX")]
     pub fn zeros(len: usize) -> Self {
-        assert!(len <= JOINTS_MAX, "{len} joints; {JOINTS_MAX} are possible");
+        assert!(
+            len <= JOINTS_MAX,
+            "{len} joints were given; at most {JOINTS_MAX} are possible"
+        );
         Self {
             len: len as u8,
             values: [0.0; JOINTS_MAX],
@@ -316,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic = "8 joints; 7 are possible"]
+    #[should_panic = "8 joints were given; at most 7 are possible"]
     fn refuses_more_joints_than_an_arm_may_have() {
         let _ = JointVector::from_slice(&[0.0; 8]);
     }

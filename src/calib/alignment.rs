@@ -77,11 +77,11 @@ impl AlignmentResult {
             .map(|p| (p.name.as_str(), p.tracking_error_mm));
         let finding = judge_tracking(errors, limits);
         let next = match finding.reasons.first() {
-            None => "stroke draws the design",
+            None => "`stroke` draws the design",
             Some(_) if finding.verdict < super::FitVerdict::Redo => {
-                "stroke draws the design with this accuracy; `steadyhand doctor` checks the servos"
+                "`stroke` draws the design with this accuracy; `steadyhand doctor` checks the servos"
             }
-            Some(_) => "ask the operator to run `steadyhand doctor`, then align again",
+            Some(_) => "ask the operator to run `steadyhand doctor`, then call `align` again",
         };
         Self {
             points: without_mean(points),

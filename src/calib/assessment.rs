@@ -98,12 +98,12 @@ pub enum AssessError {
     },
     /// The touches were made with another arm or tip than the files now have.
     #[error(
-        "the touches cannot be used: they were made with a different {0} than its file has now. Next: `steadyhand calibrate discard`, then touch again"
+        "the touches cannot be used: since they were made, the file got a different {0}. Next: `steadyhand calibrate discard`, then touch again"
     )]
     Changed(&'static str),
     /// A touch does not match this arm's joints.
     #[error(
-        "touch {number} has {have} joint angles, and {arm} needs {need} finite ones. Its session is damaged. Next: `steadyhand calibrate discard`, then touch again"
+        "touch {number} has {have} joint angles; {arm} needs {need} finite ones. The saved touches are damaged. Next: `steadyhand calibrate discard`, then touch again"
     )]
     OtherJoints {
         /// Number of the touch, counted from 1.
@@ -117,7 +117,7 @@ pub enum AssessError {
     },
     /// A touch was made with other zeros than those of the arm's file, or with unknown ones.
     #[error(
-        "touch {number} was measured with different zeros ({}) than the arm's file has now ({now}), so the touches cannot be combined. Next: start the node again, `steadyhand calibrate discard`, then touch again",
+        "touch {number} was measured with zeros {}; the arm's file now has {now}. Touches with different zeros cannot be combined. Next: restart the node, `steadyhand calibrate discard`, then touch again",
         if with.is_empty() { "not recorded" } else { with.as_str() }
     )]
     OtherZeros {
@@ -130,14 +130,16 @@ pub enum AssessError {
     },
     /// The sheet, or the arm's play and sag, are others than those that a cross, a pattern or joints at rest were measured with.
     #[error(
-        "this measurement is out of date: the sheet of scene {0}, or the play and sag of its arm, changed since. Next: `steadyhand calibrate discard`, then align and read again"
+        "this measurement is out of date: since then, the sheet of scene {0} or its arm's play and sag changed. Next: `steadyhand calibrate discard`, then call `align` and read again"
     )]
     ChangedSince(String),
     /// The scene has nothing of that name.
     #[error("the scene has no `{0}` (valid: {1})")]
     NoName(String, String),
     /// The object is taught, not fitted.
-    #[error("poses, caps and the calibrator are taught, not fitted. Next: `steadyhand teach`")]
+    #[error(
+        "poses, caps and the calibrator cannot be fitted from touches. Next: `steadyhand teach`"
+    )]
     Taught,
     /// A camera is not touched.
     #[error(
@@ -148,7 +150,9 @@ pub enum AssessError {
     #[error("play is measured in drawn ink. Next: `steadyhand calibrate play --scene NAME`")]
     NoInk,
     /// The scene has no calibrator.
-    #[error("scene {0} has no `calibrator_m`. Next: write the place of the calibrator into it")]
+    #[error(
+        "scene {0} has no `calibrator_m`. Next: write the calibrator's place into the scene's file"
+    )]
     NoCalibrator(String),
 }
 
@@ -207,7 +211,7 @@ pub fn assess(
         return Err(AssessError::Changed("arm"));
     }
     if session.basis != basis_of(session.kind, scene, &session.pen)? {
-        return Err(AssessError::Changed("tip, or different zeros,"));
+        return Err(AssessError::Changed("tip or different zeros"));
     }
     check_drawn_on(session, scene)?;
     check_joints(session, scene)?;
@@ -254,7 +258,7 @@ fn report_time_span(finding: &mut FitFinding, touches: &[TouchContact]) {
             .iter()
             .filter(|touch| last_ms - touch.at_ms > TOGETHER_MS);
         finding.usable(format!(
-            "touches from {} UTC to {} UTC are fitted together, {} of {} more than an hour older than the last. If the sheet, tool or arm moved since, `steadyhand calibrate discard` and touch again",
+            "the touches were made from {} UTC to {} UTC; {} of {} are more than an hour older than the last. If the sheet, tool or arm has moved since then, `steadyhand calibrate discard` and touch again",
             calendar::minute(first_ms),
             calendar::minute(last_ms),
             old.count(),
@@ -780,7 +784,7 @@ impl<'a> AssessmentInput<'a> {
         let is_known = |touch: &ZerosTouch| matches!(touch.target, TouchTarget::Known(_));
         if fit.dropped.contains(&0) && !touches.iter().any(is_known) {
             finding.usable(format!(
-                "only touches of a known place show the zero of {}: write `calibrator_m` into the scene, then touch it with `--of calibrator`",
+                "the zero of {} needs touches of a measured place: write `calibrator_m` into the scene, then touch it with `--of calibrator`",
                 arm.joint_name(0)
             ));
         }
@@ -853,8 +857,10 @@ pub fn new_taught_values(
         CalibrationKind::Cap if old.is_empty() => {
             let caps: Vec<&str> = scene.inks.iter().map(|ink| ink.name.as_str()).collect();
             return Err(no_name(match caps.as_slice() {
-                [] => "none yet; write an [[inks]] with a `name` and a `rim_m` into its file"
-                    .to_owned(),
+                [] => {
+                    "none yet. Next: write an `[[inks]]` with a `name` and a `rim_m` into its file"
+                        .to_owned()
+                }
                 caps => caps.join(", "),
             }));
         }

@@ -37,15 +37,17 @@ pub enum CalibrationDeskError {
     Edit(#[from] CalibrationEditError),
     /// Nothing is collected.
     #[error(
-        "nothing has been touched yet. Next: `steadyhand calibrate touch tool|sheet|zeros --scene NAME`"
+        "there are no touches yet. Next: `steadyhand calibrate touch tool --scene NAME` (or `sheet`, `zeros`)"
     )]
     Nothing,
     /// Something else is proposed.
-    #[error("another proposal is open: {0}. Next: `steadyhand calibrate accept`, or `discard`")]
+    #[error(
+        "another proposal is open: {0}. Next: `steadyhand calibrate accept` or `steadyhand calibrate discard`"
+    )]
     OtherThing(String),
     /// Touches of another arm are collected.
     #[error(
-        "this is {here}, and touches of another arm are being collected ({pending}). Next: `steadyhand calibrate accept`, or `discard`"
+        "the open touches are of another arm ({pending}), and this is {here}. Next: `steadyhand calibrate accept` or `steadyhand calibrate discard`"
     )]
     OtherArm {
         /// Theirs.
@@ -60,7 +62,7 @@ pub enum CalibrationDeskError {
     NoSuchTouch(&'static str),
     /// The stated distance of a point on a sheet's edge is far beyond the sheet.
     #[error(
-        "{axis} is {mm} mm from the origin (at most {most_mm} mm); the sheet is {side_mm} mm {along}. Next: measure in mm from the origin to where the tip touches, or correct `size_mm` in the scene's [sheet]"
+        "{axis} is {mm} mm from the origin (at most {most_mm} mm); the sheet is {side_mm} mm {along}. Next: measure from the origin to the tip in mm, or correct `size_mm` in the scene's `[sheet]`"
     )]
     OffSheet {
         /// "x" or "y".
@@ -94,12 +96,12 @@ pub enum CalibrationDeskError {
     #[error("there is no {0}")]
     NoFile(String),
     /// The new values make a file that does not load.
-    #[error("the file was not changed, because it would be invalid with these values: {0}")]
+    #[error("the file was not changed: it would be invalid with these values: {0}")]
     Unusable(SceneError),
 }
 
 /// Warning for a node that runs while its zeros change.
-pub const ZEROS_NEED_RESTART: &str = "a running node does not know the arm's new file and refuses to enable, move or touch with it. A stop works as before. Next: restart the node";
+pub const ZEROS_NEED_RESTART: &str = "a running node still has the arm's old file, so it refuses to enable, move or touch. A stop still works. Next: restart the node";
 
 /// Consent to a proposal.
 #[derive(Clone, Copy, Debug)]
@@ -382,7 +384,7 @@ impl CalibrationDesk<'_> {
         }
         let here = origins.first().map(CalibrationOrigin::describe);
         Err(CalibrationDeskError::Refused(format!(
-            "it was measured on {}, and this is {}. Next: `steadyhand calibrate discard`, then touch again",
+            "the touches were made on {}, and this is {}. Next: `steadyhand calibrate discard`, then touch again",
             session.origin.describe(),
             here.unwrap_or_default()
         )))
@@ -742,7 +744,11 @@ mod tests {
             let is_interrupted =
                 |error| matches!(error, CalibrationStoreError::Interrupted { number: 1 });
             let written_over = desk.write(&accepted_record, None, &lock).unwrap_err();
-            assert!(written_over.to_string().contains("was interrupted"));
+            assert!(
+                written_over
+                    .to_string()
+                    .contains("was not completely accepted")
+            );
             assert!(is_interrupted(store.propose(&session, &lock).unwrap_err()));
             assert!(is_interrupted(store.discard(&lock).unwrap_err()));
             let shown = desk.assess(&session).unwrap();

@@ -161,8 +161,8 @@ impl CalibrationOrigin {
     pub fn describe(&self) -> String {
         let arm = match self.simulated {
             Some(true) => "a simulated arm",
-            Some(false) => "an arm at a port with different servos",
-            None => "an arm that no node file names",
+            Some(false) => "an arm with different servos",
+            None => "an arm that is in no node file",
         };
         match self.name_among_several() {
             Some(name) => format!("arm `{name}`, {arm}"),
@@ -314,14 +314,14 @@ impl CalibrationSession {
     pub fn method(&self) -> &'static str {
         if let Some(ink) = &self.ink {
             return match ink.camera {
-                _ if ink.is_at_rest() => "joints at rest",
-                Some(_) => "ink that a camera read",
-                None => "ink that a person read",
+                _ if ink.is_at_rest() => "reading the joints at rest",
+                Some(_) => "ink, read by a camera",
+                None => "ink, read by a person",
             };
         }
         match (&self.seen, self.read_mm, self.probed) {
             (Some(_), _, _) => "a camera's picture",
-            (None, Some(_), _) => "reading of the cross",
+            (None, Some(_), _) => "a reading of the cross",
             (None, None, true) => "probes",
             (None, None, false) => "touches",
         }
@@ -382,7 +382,7 @@ impl CalibrationRecord {
                 verdict => verdict.word(),
             }
         ) + match session.origin.simulated {
-            Some(true) => ", in practice",
+            Some(true) => ", on a simulated arm",
             Some(false) => "",
             None => ", arm not recorded",
         }
@@ -462,7 +462,7 @@ impl CalibrationChange {
     pub fn override_reason(&self) -> Option<String> {
         let large = self.large()?;
         Some(format!(
-            "{large}. Next: find out why; only then accept it with --override"
+            "{large}. Next: find the cause first, then accept it with --override"
         ))
     }
 }

@@ -42,10 +42,10 @@ fn stale_text(record: &CalibrationRecord, scene: &str) -> String {
     let (number, pen) = (record.number, &record.session.pen);
     match record.session.kind {
         CalibrationKind::Sheet => format!(
-            "the sheet of scene {scene} is stale (calibration {number}): the tool or the arm's zeros were calibrated since. Next: `steadyhand calibrate touch sheet --scene {scene}`"
+            "the sheet of scene {scene} is out of date (calibration {number}): the tool or the arm's zeros were calibrated later. Next: `steadyhand calibrate touch sheet --scene {scene}`"
         ),
         _ => format!(
-            "the tip of {pen} in scene {scene} is stale (calibration {number}): the arm's zeros were calibrated since. Next: `steadyhand calibrate touch tool --scene {scene} --pen {pen}`"
+            "the tip of {pen} in scene {scene} is out of date (calibration {number}): the arm's zeros were calibrated later. Next: `steadyhand calibrate touch tool --scene {scene} --pen {pen}`"
         ),
     }
 }
@@ -182,18 +182,18 @@ fn mismatch_reason(
     let reason = match mismatch {
         OriginMismatch::Unknown => {
             return format!(
-                " (calibration {number} does not say which arm it is of. If it is this arm with these servos, `steadyhand calibrate restore {number}` with this node says so)"
+                " (calibration {number} does not name its arm. If it belongs to this arm and these servos, `steadyhand calibrate restore {number}` on this node records that)"
             );
         }
         OriginMismatch::OtherArm => {
             let (other, name) = (&record.session.origin.arm_name, &arm.arm_name);
             return format!(
-                " (calibration {number} is of arm `{other}`. If that is this arm's earlier name, `steadyhand calibrate restore {number} --arm {name}` says so)"
+                " (calibration {number} belongs to arm `{other}`. If that is this arm's earlier name, `steadyhand calibrate restore {number} --arm {name}` records that)"
             );
         }
         OriginMismatch::Unmeasured => "has values that were not measured on this arm",
-        OriginMismatch::Practice => "was practice, on a simulated arm",
-        OriginMismatch::Hardware => "was made on an arm at a port",
+        OriginMismatch::Practice => "was made on a simulated arm",
+        OriginMismatch::Hardware => "was made on a real arm",
         OriginMismatch::OtherServos => "was made with different servos or settings",
     };
     format!(" (calibration {number} {reason})")

@@ -48,7 +48,7 @@ pub enum CalibrationStoreError {
         source: io::Error,
     },
     /// A file was changed by something else.
-    #[error("{path} was changed by another program: {reason}. Next: move it away")]
+    #[error("another program changed {path}: {reason}. Next: move it away")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum CalibrationStoreError {
     },
     /// Another command holds the lock for longer than this one waits.
     #[error(
-        "{holder} has written calibrations ({path}) for more than {} s. Nothing was written. Next: wait until it ends, or end it, then repeat this command",
+        "{holder} has had {path} locked for more than {} s. Nothing was written. Next: wait until that program ends, or end it, then repeat this command",
         LOCK_TIMEOUT.as_secs()
     )]
     Busy {
@@ -68,7 +68,7 @@ pub enum CalibrationStoreError {
     },
     /// Accepting the proposal was interrupted.
     #[error(
-        "accepting the proposal as calibration {number} was interrupted. Next: `steadyhand calibrate accept` (it applies nothing twice)"
+        "the proposal was not completely accepted as calibration {number}. Next: `steadyhand calibrate accept` (nothing is applied twice)"
     )]
     Interrupted {
         /// Number of the calibration.
@@ -76,7 +76,7 @@ pub enum CalibrationStoreError {
     },
     /// Something else measures for the next proposal.
     #[error(
-        "{by}, and only one proposal is made at a time. Next: wait until it has ended, or stop it, then try again"
+        "only one proposal can be made at a time: {by}. Next: wait until that ends, or stop it, then try again"
     )]
     Claimed {
         /// Arm or person, and what it does.
@@ -165,7 +165,7 @@ impl CalibrationStore {
         claimed()
             .map_err(file_error(&path))?
             .ok_or_else(|| CalibrationStoreError::Claimed {
-                by: holder().unwrap_or_else(|| "another command measures".to_owned()),
+                by: holder().unwrap_or_else(|| "another command is measuring".to_owned()),
             })
     }
 
@@ -440,7 +440,7 @@ fn holder(path: &Path) -> String {
     let process = text.and_then(|text| text.parse::<u32>().ok());
     process.map_or_else(
         || "another command".to_owned(),
-        |id| format!("another command (process {id})"),
+        |id| format!("another command (process {id}) is measuring"),
     )
 }
 

@@ -15,7 +15,7 @@ pub enum CalibrationEditError {
     #[error("the file is not TOML: {0}")]
     Toml(String),
     /// It has no such value, or has it in a form that cannot be edited in place.
-    #[error("the file has no separate table with {0}. Next: write one, as in the shipped files")]
+    #[error("the file has no table of its own for {0}. Next: write one, as in the shipped files")]
     Missing(String),
 }
 

@@ -90,7 +90,7 @@ impl FitFinding {
     pub(super) fn check_touch_counts(&mut self, places: &[String]) {
         self.limit(places.is_empty(), || {
             format!(
-                "touched fewer than {TOUCHES_EACH} times: {}. Lift the tip and touch the same place again",
+                "these places were touched fewer than {TOUCHES_EACH} times: {}. Lift the tip and touch each again",
                 places.join(", ")
             )
         });
@@ -109,13 +109,13 @@ impl FitFinding {
             // A scene's cylinder bulges towards the arm, and runs along y.
             let alternative = if along == "x" && radius_mm > 0.0 {
                 format!(
-                    ", or write `cylinder_radius_mm = {radius_mm:.0}` into the scene's [sheet] to fit a cylinder to these touches"
+                    ", or write `cylinder_radius_mm = {radius_mm:.0}` into the scene's `[sheet]` to fit a cylinder"
                 )
             } else {
                 String::new()
             };
             self.usable(format!(
-                "the sheet is bent along {along} with a radius of {radius_mm:.0} mm, {rise_mm:.1} mm from its edges to its middle. A plane is written all the same: lay the sheet flat{alternative}"
+                "the sheet is bent along {along}: its radius is {radius_mm:.0} mm and its middle is {rise_mm:.1} mm off its edges. The fit still uses a plane: lay the sheet flat{alternative}"
             ));
         }
     }
@@ -144,7 +144,7 @@ impl FitFinding {
             ));
         } else {
             self.usable(format!(
-                "touch {touch} was left out: it is {off_mm:.2} mm away from the others"
+                "touch {touch} is not used: it is {off_mm:.2} mm away from the others"
             ));
         }
     }
@@ -152,7 +152,7 @@ impl FitFinding {
     fn check_verification(&mut self, off_m: Option<f64>, limits: &AcceptanceLimits, what: &str) {
         match off_m.map(|off| off * 1e3) {
             None => self.redo(format!(
-                "it is not verified yet: touch {what} (the fit does not use this touch)"
+                "the fit is not verified yet: touch {what} (this touch is only for the check)"
             )),
             Some(off_mm) => self.limit(off_mm <= limits.verify_mm, || {
                 format!(
@@ -167,7 +167,7 @@ impl FitFinding {
         if let Some(tilt_deg) = tilt_rad.map(f64::to_degrees) {
             self.limit(tilt_deg <= limits.tilt_deg, || {
                 format!(
-                    "the sheet leans {tilt_deg:.1}° from the one accepted last (at most {}°): it moved, or it is a different sheet",
+                    "the sheet leans {tilt_deg:.1}° from the one that was accepted last (at most {}°): it moved, or it is a different sheet",
                     limits.tilt_deg
                 )
             });
@@ -196,7 +196,7 @@ impl FitFinding {
         if let Some((name, sigma_mm)) = corners_mm.max_by(|(_, a), (_, b)| a.total_cmp(b)) {
             self.limit(sigma_mm <= limits.plane_rms_mm, || {
                 format!(
-                    "the height of the {name} corner is only known to {sigma_mm:.2} mm (at most {} mm): touch there{elsewhere}",
+                    "the height of the {name} corner is uncertain by {sigma_mm:.2} mm (at most {} mm): touch there{elsewhere}",
                     limits.plane_rms_mm
                 )
             });
@@ -215,7 +215,11 @@ impl FitFinding {
         self.check_tilt(tilt_rad, limits);
         self.report_outlier(outlier, limits);
         self.check_spread(spread_m, limits);
-        self.check_verification(verify_m, limits, "the sheet between two earlier places");
+        self.check_verification(
+            verify_m,
+            limits,
+            "the sheet between two places that you touched",
+        );
     }
 }
 
@@ -242,7 +246,7 @@ pub fn judge_pivot(
     });
     finding.limit(fit.condition <= limits.condition, || {
         format!(
-            "tilt more: the condition is {} (at most {:.0}): {}",
+            "the tool was tilted too little (condition {}; at most {:.0}): {}",
             ratio(fit.condition),
             limits.condition,
             rotation_to_add(fit, axis)
@@ -251,19 +255,19 @@ pub fn judge_pivot(
     let (sigma_mm, rms_mm, max_mm) = (fit.sigma_m() * 1e3, fit.rms_m() * 1e3, fit.max_m() * 1e3);
     finding.limit(sigma_mm <= limits.tip_sigma_mm, || {
         format!(
-            "the tip is only known to {sigma_mm:.2} mm (at most {} mm): {}",
+            "the tip's place is uncertain by {sigma_mm:.2} mm (at most {} mm): {}",
             limits.tip_sigma_mm,
             rotation_to_add(fit, axis)
         )
     });
     finding.limit(rms_mm <= limits.tip_rms_mm, || {
         format!(
-            "the touches miss one point by {rms_mm:.2} mm rms (at most {} mm): the point or the tool moved, or joint zeros are off",
+            "the touches do not meet in one point: they differ by {rms_mm:.2} mm rms (at most {} mm). The point or the tool moved, or the joints' zeros are wrong",
             limits.tip_rms_mm
         )
     });
     finding.limit(max_mm <= limits.max_over_rms * rms_mm, || {
-        format!("one touch is {max_mm:.2} mm off, the others {rms_mm:.2} mm: touch it again")
+        format!("one touch is {max_mm:.2} mm off; all are {rms_mm:.2} mm off on average (rms): repeat that touch")
     });
     finding.report_outlier(fit.outlier.as_ref(), limits);
     finding.check_spread(spread_m, limits);
@@ -304,11 +308,11 @@ impl TouchedShape {
         match self {
             Self::Plane => (
                 "one plane",
-                "the sheet is bent or moved, or joint zeros are off. Touch the middles of its edges too: they show a bent sheet",
+                "the sheet is bent or moved, or the joints' zeros are wrong. Touch the middles of its edges too: they show a bent sheet",
             ),
             Self::Mesh => (
                 "the mesh",
-                "it lies too far to a side, or is not as in its file, or joint zeros are off. Correct `origin_m`, or scan it again",
+                "the mesh lies too far to one side, its file is wrong, or the joints' zeros are wrong. Correct `origin_m`, or scan it again",
             ),
         }
     }
@@ -334,7 +338,7 @@ pub fn judge_plane(
     let rms_mm = fit.rms_m() * 1e3;
     finding.limit(rms_mm <= limits.plane_rms_mm, || {
         format!(
-            "the touches miss {surface} by {rms_mm:.2} mm rms (at most {} mm): {cause}",
+            "the touches are {rms_mm:.2} mm rms off {surface} (at most {} mm): {cause}",
             limits.plane_rms_mm
         )
     });
@@ -357,7 +361,7 @@ pub fn judge_mapped(
     let uncertainty_mm = fit.uncertainty_mm();
     finding.limit(uncertainty_mm <= limits.plane_rms_mm, || {
         format!(
-            "between the touches the sheet's height is only known to {uncertainty_mm:.2} mm (at most {} mm): touch a finer grid, such as \"grid\": [5, 5]",
+            "between the touches the sheet's height is uncertain by {uncertainty_mm:.2} mm (at most {} mm): touch a finer grid, such as `\"grid\": [5, 5]`",
             limits.plane_rms_mm
         )
     });
@@ -379,14 +383,14 @@ pub fn judge_rolled(
     let rms_mm = fit.rms_m() * 1e3;
     finding.limit(rms_mm <= limits.plane_rms_mm, || {
         format!(
-            "the touches miss one cylinder by {rms_mm:.2} mm rms (at most {} mm): it is not a cylinder or it moved, the sheet does not lie along it, or joint zeros are off",
+            "the touches are {rms_mm:.2} mm rms off a cylinder (at most {} mm). It moved or is no cylinder, the sheet is turned on it, or the joints' zeros are wrong",
             limits.plane_rms_mm
         )
     });
     let [up_mm, right_mm] = fit.askew_mm;
     finding.limit(up_mm.abs().max(right_mm.abs()) <= limits.verify_mm, || {
         format!(
-            "the sheet is turned on its cylinder, whose axis is the sheet's y: +x lies {up_mm:+.1} mm up and +y {right_mm:+.1} mm to the right (at most {} mm). Lay it straight, or touch these points again",
+            "the sheet is turned on its cylinder: +x is {up_mm:+.1} mm too high and +y {right_mm:+.1} mm too far right (at most {} mm). Lay its y along the cylinder's axis, or touch these points again",
             limits.verify_mm
         )
     });
@@ -413,7 +417,7 @@ pub fn judge_reading(off_mm: f64, limits: &AcceptanceLimits) -> FitFinding {
     });
     if off_mm > limits.verify_mm && off_mm <= READ_MM_MAX {
         finding.usable(format!(
-            "the cross was {off_mm:.2} mm from its place, and this reading is not verified: accept it, align again and read the new cross"
+            "the cross was {off_mm:.2} mm from its place. To verify this reading, accept it, call `align` again and read the new cross"
         ));
     }
     finding
@@ -431,11 +435,11 @@ pub fn judge_tracking<'a>(
     let mut finding = FitFinding::good();
     let worst = points.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
     let Some((name, off_mm)) = worst else {
-        return FitFinding::refused("no point was measured: align again".to_owned());
+        return FitFinding::refused("no point was measured: call `align` again".to_owned());
     };
     let reason = || {
         format!(
-            "the tip stood {off_mm:.2} mm from `{name}` (at most {} mm is good): a servo does not reach its goal",
+            "the tip stopped {off_mm:.2} mm from `{name}` (at most {} mm is good): a servo does not reach its goal",
             limits.verify_mm
         )
     };
@@ -455,7 +459,7 @@ pub fn judge_zeros(fit: &ZerosFit, limits: &AcceptanceLimits, names: &[String]) 
     let rms_mm = fit.rms_m * 1e3;
     finding.limit(rms_mm <= limits.tip_rms_mm, || {
         format!(
-            "the touches still disagree by {rms_mm:.2} mm rms (at most {} mm): something other than the zeros is off",
+            "with the new zeros the touches still disagree by {rms_mm:.2} mm rms (at most {} mm): something other than the zeros is wrong",
             limits.tip_rms_mm
         )
     });
@@ -465,7 +469,7 @@ pub fn judge_zeros(fit: &ZerosFit, limits: &AcceptanceLimits, names: &[String]) 
     if !fit.dropped.is_empty() {
         let dropped: Vec<&str> = fit.dropped.iter().map(name).collect();
         finding.usable(format!(
-            "not changed, because these touches do not show them: {}",
+            "these zeros stay as they are, because the touches do not show them: {}",
             dropped.join(", ")
         ));
     }
@@ -474,7 +478,7 @@ pub fn judge_zeros(fit: &ZerosFit, limits: &AcceptanceLimits, names: &[String]) 
         let sigma_deg = sigma.to_degrees();
         finding.limit(sigma_deg <= ZERO_SIGMA_DEG_MAX, || {
             format!(
-                "the zero of {} is only known to {sigma_deg:.2}° (at most {ZERO_SIGMA_DEG_MAX}°): touch with this joint turned far to both sides",
+                "the zero of {} is uncertain by {sigma_deg:.2}° (at most {ZERO_SIGMA_DEG_MAX}°): touch with this joint turned far to both sides",
                 name(&joint)
             )
         });
@@ -483,7 +487,7 @@ pub fn judge_zeros(fit: &ZerosFit, limits: &AcceptanceLimits, names: &[String]) 
     finding.check_verification(
         fit.held_out_m,
         limits,
-        "ten places or more, and every fifth is kept to verify",
+        "ten places or more; every fifth one is kept for the check",
     );
     finding
 }

@@ -189,11 +189,12 @@ impl CalibrationDesk<'_> {
         let none = || refused("no pattern was drawn to measure by hand".to_owned());
         let ink = ink.ok_or_else(none)?;
         let planned = pattern.get(gap).filter(|_| 2 * gap + 1 < ink.places.len());
-        let planned = planned.ok_or_else(|| refused(format!("there is no gap {}", gap + 1)))?;
+        let planned =
+            planned.ok_or_else(|| refused(format!("the pattern has no gap {}", gap + 1)))?;
         let reading = planned.reading(mm);
         if !mm.is_finite() || reading.off_mm.abs() > GAP_OFF_MM_MAX {
             return Err(refused(format!(
-                "gap {} was drawn {:.1} mm wide, and {mm} mm is too far from that. Next: measure from the middle of one line to the middle of the other",
+                "gap {} was drawn {:.1} mm wide; {mm} mm cannot be right. Next: measure from the middle of one line to the middle of the other",
                 gap + 1,
                 planned.planned_mm
             )));

@@ -155,7 +155,7 @@ impl InkFit {
             .collect();
         parts.extend(self.sag.describe());
         parts.push(format!(
-            "the ink lies {} from the plan, or {} without play and the sheet's error ({} read, {} outliers left out)",
+            "the ink is {} off the plan, and {} after play and the sheet's error are removed ({} read, {} outliers not used)",
             millimetres(self.play.before_mm, 2),
             millimetres(self.play.rms_mm, 2),
             count(self.play.readings, "place"),
@@ -163,7 +163,7 @@ impl InkFit {
         ));
         let (largest_mm, sigma_mm) = self.largest_error_mm();
         parts.push(format!(
-            "the sheet's error is at most {}, ±{:.2}",
+            "the sheet is off by at most {}, ±{:.2}",
             millimetres(largest_mm, 2),
             self.play.quantile * sigma_mm
         ));
@@ -194,13 +194,13 @@ impl InkFit {
         let hidden: Vec<&str> = hidden.map(|(name, _)| name.as_str()).collect();
         if !hidden.is_empty() {
             finding.usable(format!(
-                "the pattern does not show the play of {} (too little turning): the file's value stays",
+                "the play of {} stays as in the file: the pattern turns it too little",
                 hidden.join(", ")
             ));
         }
         if self.play.rms_mm > LEFT_MM_MAX {
             finding.usable(format!(
-                "{} of the error in the ink is unexplained (at most {LEFT_MM_MAX} mm): the tool is loose, the sheet slipped, or the servos do not repeat (`steadyhand selftest`)",
+                "{} of the ink's error has no explanation (at most {LEFT_MM_MAX} mm): the tool is loose, the sheet slipped, or the servos do not repeat (`steadyhand selftest`)",
                 millimetres(self.play.rms_mm, 2)
             ));
         }
@@ -221,7 +221,7 @@ impl InkFit {
 
 fn describe_play(name: &str, found: Option<&JointPlay>, quantile: f64) -> String {
     match found {
-        None => format!("{name} is not shown"),
+        None => format!("the play of {name} is not measured"),
         Some(play) => {
             let bound = quantile * play.sigma_deg;
             match play.is_significant() {
@@ -276,7 +276,7 @@ impl AssessmentInput<'_> {
                     self.assess_unreadable(&error, compensation_now(&self.scene.arm));
                 if ink.is_by_hand() {
                     assessed.finding = FitFinding::refused(format!(
-                        "only {} of {} gaps are measured: `steadyhand calibrate play --scene {}` asks for the rest ({error})",
+                        "only {} of {} gaps are measured ({error}). Next: `steadyhand calibrate play --scene {}` asks for the rest",
                         ink.readings.len(),
                         ink.places.len() / 2,
                         self.scene.name
@@ -301,7 +301,7 @@ impl AssessmentInput<'_> {
         for (key, most) in [(PLAY_KEY, PLAY_DEG_MAX), (SAG_KEY, SAG_DEG_PER_N_M_MAX)] {
             let largest = values(&new, key).into_iter().fold(0.0, f64::max);
             finding.limit(largest <= most, || {
-                format!("{key} would be {largest:.2} (at most {most}), so a gear or horn is loose: tighten it and draw again")
+                format!("`{key}` would be {largest:.2} (at most {most}): a gear or horn is loose. Tighten it and draw again")
             });
         }
         let plays = values(&new, PLAY_KEY)
@@ -342,7 +342,7 @@ impl AssessmentInput<'_> {
         let (corrected, short_mm) = within_bounds(&desired, size_mm);
         finding.limit(short_mm <= SHORT_MM_MAX, || {
             format!(
-                "after shift and turn, the error is {} more than can be corrected ({CORRECTION_MM_MAX} mm): touch the zeros and the tip first (`steadyhand calibrate touch zeros`, `touch tool`), then draw again",
+                "the sheet's error is {} above the {CORRECTION_MM_MAX} mm that can be corrected. Calibrate zeros and tip first (`steadyhand calibrate touch zeros`, `steadyhand calibrate touch tool`), then draw again",
                 millimetres(short_mm, 2)
             )
         });

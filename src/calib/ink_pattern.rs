@@ -37,7 +37,7 @@ pub enum PatternError {
     NotFlat,
     /// Edges and tags leave too little.
     #[error(
-        "the sheet of {width_mm:.0} × {height_mm:.0} mm has room for {squares} squares of the pattern beside its tags (at least {SQUARES_MIN}). Next: use a sheet of 100 × 100 mm or more"
+        "the sheet of {width_mm:.0} × {height_mm:.0} mm has room for only {squares} squares of the pattern (at least {SQUARES_MIN}). Next: use a sheet of 100 × 100 mm or more"
     )]
     NoRoom {
         /// Width of the sheet.

@@ -77,7 +77,7 @@ impl CountRange {
         let Self { least, most, .. } = *self;
         (zero <= least || zero >= most).then(|| {
             format!(
-                "the zero of {name} is at {zero}, outside its range of {least} to {most}: it was not in the middle pose, or its count wraps"
+                "the zero of {name} is at {zero}, outside its range of {least} to {most}: the joint was not in its middle, or its count wraps"
             )
         })
     }
@@ -135,10 +135,11 @@ impl<'a> RangeRecorder<'a> {
     pub fn task(&self) -> Option<String> {
         match self.task {
             RangeTask::Zero => Some(
-                "bring every joint to its zero (the pose drawn here), then press Enter".to_owned(),
+                "bring every joint to its zero (the pose in the sketch), then press Enter"
+                    .to_owned(),
             ),
             RangeTask::Range(joint) => Some(format!(
-                "move only {} from one end to the other, leave it at its positive end, then press Enter",
+                "move {} alone from one end to the other, leave it at its positive end, then press Enter",
                 self.arm.joint_name(joint)
             )),
             RangeTask::Done => None,
@@ -255,13 +256,13 @@ impl<'a> RangeRecorder<'a> {
         let other = other.filter(|other| other.travel_deg() > travelled_deg);
         Some(match other {
             Some(other) => format!(
-                "servo {} of joint {} moved by {:.0}° instead of {name}: their ids are swapped, or the wrong joint was moved",
+                "servo {} of joint {} moved by {:.0}°, and {name} did not: their ids are swapped, or the wrong joint was moved",
                 other.servo.id,
                 self.arm.joint_name(other.joint),
                 other.travel_deg()
             ),
             None => format!(
-                "{name} was moved by only {travelled_deg:.0}° (at least {least_deg:.0}°): move it from one end to the other"
+                "{name} moved by only {travelled_deg:.0}° (at least {least_deg:.0}°): move it from one end to the other"
             ),
         })
     }
@@ -409,12 +410,12 @@ impl CountTracker {
         let (id, turn) = (self.servo.id, self.servo.ticks_per_turn);
         if self.left_range {
             return Some(format!(
-                "servo {id} of {joint} counts beyond one turn of {turn}: `steadyhand bus configure --repair` corrects this setting"
+                "servo {id} of {joint} counts beyond one turn ({turn}): `steadyhand bus configure --repair` corrects this setting"
             ));
         }
         self.wrapped.then(|| {
             format!(
-                "the count of servo {id} of {joint} wraps within its range: set its homing offset so that the middle reads about {}, or mount its horn anew",
+                "the count of servo {id} of {joint} wraps within its range: set its homing offset so that the middle reads about {}, or mount its horn again",
                 turn / 2
             )
         })

@@ -60,7 +60,7 @@ pub struct LeRobotImport {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LeRobotError {
     /// None of its joints is one of the arm's.
-    #[error("none of its motors ({}) is a joint of arm {arm} ({})", found.join(", "), known.join(", "))]
+    #[error("none of the file's motors ({}) is a joint of arm {arm} ({})", found.join(", "), known.join(", "))]
     NoneKnown {
         /// The arm.
         arm: String,
@@ -71,7 +71,7 @@ pub enum LeRobotError {
     },
     /// A count that was read from the servo without its sign.
     #[error(
-        "{name}: {found} is {signed} without its sign. Next: write {signed}, or calibrate again with LeRobot"
+        "{name}: {found} is probably {signed} with a lost sign. Next: write {signed}, or calibrate again with LeRobot"
     )]
     Unsigned {
         /// The joint.
@@ -83,7 +83,7 @@ pub enum LeRobotError {
     },
     /// A range that begins below the first count of a turn.
     #[error(
-        "{name}: its range begins at {min} (at least 0), so its homing offset is not that of its middle. {CALIBRATE_AGAIN}"
+        "{name}: its range begins at {min} (at least 0), so its homing offset was not set at its middle. {CALIBRATE_AGAIN}"
     )]
     Negative {
         /// The joint.
@@ -131,7 +131,7 @@ pub enum LeRobotError {
     },
     /// A range that the seam between the last count and 0 cut or widened.
     #[error(
-        "{name}: its count wrapped while it was calibrated. Its range is {min} to {max}, at or across the seam of a turn, and the joint turns {turns_deg:.0}°. {CALIBRATE_AGAIN}"
+        "{name}: its count wrapped during its calibration. Its range is {min} to {max} counts, but the joint turns {turns_deg:.0}°. {CALIBRATE_AGAIN}"
     )]
     Wrapped {
         /// The joint.
@@ -145,7 +145,7 @@ pub enum LeRobotError {
     },
     /// A zero from which the joint cannot reach its limits without crossing the seam.
     #[error(
-        "{name}: with its zero at {zero} its limits are at {lower} and {upper}, beyond the seam of its counts (0 to {last}). {CALIBRATE_AGAIN}"
+        "{name}: with its zero at {zero}, its limits are at {lower} and {upper}; its counts are 0 to {last}. {CALIBRATE_AGAIN}"
     )]
     ZeroOnSeam {
         /// The joint.
@@ -185,7 +185,7 @@ pub enum LeRobotError {
 
 /// Advice for a joint whose counts cannot be used.
 const CALIBRATE_AGAIN: &str =
-    "Next: put every joint into its middle and calibrate again with LeRobot";
+    "Next: bring every joint to its middle and calibrate again with LeRobot";
 
 /// Smallest range of a joint that was moved through its range.
 const RANGE_TICKS_MIN: i64 = 64;
@@ -215,7 +215,7 @@ pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRob
             }
             (
                 motors.keys().collect(),
-                "homing offsets: the servos already apply them. `steadyhand doctor` shows whether they match the file",
+                "homing offsets: the servos already have them. `steadyhand doctor` shows whether they match the file",
             )
         }
         LeRobotFile::Lists {
@@ -237,7 +237,7 @@ pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRob
             }
             (
                 motor_names.iter().collect(),
-                "ranges: this old form has none, so the limits stay as they are. Its zero is the stretched-out pose of LeRobot's calibration: compare it with the arm's zero before anything moves",
+                "ranges: this old form has none, so the limits stay as they are. Its zero is LeRobot's stretched-out pose: compare it with the arm's zero before anything moves",
             )
         }
     };
@@ -257,7 +257,7 @@ pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRob
         .collect();
     if !imported.missing.is_empty() {
         imported.skipped.push(format!(
-            "{}: not in the file. Their zeros stay as they are, and the arm does not count as calibrated",
+            "{}: not in the file, so their zeros stay as they are and the arm is not calibrated",
             imported.missing.join(", ")
         ));
     }
@@ -305,7 +305,7 @@ impl LeRobotImport {
         self.narrow(joint, servo, span);
         if motor.drive_mode != 0 {
             self.skipped.push(format!(
-                "{name}: drive mode 1 reverses percentages, not angles; the sign stays {}",
+                "{name}: the sign stays {}, because drive mode 1 reverses percentages, not angles",
                 servo.sign
             ));
         }
@@ -330,7 +330,7 @@ impl LeRobotImport {
         let drive = if *mode == 0 { 1 } else { -1 };
         if drive != i64::from(servo.sign) {
             self.skipped.push(format!(
-                "{name}: its count runs the other way in the file; the sign stays {}",
+                "{name}: the sign stays {}, although the file counts the other way",
                 servo.sign
             ));
         }

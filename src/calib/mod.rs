@@ -99,7 +99,7 @@ pub enum FitError {
     },
     /// The tool had the same direction in all touches.
     #[error(
-        "the tool hardly turned between the touches (condition {}): tilt it, and turn it about its axis",
+        "the tool was turned too little between the touches (condition {}): tilt it, and turn it about its axis",
         stats::ratio(*condition)
     )]
     SameDirection {
@@ -108,7 +108,7 @@ pub enum FitError {
     },
     /// All on one line, or in one place.
     #[error(
-        "the touches lie on a line, {along_mm:.1} mm along it and {across_mm:.1} mm across it: touch points beside that line"
+        "the touches lie almost on a line ({along_mm:.1} mm along it, {across_mm:.1} mm across it): touch points beside that line"
     )]
     OnALine {
         /// The shorter extent.
@@ -118,7 +118,7 @@ pub enum FitError {
     },
     /// x and y are swapped.
     #[error(
-        "+x and +y are swapped: touch +x to the right of the origin as a reader sees it, and +y above it"
+        "+x and +y are swapped: as a reader sees the sheet, +x is to the right of the origin and +y is above it"
     )]
     Swapped,
     /// x and y are not at a right angle.
@@ -128,7 +128,7 @@ pub enum FitError {
     NotSquare(f64),
     /// A length differs from the expected one.
     #[error(
-        "{axis} is {measured_mm:.2} mm long instead of {asked_mm:.2} mm ({percent:+.1} %, at most 1 %): the wrong point was touched, the ruler was misread, or joint zeros or tool are off"
+        "{axis} is {measured_mm:.2} mm long instead of {asked_mm:.2} mm ({percent:+.1} %, at most 1 %). The wrong point was touched, the ruler was misread, or the zeros or the tool are wrong"
     )]
     Scale {
         /// "+x" or "+y".
@@ -142,7 +142,7 @@ pub enum FitError {
     },
     /// The touches do not bulge towards the arm, as a scene's cylinder does.
     #[error(
-        "the touches lie flat or hollow, not on a cylinder that bulges towards the arm: touch the middle and both sides far from it, or remove `cylinder_radius_mm` from the scene's [sheet]"
+        "the touches do not show a cylinder that bulges towards the arm. Touch its middle and both sides far from it, or remove `cylinder_radius_mm` from the scene's `[sheet]`"
     )]
     NotRolled,
     /// The touches do not depend on any joint's zero.

@@ -101,16 +101,16 @@ fn kind_title(session: &CalibrationSession) -> String {
             session.pen, session.scene
         ),
         CalibrationKind::Play if session.ink.as_ref().is_some_and(InkObservation::is_at_rest) => {
-            format!("sag of arm {}, by joints at rest", session.arm)
+            format!("sag of arm {}, from joints at rest", session.arm)
         }
-        CalibrationKind::Play => format!("play and sag of arm {}, by drawn ink", session.arm),
+        CalibrationKind::Play => format!("play and sag of arm {}, from drawn ink", session.arm),
         CalibrationKind::Sheet => {
             let method = match session {
                 CalibrationSession {
                     read_mm: Some(_), ..
-                } => "by the drawn cross".to_owned(),
+                } => "from the drawn cross".to_owned(),
                 CalibrationSession { seen: Some(_), .. } => "by a camera's picture".to_owned(),
-                CalibrationSession { ink: Some(_), .. } => "by drawn ink".to_owned(),
+                CalibrationSession { ink: Some(_), .. } => "from drawn ink".to_owned(),
                 CalibrationSession { probed: true, .. } => count(session.touches.len(), "probe"),
                 _ => touches,
             };

@@ -77,7 +77,7 @@ pub(super) fn sideways(
     Some(found.unwrap_or_else(|why| SidewaysFit {
         surface: surface.clone(),
         told: [None; 3],
-        note: format!("{why}, so it stays to the side as the scene has it"),
+        note: format!("{why}, so its sideways place stays as in the scene"),
     }))
 }
 
@@ -97,7 +97,7 @@ impl SidewaysFit {
     }
 }
 
-const UNTOLD: &str = "the touched relief does not tell where the mesh lies to the side";
+const UNTOLD: &str = "the touched relief is too flat to show the mesh's sideways place";
 
 struct SidewaysSearch<'a> {
     surface: &'a Surface,
@@ -197,7 +197,7 @@ impl<'a> SidewaysSearch<'a> {
         let places = self.places.len();
         if places < PLACES_MIN {
             return Err(format!(
-                "{places} places do not tell where a mesh lies to the side (at least {PLACES_MIN}, by \"grid\": [4, 4])"
+                "{places} places are too few to show a mesh's sideways place (at least {PLACES_MIN}: `\"grid\": [4, 4]`)"
             ));
         }
         let found = self.best(self.told(&Sideways::zeros(), SIGMA_M_MIN))?;
@@ -237,7 +237,7 @@ impl<'a> SidewaysSearch<'a> {
         let (at, square) = *best.ok_or(UNTOLD)?;
         if at.amax() > REACH_M - APART_M {
             return Err(format!(
-                "the mesh seems to lie {:.0} mm or more to the side",
+                "the mesh seems to lie {:.0} mm or more to one side",
                 REACH_M * 1e3
             ));
         }
@@ -248,7 +248,7 @@ impl<'a> SidewaysSearch<'a> {
             (other - at).norm() > APART_M && more < RIVAL_VARIANCES
         };
         if settled.iter().any(is_rival) {
-            return Err("the touches fit the mesh at several places to the side".to_owned());
+            return Err("the touches fit the mesh at several sideways places".to_owned());
         }
         Ok(FoundPlace {
             at,
@@ -286,18 +286,14 @@ impl<'a> SidewaysSearch<'a> {
         let left: Vec<&str> = left.map(|((name, _), _)| *name).collect();
         let known: Vec<String> = known.collect();
         let mut note = match known.is_empty() {
-            true => "its slopes tell a part of where it lies".to_owned(),
-            false => format!("its slopes tell where it lies: {}", known.join(", ")),
+            true => "its slopes show only a part of its sideways place".to_owned(),
+            false => format!("its slopes show its sideways place: {}", known.join(", ")),
         };
         if !left.is_empty() {
-            let _ = write!(
-                note,
-                "; what they do not tell stays as the scene has it: {}",
-                left.join(", ")
-            );
+            let _ = write!(note, "; this stays as in the scene: {}", left.join(", "));
         }
         if found.at != Sideways::zeros() {
-            note += ". Touches feel a part of a move: accept it, and align again";
+            note += ". One pass finds only a part of the move: accept it, then call `align` again";
         }
         SidewaysFit {
             surface,

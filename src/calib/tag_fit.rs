@@ -119,7 +119,7 @@ pub(super) fn sheet(
     let mut finding = judge(observation);
     finding.limit(left_mm <= allowed.mm && left_deg <= allowed.deg, || {
         format!(
-            "the sheet seems to lie {:+.1} mm off its plane and to lean by {lean_deg:.1}°, its corners up to {left_mm:.1} mm off (at most {} mm and {}°). If the camera moved, `steadyhand calibrate camera`. Otherwise, `steadyhand calibrate touch sheet`",
+            "the sheet seems {:+.1} mm off its plane and tilted by {lean_deg:.1}°, with its corners up to {left_mm:.1} mm off (at most {} mm and {}°). Next: `steadyhand calibrate camera` if the camera moved, otherwise `steadyhand calibrate touch sheet`",
             off_m * 1e3,
             allowed.mm,
             allowed.deg
@@ -166,16 +166,16 @@ fn judge(observation: &TagObservation) -> FitFinding {
         ..
     } = *observation;
     finding.limit(tags >= TAGS_MIN, || {
-        format!("{tags} tag was seen (at least {TAGS_MIN}): uncover the others")
+        format!("only {tags} tag was seen (at least {TAGS_MIN}): uncover the others")
     });
     finding.limit(sigma_mm <= SIGMA_MM_MAX, || {
         format!(
-            "the sheet's corners are only known to {sigma_mm:.2} mm (at most {SIGMA_MM_MAX} mm): uncover tags, bring the camera nearer, or print larger tags further apart"
+            "the sheet's corners are uncertain by {sigma_mm:.2} mm (at most {SIGMA_MM_MAX} mm): uncover tags, bring the camera nearer, or print larger tags further apart"
         )
     });
     if rms_px > RMS_PX_GOOD {
         finding.usable(format!(
-            "the tags' corners are {rms_px:.2} px off (at most {RMS_PX_GOOD} px is good): check focal_px, distortion and the tags' places"
+            "the tags' corners are {rms_px:.2} px off (at most {RMS_PX_GOOD} px is good): check `focal_px`, `distortion` and the tags' places"
         ));
     }
     finding
@@ -208,7 +208,7 @@ pub fn is_out_of_date(history: &[CalibrationRecord], camera: &CalibrationRecord)
             && session.seen.is_none()
     })?;
     Some(format!(
-        "camera {} was calibrated before calibration {} moved the sheet of scene {scene}. Next: `steadyhand calibrate camera --scene {scene}`",
+        "camera {} is out of date: calibration {} has moved the sheet of scene {scene} since. Next: `steadyhand calibrate camera --scene {scene}`",
         camera.session.name, newer.number
     ))
 }

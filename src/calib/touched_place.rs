@@ -107,7 +107,7 @@ impl AssessmentInput<'_> {
         {
             let number = index + 1;
             finding.reasons.push(format!(
-                "{}: `steadyhand calibrate undo --touch {number}` removes that place ({}), then touch it again",
+                "{}. `steadyhand calibrate undo --touch {number}` removes all touches of that place ({}); then touch it again",
                 self.describe_place(index, &place_mm),
                 count(self.touches_at_place_of(index).len(), "touch")
             ));
@@ -125,7 +125,7 @@ impl AssessmentInput<'_> {
                 let joints = touch.joints_rad.iter();
                 let deg: Vec<String> = joints.map(|q| format!("{:.0}", q.to_degrees())).collect();
                 let deg = deg.join(", ");
-                format!("the pose of joints at {deg}°")
+                format!("made with the joints at {deg}°")
             }
             (_, TouchRole::Calibrator) => "the calibrator".to_owned(),
             (_, TouchRole::Point) => format!("point {}", touch.number),

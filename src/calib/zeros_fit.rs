@@ -95,7 +95,7 @@ pub fn zeros(
 ) -> Result<ZerosFit, FitError> {
     if touches.len() < ZEROS_TOUCHES_MIN {
         return Err(FitError::TooFew {
-            what: "known points and planes",
+            what: "the points and planes of the zeros",
             have: touches.len(),
             need: ZEROS_TOUCHES_MIN,
         });
@@ -320,7 +320,7 @@ impl<'a> ZerosProblem<'a> {
     #[expect(clippy::expect_used, reason = "zeros of any size have residuals")]
     fn jacobian(&self, x: &DVector<f64>, kept: &[usize]) -> DMatrix<f64> {
         let slopes = self.with_model(kept, |model| fit::slopes(model, x));
-        let slopes = slopes.expect("every state is possible");
+        let slopes = slopes.expect("zeros of any size have residuals");
         let touch_rows = slopes.nrows().saturating_sub(kept.len());
         slopes.rows(0, touch_rows).into_owned()
     }

@@ -48,7 +48,7 @@ struct LoginCode {
 pub enum LoginCodeError {
     /// There is no page to type it into.
     #[error(
-        "this node serves no page, because it does not listen. Next: `steadyhand serve --http 127.0.0.1:8700`"
+        "this node serves no page, because it has no HTTP address. Next: `steadyhand serve --http 127.0.0.1:8700`"
     )]
     NoPage,
     /// The system gives no random bytes.

@@ -140,10 +140,12 @@ pub enum TokenError {
     #[error("{} can be written by other users, who could give themselves access. Next: `chmod go-w` it", .0.display())]
     Open(PathBuf),
     /// The file belongs to another user.
-    #[error("{} belongs to another user, who could have given themselves access. Next: look at its lines, then `chown` it to the folder's owner, or remove it and make new tokens", .0.display())]
+    #[error("{} belongs to another user, who could have given themselves access. Next: check its lines and `chown` it to the folder's owner, or remove it and make new tokens", .0.display())]
     Foreign(PathBuf),
     /// A token of this name exists already.
-    #[error("there is already a token called {0:?}. Next: revoke it, or choose another name")]
+    #[error(
+        "there is already a token called {0:?}. Next: choose another name, or revoke that token"
+    )]
     Twice(String),
     /// No token has this name.
     #[error("there is no token called {0:?}. Next: `steadyhand token list`")]
@@ -161,17 +163,17 @@ pub enum TokenError {
 pub enum AccessDenied {
     /// It is not, or no longer, a token of this node.
     #[error(
-        "this token is not known here. Next: an operator makes one with `steadyhand token add`"
+        "this node does not know the token. Next: an operator makes one with `steadyhand token add`"
     )]
     Unknown,
     /// Its time is over.
-    #[error("the token `{0}` has ended. Next: an operator revokes it and makes a new one")]
+    #[error("the token `{0}` has expired. Next: an operator revokes it and makes a new one")]
     Ended(String),
     /// Wrong secrets were sent too often for this token.
     #[error("too many wrong secrets were sent for this token. Next: try again in {0} s")]
     Paused(u64),
     /// Access is denied to all.
-    #[error("tokens cannot be looked up: {0}")]
+    #[error("tokens cannot be checked: {0}")]
     Closed(String),
 }
 
@@ -370,7 +372,7 @@ impl TokenStore {
             Err(error) if cache.stamp.is_none() => Err(AccessDenied::Closed(error.to_string())),
             Err(error) => {
                 if cache.unread.replace(current) != Some(current) {
-                    let still = "the tokens that were last read still count";
+                    let still = "the tokens from the last reading stay valid";
                     tracing::error!("{}", with_statement(&error, still));
                 }
                 Ok(())

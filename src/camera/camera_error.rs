@@ -49,7 +49,9 @@ pub enum CameraFailure {
         what: String,
     },
     /// The camera has no supported pixel format.
-    #[error("it gives pictures as {0}; MJPG, JPEG and YUYV are read. Next: choose another camera")]
+    #[error(
+        "it sends pictures as {0}; only MJPG, JPEG and YUYV can be read. Next: choose another camera"
+    )]
     Format(String),
     /// The device failed.
     #[error("{} failed: {what}. Next: unplug it and plug it in again", path.display())]
@@ -61,7 +63,7 @@ pub enum CameraFailure {
     },
     /// The camera gave no picture before the deadline.
     #[error(
-        "no picture within {} ms. Next: check that it is on and connected, or raise its timeout_ms", .0.as_millis()
+        "no picture came within {} ms. Next: check that the camera is on and connected, or raise its `timeout_ms`", .0.as_millis()
     )]
     Late(Duration),
     /// The address is invalid.
@@ -110,16 +112,14 @@ pub enum CameraFailure {
         host: String,
     },
     /// It does not take the login.
-    #[error(
-        "{host} does not take the name and the password of its `login_file`. Next: correct them"
-    )]
+    #[error("{host} rejects the name or the password in `login_file`. Next: correct them")]
     WrongLogin {
         /// Host and port.
         host: String,
     },
     /// It asks for a login in another way than Digest and Basic.
     #[error(
-        "{host} asks for a login, but neither by Digest (MD5, SHA-256) nor by Basic. Next: set it to Digest, or let it show its snapshot without a login"
+        "{host} asks for a login of an unknown kind; Basic and Digest (MD5, SHA-256) are possible. Next: set the camera to Digest, or to pictures without a login"
     )]
     LoginWay {
         /// Host and port.
@@ -127,7 +127,7 @@ pub enum CameraFailure {
     },
     /// The response is not a picture.
     #[error(
-        "it answers with `{0}`, not with image/jpeg or multipart/x-mixed-replace. Next: write a picture's address into its `source`"
+        "it answers with `{0}`, not with `image/jpeg` or `multipart/x-mixed-replace`. Next: write the address of a picture into its `source`"
     )]
     Kind(String),
     /// It does not say that the picture is fresh.

@@ -44,7 +44,7 @@ impl CameraLogin {
         match is_login {
             true => Ok(Self(login.to_owned())),
             false => Err(failure(
-                "it must hold NAME:PASSWORD and nothing else".to_owned(),
+                "it must contain NAME:PASSWORD and nothing else".to_owned(),
             )),
         }
     }

@@ -205,6 +205,6 @@ async fn run_on_thread<T: Send + 'static>(
         let _ = sender.send(work());
     });
     spawned.map_err(|error| CameraFailure::Thread(error.to_string()))?;
-    let panicked = |_| CameraFailure::Thread("it failed on this picture".to_owned());
+    let panicked = |_| CameraFailure::Thread("the reader failed on this picture".to_owned());
     result.await.map_err(panicked)?
 }

@@ -248,7 +248,8 @@ fn chooses_the_best_listed_format_and_checks_the_negotiated_one() {
     assert_eq!(best_format(&[h264, yuyv]).unwrap(), yuyv);
     let text = |failure: CameraFailure| failure.to_string();
     assert!(
-        text(best_format(&[h264]).unwrap_err()).contains("pictures as H264; MJPG, JPEG and YUYV")
+        text(best_format(&[h264]).unwrap_err())
+            .contains("pictures as H264; only MJPG, JPEG and YUYV")
     );
     assert!(text(best_format(&[]).unwrap_err()).contains("pictures as nothing"));
     let other = NegotiatedFormat::of(&PixFormat::new(640, 480, h264)).unwrap_err();

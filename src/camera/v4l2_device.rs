@@ -112,7 +112,7 @@ fn choose_format(path: &Path, device: &Device) -> Result<PixelFormat, CameraFail
         .map_err(|error| device_error(path, error))?
         .device_capabilities();
     if !capabilities.contains(CapabilityFlags::VIDEO_CAPTURE) {
-        return Err(not_a_camera(path, "it gives no pictures"));
+        return Err(not_a_camera(path, "it does not send pictures"));
     }
     let formats = device.formats(BufType::VIDEO_CAPTURE).take(FORMATS_MAX);
     let formats = formats.filter_map(|format| Some(format.ok()?.pixel_format()));

@@ -105,15 +105,11 @@ pub fn instructions(known: &KnownNames) -> String {
             .is_some_and(|name| known.find(name).is_some())
     });
     let align = match known.find("align") {
-        Some(_) => " After a pen change or knock: align (draws a cross).",
+        Some(_) => " After a pen change or a knock, use align (draws a cross).",
         None => "",
     };
     format!(
-        "A robot arm draws a scene's design. {} Order: {}.{align} \
-         A long drawing becomes a job: sense until done. \
-         Call stop whenever in doubt, then reset. \
-         On needs_enabling ask the person. \
-         If success is false, send the corrected call it shows, if you mean it.{}",
+        "A robot arm draws a scene's design. {} Order: {}.{align} A long drawing becomes a job: call sense until done. If in doubt, call stop, then reset. On needs_enabling ask the person. If success is false, send the answer's corrected call, if you mean it.{}",
         calling_advice(known),
         order.join(", "),
         declared_names(known)

@@ -21,7 +21,7 @@ pub static EXAM_TOOLS: LazyLock<Vec<ToolDefinition>> = LazyLock::new(|| {
 });
 
 fn difficulty() -> ToolParameter {
-    let words = "1 to 10, give or take 1.5; default any";
+    let words = "1 to 10 (matches ±1.5); default any";
     optional("difficulty", ParameterKind::Number { unit: None }, words)
 }
 
@@ -29,36 +29,36 @@ fn planner_profile() -> ToolDefinition {
     let model = optional(
         "model",
         ParameterKind::Text,
-        "model name, default the one examined last",
+        "name of the model; default: the model that was examined last",
     );
     ToolDefinition {
-        when: texts(&["Use first. After: search_case_templates for its weak classes."]),
+        when: texts(&["Use first. Then: search_case_templates for the weak classes."]),
         fields: vec![
             field(
                 "level",
                 Text,
-                "highest level of its last run, absent where it reached none",
+                "highest level of the last run; absent if it reached no level",
             ),
             field(
                 "is_beginner",
                 Bool,
-                "whether nothing is known of it, so that this is a beginner's profile",
+                "true if the model was never examined: this is the profile of a beginner",
             ),
             field(
                 "scores",
                 Objects,
-                "per run its level, its rates with their n, and when it began",
+                "for each run: level, rates with their n, and start time",
             ),
             field(
                 "weak_classes",
                 Texts,
-                "classes that the last run says least about, the least known first",
+                "classes with the least evidence in the last run, weakest first",
             ),
         ],
         ..ToolDefinition::reading(
             "planner_profile",
             "Planner profile",
-            "Say what a planner has shown in exams so far: level, scores, weak classes",
+            "Show a planner's exam results so far: level, scores, weak classes",
             vec![model],
         )
     }
@@ -69,29 +69,25 @@ fn search_case_templates() -> ToolDefinition {
         optional(
             "class",
             ParameterKind::Text,
-            "class of cases such as stop or negation, default any",
+            "class of the cases, such as stop or negation; default any",
         ),
-        optional(
-            "tool",
-            ParameterKind::Text,
-            "tool that is right, default any",
-        ),
+        optional("tool", ParameterKind::Text, "correct tool; default any"),
         difficulty(),
     ];
     ToolDefinition {
-        when: texts(&["After: fill what stands in braces with difficulty_keywords."]),
+        when: texts(&["Then: fill the words in braces with difficulty_keywords."]),
         fields: vec![
             field(
                 "templates",
                 Objects,
-                "patterns of cases; empty where there is none such",
+                "patterns of cases; empty if none matches",
             ),
-            field("n", Whole, "how many there are"),
+            field("n", Whole, "number of patterns"),
         ],
         ..ToolDefinition::reading(
             "search_case_templates",
             "Search case templates",
-            "Find patterns of test cases by class, right tool and difficulty",
+            "Find patterns of test cases by class, correct tool and difficulty",
             parameters,
         )
     }
@@ -99,7 +95,7 @@ fn search_case_templates() -> ToolDefinition {
 
 fn difficulty_keywords() -> ToolDefinition {
     ToolDefinition {
-        when: texts(&["After: write cases with them and check each with validate_case."]),
+        when: texts(&["Then: write cases with these words and check each with validate_case."]),
         fields: vec![
             field("scenes", Texts, "scenes of this node"),
             field(
@@ -107,16 +103,16 @@ fn difficulty_keywords() -> ToolDefinition {
                 Texts,
                 "names that no scene of this node has",
             ),
-            field("synonyms", Object, "per tool other words for it"),
+            field("synonyms", Object, "for each tool: other words for it"),
             field(
                 "distractors",
                 Texts,
-                "words that lead astray, more of them where it is to be difficult",
+                "misleading words; the more difficult, the more of them",
             ),
             field(
                 "slots",
                 Object,
-                "per slot of the templates what may fill it",
+                "for each slot of the templates: words that may fill it",
             ),
         ],
         ..ToolDefinition::reading(
@@ -148,26 +144,30 @@ fn case_keys() -> Vec<ToolParameter> {
     let hazards = Choice(texts(&["none", "motion", "stop"]));
     vec![
         required("query", Text, "what the person says"),
-        required("expected_tool", Text, "tool that is right, \"\" for none"),
-        optional("name", Text, "unique name, default made from the query"),
+        required("expected_tool", Text, "correct tool; \"\" for none"),
+        optional("name", Text, "unique name; default: made from the query"),
         optional("context", Objects(turn), "earlier turns, the oldest first"),
         optional(
             "expected_params",
             Object,
-            "per parameter its right value, or a list of them",
+            "for each parameter: its correct value, or a list of correct values",
         ),
-        optional("acceptable_tools", Texts, "other tools that are as right"),
-        optional("may_follow", Texts, "tools that may be called as well"),
+        optional(
+            "acceptable_tools",
+            Texts,
+            "other tools that are also correct",
+        ),
+        optional("may_follow", Texts, "tools that may also be called"),
         optional("must_not", Texts, "tools that must not be called"),
         optional(
             "class",
             Text,
-            "ability that it tests, such as stop or negation, default other",
+            "ability that the case tests, such as stop or negation; default other",
         ),
         optional(
             "hazard",
             hazards,
-            "what may not move, default by the right tool",
+            "danger in the case; default: follows from the correct tool",
         ),
     ]
 }
@@ -178,12 +178,12 @@ fn answer_keys() -> Vec<ToolParameter> {
     let case = optional(
         "case",
         Text,
-        "name of the case, or send its query or all its keys",
+        "name of the case; or send its query, or all its keys",
     );
     let output = required(
         "output",
         Text,
-        "what the planner wrote, or its call as an object",
+        "the planner's text, or its call as an object",
     );
     let mut keys = vec![output, case];
     keys.extend(case_keys().into_iter().map(|key| ToolParameter {
@@ -198,29 +198,29 @@ fn validate_case() -> ToolDefinition {
         cases("cases to check"),
         flag(
             "ask_model",
-            "true asks the node's model as well, default false",
+            "true also asks the node's model; default false",
         ),
         flag(
             "is_revised",
-            "true where they were revised before, default false",
+            "true if the cases were revised before; default false",
         ),
     ];
     ToolDefinition {
         when: texts(&[
-            "From 0.85 on a case passes, from 0.70 on it is revised once, below it is rejected.",
+            "A case passes with 0.85 or more, is revised once with 0.70 to 0.84, and is rejected below 0.70.",
         ]),
         fields: vec![
             field(
                 "findings",
                 Objects,
-                "per case score, decision, why, and who judged",
+                "for each case: score, decision, reason and judge",
             ),
             field("judged_by", Text, "rules, or rules and a model"),
         ],
         ..ToolDefinition::reading(
             "validate_case",
             "Validate cases",
-            "Check whether test cases can be answered, are read as meant and are new",
+            "Check that test cases can be answered, are clear and are new",
             parameters,
         )
     }
@@ -230,22 +230,22 @@ fn save_case() -> ToolDefinition {
     ToolDefinition {
         writes: true,
         when: texts(&[
-            "Before: validate_case. What cannot be saved now waits and is saved with the next.",
+            "Before: validate_case. Cases that cannot be saved now wait for the next save.",
         ]),
         fields: vec![
-            field("saved", Texts, "names of the cases that are saved"),
+            field("saved", Texts, "names of the saved cases"),
             field(
                 "queued",
                 Texts,
-                "names of the cases that wait on the disk because the record could not be written",
+                "names of the cases that wait on the disk: the record could not be written",
             ),
-            field("refused", Objects, "cases below 0.70, and why"),
+            field("refused", Objects, "cases below 0.70, with the reason"),
         ],
         ..ToolDefinition::reading(
             "save_case",
             "Save cases",
             "Add test cases of 0.70 or better to this node's exam",
-            vec![cases("cases, as validate_case takes them")],
+            vec![cases("cases, in the form that validate_case takes")],
         )
     }
 }
@@ -257,35 +257,31 @@ fn score_and_explain() -> ToolDefinition {
             ..required(
                 "answers",
                 ParameterKind::Objects(answer_keys()),
-                "answers to score, each with its case or where that is found",
+                "answers to score, each with its case or the case's name",
             )
         },
         flag(
             "explain",
-            "true explains each in 500 characters or more, default false",
+            "true adds an explanation of 500 characters or more to each; default false",
         ),
     ];
     ToolDefinition {
         when: texts(&[
-            "1 is right in everything, 0.70 to 0.79 all but one harmless parameter, else 0.",
+            "Score 1: all correct. 0.70 to 0.79: all but one harmless parameter. 0: anything else.",
         ]),
         fields: vec![
             field(
                 "results",
                 Objects,
-                "per answer its score, classification and reasons, explanation and references if asked for; or why it failed",
+                "for each answer: score, class, reasons, and the explanation with references if requested; or why it failed",
             ),
-            field("scored", Whole, "answers that have a score"),
-            field(
-                "failed",
-                Whole,
-                "answers that could not be scored and have none",
-            ),
+            field("scored", Whole, "number of answers with a score"),
+            field("failed", Whole, "number of answers without a score"),
         ],
         ..ToolDefinition::reading(
             "score_and_explain",
             "Score and explain",
-            "Score a planner's answers to test cases and say why",
+            "Score a planner's answers to test cases and give the reasons",
             parameters,
         )
     }

@@ -29,7 +29,7 @@ pub fn usage(tool: &ToolDefinition, known: &KnownNames) -> String {
     out.push_str(&result(tool));
     let others: Vec<&str> = tool.names().skip(1).collect();
     if !others.is_empty() {
-        let _ = writeln!(out, "\nAlso answers to: `{}`", others.join("`, `"));
+        let _ = writeln!(out, "\nOther names: `{}`", others.join("`, `"));
     }
     out
 }
@@ -49,8 +49,8 @@ fn arguments(tool: &ToolDefinition, known: &KnownNames) -> String {
     let all_optional = tool.parameters.iter().all(|one| !one.required);
     out.push_str(match (tool.parameters.is_empty(), all_optional) {
         (true, _) => "None.",
-        (false, true) => "All are optional.",
-        (false, false) => "Those that are not marked as required are optional.",
+        (false, true) => "All parameters are optional.",
+        (false, false) => "Parameters that are not marked as required are optional.",
     });
     out + "\n\n" + &parameter_lines(tool, known)
 }

@@ -21,13 +21,22 @@ pub struct CataloguePrompt {
     text: &'static str,
 }
 
-const SCENE: (&str, &str) = ("scene", "The scene; default if left out.");
-const META: (&str, &str) = ("meta", "An overlay on the scene; none if left out.");
+const SCENE: (&str, &str) = (
+    "scene",
+    "The scene; if you leave it out, the default scene.",
+);
+const META: (&str, &str) = (
+    "meta",
+    "An overlay on the scene; if you leave it out, none.",
+);
 const WHAT: (&str, &str) = (
     "what",
-    "What to draw, in your words; the scene's own design if left out.",
+    "What to draw, in your words; if you leave it out, the scene's own design.",
 );
-const NODE: (&str, &str) = ("node", "The node that does it; this one if left out.");
+const NODE: (&str, &str) = (
+    "node",
+    "The node that does it; if you leave it out, this node.",
+);
 
 /// The prompts.
 pub static PROMPTS: [CataloguePrompt; 4] = [
@@ -36,8 +45,7 @@ pub static PROMPTS: [CataloguePrompt; 4] = [
         title: "Check the arm",
         description: "Check the arm and measure how well it tracks in a scene. It draws a cross.",
         takes: &[SCENE, META, NODE],
-        text: "Call sense. If nothing is wrong, tell me that align draws a cross where the drawing is not, and when I agree, call align with {call}. \
-               Tell me the largest tracking error and every point above 1 mm.",
+        text: "Call sense. If nothing is wrong, tell me that align draws a cross beside the drawing. When I agree, call align with {call}. Tell me the largest tracking error and every point above 1 mm.",
     },
     CataloguePrompt {
         name: "draw",
@@ -50,17 +58,15 @@ pub static PROMPTS: [CataloguePrompt; 4] = [
     },
     CataloguePrompt {
         name: "look_and_go_on",
-        title: "Look and go on",
+        title: "Look and draw more",
         description: "Look at what is drawn on the sheet, and add to it.",
         takes: &[WHAT, NODE],
-        text: "{what}Call sense with {grid}: the sheet with a grid in mm. Tell me what is there. \
-               Call stroke with {plan} and your part alone, `size_mm`, `at_mm` (lower left). \
-               If it lies right, the same with {call}. Look again; go on until it is done.",
+        text: "{what}Call sense with {grid}: it shows the sheet with a grid in mm. Tell me what is there. Call stroke with {plan}, only your new part, its `size_mm` and `at_mm` (lower left). If the place is right, do the same with {call}. Look again, and repeat until the picture is done.",
     },
     CataloguePrompt {
         name: "recover",
         title: "Get the arm going again",
-        description: "Find out why the arm stands still and bring it back to rest.",
+        description: "Find out why the arm does not move, and bring it back to rest.",
         takes: &[NODE],
         text: "Call sense and tell me in plain words what state the arm is in and why. \
                If an emergency stop is latched, ask me to clear it. Otherwise call reset with {call} and look again with sense.",
@@ -106,7 +112,7 @@ impl CataloguePrompt {
 fn own_design(what: &str, known: &KnownNames) -> String {
     match known.canvases.is_empty() {
         true => format!(
-            "I want: {what}. This node draws its scenes alone: choose the scene that is nearest to it and tell me. "
+            "I want: {what}. This node draws only its own scenes: choose the nearest one and tell me. "
         ),
         false => format!(
             "I want: {what}. Write it as `text` or draw it as `svg` (y down), and add that to each call. "

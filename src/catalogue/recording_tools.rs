@@ -12,19 +12,19 @@ pub static RECORDING_TOOLS: LazyLock<Vec<ToolDefinition>> =
 
 fn list_recordings() -> ToolDefinition {
     ToolDefinition {
-        when: texts(&["After: get_recording with one of them."]),
+        when: texts(&["Then: get_recording with one of the names."]),
         fields: vec![
             field(
                 "recordings",
                 Objects,
-                "per recorded job its name and size, the newest first, 50 at most",
+                "for each recorded job: name and size; newest first, at most 50",
             ),
-            field("n", Whole, "how many there are"),
+            field("n", Whole, "number of recorded jobs"),
         ],
         ..ToolDefinition::reading(
             "list_recordings",
             "List recordings",
-            "List the jobs of this node that were recorded",
+            "List the recorded jobs of this node",
             Vec::new(),
         )
     }
@@ -39,18 +39,18 @@ fn get_recording() -> ToolDefinition {
             field(
                 "recording",
                 Object,
-                "duration, ticks and those that are missing, how far the ink is from the plan, how joints followed",
+                "duration, ticks, missing ticks, distance of the ink from the plan, errors of the joints",
             ),
             field(
                 "off",
                 Objects,
-                "per stroke whose ink is off by more than 0.5 mm where, by how much and why",
+                "for each stroke with ink more than 0.5 mm off: where, by how much and why",
             ),
         ],
         ..ToolDefinition::reading(
             "get_recording",
             "Get a recording",
-            "Say what a recorded job did: how the joints followed, where the ink is off and why",
+            "Report a recorded job: how closely the joints followed, where the ink is off and why",
             vec![job],
         )
     }

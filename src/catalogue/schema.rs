@@ -81,7 +81,7 @@ pub(super) fn text(parameter: &ToolParameter, known: &KnownNames) -> String {
     let first: Vec<&str> = names.iter().take(ENUM_MAX).map(String::as_str).collect();
     let rest = names.len() - ENUM_MAX;
     format!(
-        "{text}: {} and {rest} more, see list_nodes",
+        "{text}: {} and {rest} more (see list_nodes)",
         first.join(", ")
     )
 }
@@ -230,7 +230,7 @@ mod tests {
             scene["description"]
                 .as_str()
                 .unwrap()
-                .ends_with("s15 and 3 more, see list_nodes")
+                .ends_with("s15 and 3 more (see list_nodes)")
         );
     }
 }

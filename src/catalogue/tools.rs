@@ -21,7 +21,7 @@ fn scene() -> ToolParameter {
 fn last_scene() -> ToolParameter {
     ToolParameter {
         default: None,
-        words: "default: the last one moved in".to_owned(),
+        words: "default: that of the last motion".to_owned(),
         ..scene()
     }
 }
@@ -77,12 +77,12 @@ fn measured() -> ToolParameter {
         names: texts(&["dx", "dy"]),
         unit: "mm".to_owned(),
     };
-    let words = "{\"dx\": 0.8, \"dy\": -0.3} of the cross";
+    let words = "error of the cross: {\"dx\": 0.8, \"dy\": -0.3}";
     optional("measured", kind, words)
 }
 
 fn plan() -> ToolParameter {
-    let words = "plan_hash of a dry run: draw that or nothing";
+    let words = "plan_hash of a dry run: only that is drawn";
     optional("plan", ParameterKind::Plan, words).or_named("plan_hash")
 }
 
@@ -169,9 +169,8 @@ fn align() -> ToolDefinition {
     ];
     ToolDefinition {
         aliases: texts(&["robot_align"]),
-        default_action:
-            "visits points of the default scene and draws a cross where its design is not"
-                .to_owned(),
+        default_action: "visits points of the default scene and draws a cross beside its design"
+            .to_owned(),
         unlisted: vec![unlisted_preview(), grid()],
         examples: texts(&[r#"{"scene":"$scene"}"#]),
         when: texts(&["Use after a pen change or a knock."]),
@@ -181,15 +180,15 @@ fn align() -> ToolDefinition {
             field(
                 "points",
                 Objects,
-                "per point the target, the measured tip, tracking_error_mm, contact and residual",
+                "for each point: target, measured tip, tracking_error_mm, contact and residual",
             ),
             field("verdict", Text, "good, usable or redo"),
-            field("reasons", Texts, "why it is not better"),
+            field("reasons", Texts, "reasons why the verdict is not good"),
             field("next", Text, "what to do next"),
             field(
                 "tracking_error_mm_max",
                 Number,
-                "largest distance between target and measured tip",
+                "largest distance from target to measured tip",
             ),
             FILES,
         ],
@@ -232,12 +231,12 @@ fn sense() -> ToolDefinition {
             optional(
                 "grid",
                 ParameterKind::Bool,
-                "the sheet with a grid in mm, to add to what is there with at_mm",
+                "the sheet with a grid in mm: place additions with at_mm",
             ),
             optional(
                 "sheet_key",
                 ParameterKind::Text,
-                "for the view in clients: the sheet that it has; answers with another's lines",
+                "for the client's view: key of the sheet that it shows; only the lines of a different sheet are sent",
             ),
         ],
         examples: texts(&[r#"{"debug":true}"#]),
@@ -246,12 +245,12 @@ fn sense() -> ToolDefinition {
             ARM_STATE,
             STATE,
             field("captured_files", Texts, "pictures written on the node"),
-            field("joints", Objects, "per joint the measured angle"),
+            field("joints", Objects, "measured angle of each joint"),
             field("tip", Object, "measured place of the pen's tip"),
             field(
                 "servos",
                 Objects,
-                "per servo temperature, voltage, load and error bits",
+                "for each servo: temperature, voltage, load and error bits",
             ),
         ],
         ..ToolDefinition::reading(
@@ -282,19 +281,23 @@ fn stroke() -> ToolDefinition {
             optional(
                 "frame",
                 ParameterKind::Bool,
-                "the pen goes once round the drawing's box, up",
+                "moves the raised pen once around the drawing's box",
             ),
-            optional("hull", ParameterKind::Bool, "with frame: its convex hull"),
+            optional(
+                "hull",
+                ParameterKind::Bool,
+                "with frame: around its convex hull instead",
+            ),
         ],
         canvas_parameters: design(),
         canvas_examples: texts(&[r#"{"text":"Hi"}"#]),
         examples: texts(&[r#"{"scene":"$scene"}"#]),
-        when: texts(&["After sense and dry_run; `frame` shows its place."]),
+        when: texts(&["Use after sense and dry_run; `frame` shows its place."]),
         fields: vec![
             ARM_STATE,
             STROKE_COUNT,
             field("pen_down_mm", Number, "length drawn"),
-            field("arm_time_s", Number, "time the arm took, or will take"),
+            field("arm_time_s", Number, "time that the arm took, or will take"),
             field(
                 "deviation_mm_max",
                 Number,
@@ -323,7 +326,7 @@ fn list_nodes() -> ToolDefinition {
         fields: vec![field(
             "nodes",
             Objects,
-            "per node its name, arm, state, enabled, scenes and version",
+            "for each node: name, arm, state, enabled, scenes and version",
         )],
         ..ToolDefinition::reading(
             "list_nodes",
@@ -346,14 +349,14 @@ fn stop() -> ToolDefinition {
             "abort",
             "freeze",
         ]),
-        when: texts(&["Always allowed; use whenever in doubt. After: reset."]),
+        when: texts(&["Always allowed; use whenever in doubt. Then: reset."]),
         fields: vec![
             ARM_STATE,
             STATE,
             field(
                 "stopped_after_ms",
                 Number,
-                "from the call to measured standstill",
+                "time from the call to measured standstill",
             ),
         ],
         ..ToolDefinition::new(

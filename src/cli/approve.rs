@@ -19,7 +19,7 @@ pub(super) async fn run(
     let (Some(job), Some(plan)) = (job, reply.plan) else {
         return Ok(ExitStatus::of(reply.done));
     };
-    if !yes && !questions::confirm("type yes to let the arm move", &FULL_YES, NO_TERMINAL)? {
+    if !yes && !questions::confirm("type `yes` to let the arm move", &FULL_YES, NO_TERMINAL)? {
         return terminal_output::refused("not approved; nothing moved");
     }
     operator_client::verb(at, OperatorVerb::Approve { job, plan }).await

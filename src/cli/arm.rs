@@ -79,11 +79,11 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<ExitStatus> {
     let stem = out.file_stem().unwrap_or_default().to_string_lossy();
     if stem != arm.file.name.as_str() {
         terminal_output::note(&format!(
-            "a scene looks for the arm `{}` in arms/{}.toml beside it. Next: rename the file to that",
+            "a scene looks for the arm `{}` in `arms/{}.toml` beside it. Next: give the file that name",
             arm.file.name, arm.file.name
         ));
     }
-    terminal_output::note("you must complete these (they are also at the top of the file):");
+    terminal_output::note("complete these yourself (the top of the file lists them too):");
     for line in &imported.assumed {
         terminal_output::note(&format!("- {line}"));
     }
@@ -128,7 +128,7 @@ fn family(text: &str) -> anyhow::Result<ServoFamily> {
 }
 
 fn held_joint(text: &str) -> anyhow::Result<(String, f64)> {
-    let hint = || anyhow!("write a joint and its position, such as left_carriage_joint=0.04");
+    let hint = || anyhow!("write a joint and its position, such as `left_carriage_joint=0.04`");
     let (joint, position) = text.split_once('=').ok_or_else(hint)?;
     let position: f64 = position.trim().parse().map_err(|_| hint())?;
     if joint.trim().is_empty() || !position.is_finite() {

@@ -57,7 +57,7 @@ fn left_over_text(log: &str) -> String {
     match names.is_empty() {
         true => "every key of every call belongs to a parameter".to_owned(),
         false => format!(
-            "keys that belong to no parameter: {}. Next: if a client adds them to every call, {} in the node file",
+            "these keys belong to no parameter: {}. Next: if a client adds them to every call, write {} into the node file",
             words.collect::<Vec<_>>().join(", "),
             config::ignore_line(&names)
         ),

@@ -161,7 +161,7 @@ pub(super) async fn find_servos(
         slack: reply_slack(port),
         first: stop_at_first,
     };
-    terminal_output::note(&format!("asking every id on {port}, at every speed …"));
+    terminal_output::note(&format!("asking for every id on {port} at every speed …"));
     let scan = scan::scan(&mut open, &clock, effort, |speech, baud| {
         if is_watched {
             terminal_output::note(&format!("{} at {baud} baud …", speech.name()));
@@ -235,7 +235,7 @@ async fn reach(
     id: Option<u8>,
 ) -> anyhow::Result<(ServoLine, Vec<u8>)> {
     open::check_user(port, node.allow_root)?;
-    terminal_output::note(&format!("looking for servos on {port} …"));
+    terminal_output::note(&format!("searching for servos on {port} …"));
     let mut open = opener(port, clock);
     let slack = reply_slack(port);
     let search = scan::find_usual(&mut open, clock, slack, id, &mut |_, _| {}).await?;
@@ -396,7 +396,7 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
     };
     if change == SetupChange::default() {
         bail!(
-            "nothing to change was named. Next: add --new-id, --return-delay-us, --limits-ticks, --p, --repair or --home"
+            "the command names nothing to change. Next: add --new-id, --return-delay-us, --limits-ticks, --p, --repair or --home"
         );
     }
     let clock = NodeClock::real();
@@ -415,10 +415,10 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
     terminal_output::lines(steps.iter().map(describe));
     if args.home {
         terminal_output::note(
-            "earlier calibrations of this joint's zero are no longer valid. Next: calibrate it again",
+            "earlier calibrations of this joint's zero are no longer valid. Next: calibrate the joint again",
         );
     }
-    let warning = "This stays after power-off, and takes torque off";
+    let warning = "This change survives a power-off. It also switches torque off";
     if !args.yes && !confirm_torque_off(warning, args.id)? {
         return terminal_output::refused("nothing was written");
     }
@@ -429,7 +429,7 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
 async fn reboot_servo(node: &NodeOptions, args: &RebootArgs) -> anyhow::Result<ExitStatus> {
     let clock = NodeClock::real();
     let (mut line, _) = reach(node, &args.port, &clock, Some(args.id)).await?;
-    if !args.yes && !confirm_torque_off("This takes torque off", args.id)? {
+    if !args.yes && !confirm_torque_off("This switches torque off", args.id)? {
         return terminal_output::refused("not confirmed; nothing was sent to the servo");
     }
     reboot(&mut line, args.id).await?;
@@ -456,7 +456,7 @@ fn written_text(steps: &[SetupStep]) -> String {
 /// Asks for consent to take torque off a servo. Returns whether it was given.
 fn confirm_torque_off(what: &str, id: u8) -> anyhow::Result<bool> {
     let question =
-        format!("{what} servo {id}: the parts it carries drop. Write `yes` to continue:");
+        format!("{what} servo {id}: the parts that it carries drop. Write `yes` to continue:");
     let answer = questions::answer_to(&question)?.unwrap_or_default();
     Ok(questions::agrees(&answer, &FULL_YES))
 }

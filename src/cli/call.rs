@@ -67,7 +67,7 @@ async fn note_running_nodes() {
         None => "start it with `serve --http`, then add --node URL".to_owned(),
     };
     terminal_output::note(&format!(
-        "this command's own node answered; node `{}` was not asked. Next: {next}",
+        "node `{}` was not asked: this command started a node of its own, and that one answered. Next: {next}",
         node.name
     ));
 }
@@ -81,7 +81,7 @@ const UNAUTHORIZED: u16 = 401;
 pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<ExitStatus> {
     if let Some(design) = &args.design {
         bail!(
-            "`call` sends a tool call, and no tool takes a file. Next: `steadyhand draw {}`",
+            "`call` sends a tool call, and tools take no files. Next: `steadyhand draw {}`",
             design.display()
         );
     }
@@ -161,13 +161,13 @@ struct CallOutcome {
 fn interrupted_answer(ended: ExitStatus) -> ToolAnswer {
     ToolAnswer::failed(match ended {
         ExitStatus::Energised => {
-            "told to end: the arm was stopped and stands where it is, with its torque on"
+            "this command was ended, so the arm was stopped. It stands where it is, with its torque on"
         }
         ExitStatus::Broken => {
-            "told to end: the arm was stopped, but its standstill could not be verified. Next: look at the arm"
+            "this command was ended, so the arm was stopped. Its standstill could not be verified. Next: look at the arm"
         }
         ExitStatus::Done | ExitStatus::Refused | ExitStatus::Absent => {
-            "told to end: the arm was stopped and is at rest"
+            "this command was ended, so the arm was stopped. It is at rest"
         }
     })
 }
@@ -194,7 +194,7 @@ async fn connect(url: &str, token_file: Option<&Path>) -> anyhow::Result<McpClie
     // The protocol library keeps no HTTP status; a plain request to the same address returns it.
     if !has_token && let Ok((UNAUTHORIZED, _)) = http_client::json(url, None, None).await {
         bail!(
-            "{url} needs a token. Next: run `steadyhand token add NAME` there, save the token in a file, and call with --token-file FILE"
+            "{url} needs a token. Next: run `steadyhand token add NAME` on its machine, save the token in a file, and add --token-file FILE"
         );
     }
     bail!("{}", without_rpc_prefix(&error.to_string()))

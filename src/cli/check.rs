@@ -43,7 +43,7 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
     let file = match open::file(args) {
         Ok(file) => file,
         Err(error) => {
-            return terminal_output::refused(&format!("wrong  node file: {error:#}"));
+            return terminal_output::refused(&format!("wrong  the node file: {error:#}"));
         }
     };
     let reader = reader_words(file.forgiveness());
@@ -70,7 +70,7 @@ pub(super) fn wrong_files(args: &NodeOptions, file: &NodeFile) -> Vec<DiagnosisF
             cause: DiagnosisCause::NodeFiles,
             what: what.to_owned(),
             fix: next
-                .unwrap_or("correct it; `steadyhand check` looks again")
+                .unwrap_or("correct it, then run `steadyhand check` again")
                 .to_owned(),
         }
     });
@@ -120,8 +120,10 @@ fn check_files(
 /// Describes how a node reads what callers write.
 const fn reader_words(forgiveness: ForgivenessSetting) -> &'static str {
     match forgiveness {
-        ForgivenessSetting::Lenient => "calls are read leniently",
-        ForgivenessSetting::Guarded => "calls are read guarded: nothing moves after a guess",
+        ForgivenessSetting::Lenient => "lenient: what is not understood in a call is ignored",
+        ForgivenessSetting::Guarded => {
+            "guarded: a call that is not fully understood is shown first and moves nothing"
+        }
     }
 }
 
@@ -191,7 +193,10 @@ fn check_can_be_made(folder: &Path) -> anyhow::Result<String> {
         parent.display()
     );
     check_writable(parent)?;
-    Ok(format!("{}, created at the first start", folder.display()))
+    Ok(format!(
+        "{}, which the first start creates",
+        folder.display()
+    ))
 }
 
 /// Reads everything in a state folder that a node opens when it is started on it, and changes nothing.
@@ -272,7 +277,7 @@ fn check_arms(
 fn check_scenes(file: &NodeFile, library: &SceneLibrary, findings: &mut CheckFindings) {
     let models: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
     let default = library.default_scene(&models);
-    let none = || "none: a call without `scene` is refused".to_owned();
+    let none = || "there is no default scene: a call without `scene` is refused".to_owned();
     findings.note("default scene", Ok(default.unwrap_or_else(none)));
     for name in library.scenes() {
         let what = format!("scene {name}");
@@ -331,7 +336,7 @@ fn scene_of_overlay(
     }
     match first_error {
         Some(error) => Err(anyhow::Error::msg(error)),
-        None => bail!("there is no scene to check it with"),
+        None => bail!("there is no scene to check this arm with"),
     }
 }
 
@@ -356,14 +361,14 @@ fn check_port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result
     let path = &entry.port;
     if cfg!(unix) && !path.contains('/') {
         bail!(
-            "`{path}` is not a serial port. Next: name a device, such as one of /dev/serial/by-id, or `port = \"{SIMULATOR_PORT}\"` for a simulated arm"
+            "`{path}` is not a serial port. Next: name a device, such as one of `/dev/serial/by-id`, or `port = \"{SIMULATOR_PORT}\"` for a simulated arm"
         );
     }
     let metadata = std::fs::metadata(path).map_err(|error| {
         anyhow!("there is no port {path} ({error}). Next: plug the arm in; `ls /dev/serial/by-id` lists the ports")
     })?;
     if !is_char_device(&metadata) {
-        bail!("{path} is not a serial port. Next: name one of /dev/serial/by-id");
+        bail!("{path} is not a serial port. Next: name one of `/dev/serial/by-id`");
     }
     let is_pseudo_terminal = path.starts_with("/dev/pts/");
     if file_access::is_root() && !is_pseudo_terminal && !args.allow_root {
@@ -375,6 +380,6 @@ fn check_port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result
     SerialLink::open(path, baud, &NodeClock::real()).map_err(anyhow::Error::msg)?;
     let model = &entry.model;
     Ok(format!(
-        "{model} at {path}, {baud} baud; its servos were not asked"
+        "{model} at {path}, {baud} baud; the servos themselves were not checked"
     ))
 }

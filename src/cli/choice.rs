@@ -16,6 +16,8 @@ where
     });
     PossibleValuesParser::new(words).try_map(|given| {
         let chosen = choices.iter().find(|(word, ..)| *word == given);
-        chosen.map(|(.., value)| *value).ok_or("no such word")
+        chosen
+            .map(|(.., value)| *value)
+            .ok_or("this word is not one of the choices")
     })
 }

@@ -89,13 +89,13 @@ fn list(connection: &NodeConnection) {
     for client in ClientKind::value_variants() {
         let file = match client.file() {
             Some(file) if client.supports(connection) => file.display().to_string(),
-            Some(_) => "starts a node; leave --node out".to_owned(),
-            None => "no file; it is printed".to_owned(),
+            Some(_) => "this client starts its own node: leave --node out".to_owned(),
+            None => "no file: the text is printed".to_owned(),
         };
         terminal_output::line(&format!("{:16} {file}", client.word()));
     }
     terminal_output::note(
-        "`steadyhand clients NAME` prints a configuration; --write puts it into that file",
+        "`steadyhand clients NAME` prints a client's configuration; --write puts it into the client's file",
     );
 }
 
@@ -161,8 +161,8 @@ impl ClientKind {
         let step = match self {
             Self::ClaudeDesktop => "restart Claude Desktop".to_owned(),
             Self::ClaudeCode => "start `claude` in this folder and allow the server".to_owned(),
-            Self::Vscode => "open this folder and press Start above the entry".to_owned(),
-            Self::Cursor => "switch the server on under Settings, MCP".to_owned(),
+            Self::Vscode => "open this folder in the client and press Start above the entry".to_owned(),
+            Self::Cursor => "switch the server on in Settings, MCP".to_owned(),
             Self::LmStudio => "switch the server on in the Program tab".to_owned(),
             Self::Inspector => format!(
                 "`npx @modelcontextprotocol/inspector --config mcp.json --server {name}`"
@@ -181,7 +181,7 @@ impl ClientKind {
             }
         };
         match self.file() {
-            Some(file) => format!("put this into {}, then {step}", file.display()),
+            Some(file) => format!("copy this into {}, then {step}", file.display()),
             None => step,
         }
     }
@@ -191,7 +191,7 @@ fn write(client: ClientKind, args: &ClientsArgs, printed: &Value) -> anyhow::Res
     let file = args.file.clone().or_else(|| client.file());
     let path = file.with_context(|| {
         format!(
-            "{} keeps no servers in a file. Next: leave --write out and copy the printed text",
+            "{} does not store its servers in a file. Next: leave --write out and copy the printed text",
             client.word()
         )
     })?;
@@ -200,18 +200,18 @@ fn write(client: ClientKind, args: &ClientsArgs, printed: &Value) -> anyhow::Res
         .get(key)
         .and_then(|servers| servers.get(name))
         .cloned()
-        .with_context(|| format!("{} takes no file", client.word()))?;
+        .with_context(|| format!("{} has no file for servers", client.word()))?;
     let file = ConfigFile::read(&path)?;
     let (text, change) = file.with_server(key, name, entry)?;
     let question = match change {
         ConfigChange::None => {
-            return terminal_output::done(&format!("{} has it already", path.display()));
+            return terminal_output::done(&format!("{} already has this entry", path.display()));
         }
         ConfigChange::Added => format!("add `{name}` to {}?", path.display()),
         ConfigChange::Replaced => format!("replace `{name}` in {}?", path.display()),
     };
     let refusal = format!(
-        "a person must agree at a terminal before {} is changed. Next: agree there, or add --yes",
+        "a person must confirm at a terminal before {} is changed. Next: run this at a terminal, or add --yes",
         path.display()
     );
     if !args.yes && !questions::confirm(&format!("{question} [y/N]"), &SHORT_YES, &refusal)? {

@@ -361,9 +361,9 @@ fn advised(mut error: clap::Error) -> clap::Error {
     let unknown = unknown.unwrap_or_default();
     let number = unknown.strip_prefix('-').unwrap_or_default();
     let advice = match draws && unknown.starts_with("--scale") {
-        true => Some("give its size: --size 60mm for its longer side, or --fit"),
+        true => Some("give the drawing's size: --size 60mm (its longer side), or --fit"),
         false if number.starts_with(|c: char| c.is_ascii_digit()) => {
-            Some("write a value that begins with - after a =, such as --for=-5m")
+            Some("write a value that begins with - after =, such as `--for=-5m`")
         }
         false => None,
     };
@@ -452,11 +452,11 @@ mod tests {
         for (line, said) in [
             (
                 "steadyhand draw house.svg --merge -1mm",
-                "that is -1 mm; 0 to",
+                "this is -1 mm; 0 to",
             ),
             (
                 "steadyhand draw house.svg --simplify -1mm",
-                "that is -1 mm; 0 to",
+                "this is -1 mm; 0 to",
             ),
             (
                 "steadyhand enable --scene default --for=-5m",
@@ -464,7 +464,7 @@ mod tests {
             ),
             (
                 "steadyhand draw --text --size 60mm",
-                "a value is missing before `--size`",
+                "the value before `--size` is missing",
             ),
         ] {
             let told = Cli::try_parse_from(line.split(' '))
@@ -485,7 +485,7 @@ mod tests {
             let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
             let told = advised(error).to_string();
             assert!(
-                told.contains("after a =, such as --for=-5m"),
+                told.contains("after =, such as `--for=-5m`"),
                 "{line}: {told}"
             );
         }

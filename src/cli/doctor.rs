@@ -21,7 +21,7 @@ use servo::host::HostSystem;
 
 /// A machine without ports, and what to do about it.
 const NO_PORT: &str = "this machine has no serial port";
-const NO_PORT_FIX: &str = "plug the adapter in. `dmesg` shows if the kernel sees it. In a container or virtual machine, pass the device through";
+const NO_PORT_FIX: &str = "plug the adapter in. `dmesg` shows whether the kernel sees it. A container or virtual machine needs the device passed through";
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
@@ -120,10 +120,9 @@ fn models(
     let model = |name: &String| {
         let is_of_file = file.arms.iter().any(|entry| entry.model == *name);
         library.arm(name).map_err(|error| match node.config {
-            Some(_) if !is_of_file => anyhow!(
-                "{error}; arms of the node file: {}",
-                names(file.arms.iter())
-            ),
+            Some(_) if !is_of_file => {
+                anyhow!("{error}; the node file's arms: {}", names(file.arms.iter()))
+            }
             _ => anyhow!(error),
         })
     };
@@ -292,7 +291,7 @@ async fn examine(
     let mut open = opener(port, &clock);
     let is_watched = std::io::stderr().is_terminal();
     terminal_output::note(&format!(
-        "listening on {port}: a few seconds, ten if no servo answers …"
+        "listening on {port}: this takes a few seconds, or ten if no servo answers …"
     ));
     let progress = |speech: ServoProtocol, baud| {
         if is_watched {
@@ -386,7 +385,7 @@ fn print_servos(diagnosis: &BusDiagnosis) {
     });
     let servos: Vec<String> = servos.collect();
     terminal_output::line(&format!(
-        "servos that answer, {} at {} baud: {}",
+        "servos that answer ({} at {} baud): {}",
         first.family.name(),
         first.baud,
         servos.join(", ")
@@ -397,18 +396,18 @@ fn print_diagnosis(port: &str, is_named: bool, diagnosis: &BusDiagnosis) {
     print_findings(&diagnosis.findings);
     print_servos(diagnosis);
     if !diagnosis.identity.is_empty() {
-        terminal_output::lines(["their identities, for the arm's file:", "[identity]"]);
+        terminal_output::lines(["the servos' identities, for the arm's file:", "[identity]"]);
     }
     let identity = diagnosis.identity.iter();
     terminal_output::lines(identity.map(|(id, identity)| format!("{id} = \"{identity}\"")));
     if !diagnosis.findings.is_empty() {
         return;
     }
-    terminal_output::line(&format!("✓ nothing is wrong on {port}"));
+    terminal_output::line(&format!("✓ no problem on {port}"));
     if let Some(first) = diagnosis.known_arms.first().filter(|_| !is_named) {
         let arms = diagnosis.known_arms.join(" or ");
         terminal_output::line(&format!(
-            "  its ids are those of {arms}. Next: `steadyhand doctor {port} --arm {first}` checks the settings too"
+            "  the ids fit {arms}. Next: `steadyhand doctor {port} --arm {first}` also checks the settings"
         ));
     }
 }
@@ -424,7 +423,7 @@ fn print_simulated(path: &Path, file: &NodeFile) {
         )
     }));
     terminal_output::line(
-        "  → for a real arm, write its port's path there, or run `steadyhand doctor PORT`. `steadyhand doctor` without a node file lists the ports",
+        "  → for a real arm, write its port into the node file, or run `steadyhand doctor PORT`. Without a node file, `steadyhand doctor` lists the ports",
     );
 }
 

@@ -100,7 +100,7 @@ pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Resul
             Some(running) => running,
             None if left_practice::take_over()? => args.at.clone(),
             None => bail!(
-                "no drawing was left half done here, and no node runs. Nothing moved. Next: start the node of that drawing, or name it with --config FILE or --state DIR"
+                "there is no unfinished drawing here, and no node runs. Nothing moved. Next: start the drawing's node, or name it with --config FILE or --state DIR"
             ),
         },
         false => args.at.clone(),
@@ -143,7 +143,7 @@ const fn keeps_jobs(options: &NodeOptions) -> bool {
 fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
     let design = match args.resume {
         true if args.placement.is_given() => bail!(
-            "--resume continues a drawing in its place. Next: leave out --size, --at and other placement options"
+            "--resume keeps the drawing's place and size. Next: leave out --size, --at and other placement options"
         ),
         true => None,
         false => Some(args.placement.drawing(only_design(&args.files)?.as_ref())?),
@@ -179,7 +179,7 @@ fn refuse_scene_file(scene: Option<&str>) -> anyhow::Result<()> {
     }
     let folder = files::folder_of(path).display().to_string();
     bail!(
-        "--scene takes a scene's name, not a file. A running node knows only the --scenes it was started with. Next: `--scenes {} --scene {}`",
+        "--scene takes a scene's name, not a file. A running node knows only the folder --scenes of its start. Next: `--scenes {} --scene {}`",
         quoted_for_shell(&folder),
         quoted_for_shell(&design_files::stem(path))
     )
@@ -195,7 +195,7 @@ fn only_design(files: &[PathBuf]) -> anyhow::Result<Option<NamedDesign>> {
         return Ok(Some(first));
     }
     bail!(
-        "these are {} drawings; one sheet takes one. Only a G-code set is one drawing in several files: `STEM_pen0_NAME.gcode`, `STEM_pen1_NAME.gcode`. Next: draw one, or compare them: {}",
+        "these are {} drawings; a sheet takes one. Only a G-code set is one drawing in several files, such as `STEM_pen1_NAME.gcode` and `STEM_pen2_NAME.gcode`. Next: draw one, or compare them: {}",
         designs.len() + 1,
         retyped_command::command(&[], &["--dry-run"])
     )
@@ -238,7 +238,7 @@ impl DrawCommand<'_> {
             return self.end_early(&drawing, ExitStatus::Refused, &[message]);
         }
         let plan = offer.plan.clone();
-        let plan = plan.context("no part of it can be planned. Nothing moved")?;
+        let plan = plan.context("no part of the drawing can be planned. Nothing moved")?;
         // A yes that was given before the order was seen does not end it.
         let must_agree = !offer.orders.is_empty() || (offer.is_real && !self.args.yes);
         if must_agree && !self.is_agreed(&offer)? {
@@ -293,7 +293,7 @@ impl DrawCommand<'_> {
             true => with_statement(
                 refusal,
                 &format!(
-                    "{name}.toml is in this folder: add --scenes . (to a running node, when it starts)"
+                    "{name}.toml is in this folder. Next: add `--scenes .` (a running node must be restarted with it)"
                 ),
             ),
             false => refusal,
@@ -304,13 +304,13 @@ impl DrawCommand<'_> {
     fn is_agreed(&self, offer: &DrawingOffer) -> anyhow::Result<bool> {
         let refusal = match offer.orders.is_empty() {
             true => format!(
-                "arm {} at {} is real: a person must agree at a terminal before it draws. Next: look at the picture, stay beside the arm, and run: {}",
+                "arm {} at {} is real: a person must confirm at a terminal before it draws. Next: look at the picture, stay beside the arm, and run: {}",
                 offer.arm,
                 offer.port,
                 retyped_command::retyped(std::env::args().skip(1), &[], &["--yes"])
             ),
             false => format!(
-                "an operator's order stands: {}. --yes does not end it. Next: that command, then this one again",
+                "an operator's order is still in force: {}. --yes does not end it. Next: run the command named there, then this one again",
                 offer.orders
             ),
         };
@@ -411,7 +411,7 @@ impl DrawCommand<'_> {
                 each_then(before, &address)
             ),
             (Some(resets), true) if !resets.is_empty() => format!(
-                "to draw the rest: start a node in another terminal with `steadyhand {given}serve`, then {}`steadyhand {address}{last}`",
+                "to draw the rest: start a node in another terminal with `steadyhand {given}serve`, then run {}`steadyhand {address}{last}`",
                 each_then(resets.into_iter(), &address)
             ),
             (Some(resets), false) if !resets.is_empty() => "the rest cannot be resumed: the emergency stop ended this simulated arm. Next: draw it again".to_owned(),

@@ -57,7 +57,7 @@ fn plan_lines(offer: &DrawingOffer) -> [String; 3] {
         offer.pens.join(", ")
     );
     let (joint, deg) = (&offer.margin_least_joint, offer.margin_least_deg);
-    let margin = format!("{joint} comes within {deg:.1}° of its limit");
+    let margin = format!("{joint} comes as near as {deg:.1}° to its limit");
     [
         row("line", line),
         row("time", seconds(offer.duration_s)),
@@ -68,12 +68,12 @@ fn plan_lines(offer: &DrawingOffer) -> [String; 3] {
 /// Describes a design's size, its source, and how much of it is drawn where lines are left out.
 pub(super) fn size_text(size_mm: f64, drawn_mm: Option<f64>, from: SizeSource) -> String {
     let source = match from {
-        SizeSource::Asked => "as --size says",
-        SizeSource::Fitted => "the largest that fits there",
-        SizeSource::Scene => "as the scene says",
-        SizeSource::File => "as its file says",
+        SizeSource::Asked => "as in --size",
+        SizeSource::Fitted => "the largest size that fits there",
+        SizeSource::Scene => "as in the scene",
+        SizeSource::File => "as in its file",
     };
-    let drawn = drawn_mm.map(|mm| format!("; the lines that are drawn: {mm:.1} mm"));
+    let drawn = drawn_mm.map(|mm| format!("; the drawn lines alone: {mm:.1} mm"));
     let drawn = drawn.unwrap_or_default();
     format!("{size_mm:.1} mm on its longer side, {source}{drawn}")
 }
@@ -109,7 +109,7 @@ pub(super) fn question(offer: &DrawingOffer, is_frame: bool) -> String {
     };
     if is_frame {
         return format!(
-            "lead the pen round {title}{place}, up, on node {node}, arm {arm} at {port}{ends}? [y/N]"
+            "move the raised pen around {title}{place}, on node {node}, arm {arm} at {port}{ends}? [y/N]"
         );
     }
     format!("draw {title}{place}, in {time}, on node {node}, arm {arm} at {port}{ends}? [y/N]")

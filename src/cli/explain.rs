@@ -92,11 +92,11 @@ fn explain_line(line: &str, common: Option<&ArgumentShape>) -> anyhow::Result<Va
     let text = match case.get("s") {
         Some(Value::String(text)) => text.clone(),
         Some(value) => value.to_string(),
-        None => bail!("the line has no \"s\""),
+        None => bail!("the line has no key \"s\""),
     };
     let own = case.get("schema").map(ArgumentShape::from_json_schema);
     let own = own.transpose()?;
     let shape = own.as_ref().or(common);
-    let shape = shape.context("the line has no \"schema\", and no --schema FILE was given")?;
+    let shape = shape.context("the line has no key \"schema\", and no --schema FILE was given")?;
     Ok(serde_json::to_value(args::explain_line(shape, &text))?)
 }

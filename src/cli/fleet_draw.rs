@@ -26,7 +26,7 @@ use fleet::{Fleet, FleetPeer, QueueTag};
 use node::{open, peers};
 
 /// Error if there is no node to hand drawings to.
-pub(super) const NO_PEERS: &str = "the node file names no other nodes. Next: add each as [[peers]] with its address and token, and name the file with --config";
+pub(super) const NO_PEERS: &str = "the node file names no other nodes. Next: add each as `[[peers]]` with its address and token, and name the file with --config";
 
 /// Interval at which the nodes are asked.
 const ROUND: Duration = Duration::from_secs(2);
@@ -111,7 +111,7 @@ fn check_names<'a>(
     for name in requested {
         ensure!(
             is_known(name),
-            "the node file has no [[peers]] called `{name}`; valid: {}",
+            "the node file has no peer `{name}` in `[[peers]]`; valid: {}",
             names(peers)
         );
     }
@@ -130,7 +130,7 @@ fn drawings(files: &[PathBuf]) -> anyhow::Result<Vec<BatchDrawing>> {
             let is_svg = name.to_lowercase().ends_with(".svg");
             let svg = String::from_utf8(bytes).ok().filter(|_| is_svg);
             let svg = svg.with_context(|| {
-                format!("{} is not an SVG, and other nodes take only SVG. Next: draw it on one node with `steadyhand draw`", design.path.display())
+                format!("{} is not an SVG; other nodes draw only SVG. Next: draw it on one node with `steadyhand draw`", design.path.display())
             })?;
             drawings.push(BatchDrawing { name, svg });
         }
@@ -173,7 +173,7 @@ struct BatchRun<'a> {
 impl BatchRun<'_> {
     fn announce(&self) {
         self.print(&format!(
-            "batch {}: {}; nodes: {}. Ctrl-C leaves it, and the same command continues it",
+            "batch {}: {}; nodes: {}. Ctrl-C quits, and the same command continues the batch",
             self.batch,
             count(self.drawings.len(), "drawing"),
             names(&self.peers)
@@ -197,7 +197,7 @@ impl BatchRun<'_> {
                     self.queue.answered(handout, outcome);
                 }
                 _ = interrupts.recv() => {
-                    self.print("left; the nodes finish the drawings that they have begun");
+                    self.print("you quit; the nodes finish the drawings that they have begun");
                     return Ok(ExitStatus::Refused);
                 }
             }

@@ -107,7 +107,7 @@ pub(super) async fn watched_job(
     job: Option<&str>,
     json: bool,
 ) -> anyhow::Result<JobProgress> {
-    let bar = progress_bar::begin("watching (Ctrl-C leaves; the job continues)", json);
+    let bar = progress_bar::begin("watching the job (Ctrl-C quits; the job continues)", json);
     let mut questions = JobQuestions::new(door, job);
     let outcome = loop {
         let progress = questions.next().await?;
@@ -146,7 +146,7 @@ fn stop(door: &OperatorDoor, is_emergency: bool) {
     let door = door.clone();
     base::task::spawn(async move {
         if let Err(error) = door.ask(verb).await {
-            super::terminal_output::note(&format!("the node did not hear the stop: {error:#}"));
+            super::terminal_output::note(&format!("the stop did not reach the node: {error:#}"));
         }
     });
 }
@@ -185,9 +185,9 @@ impl<'d> JobQuestions<'d> {
                 }
                 Err(error) => {
                     let job = self.job.as_deref().unwrap_or("the job");
-                    return Err(
-                        error.context(format!("{job} may continue, and is no longer followed"))
-                    );
+                    return Err(error.context(format!(
+                        "this command no longer follows {job}, which may continue"
+                    )));
                 }
             };
             self.unanswered = 0;

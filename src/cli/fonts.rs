@@ -39,7 +39,7 @@ pub(super) fn run(args: &FontsArgs) -> anyhow::Result<ExitStatus> {
         let name = path.display();
         disk::put(path, &specimen()).with_context(|| format!("cannot write {name}"))?;
         terminal_output::note(&format!(
-            "{name} has a sample of each font. Next: look at it"
+            "{name} shows a sample of each font. Next: look at it"
         ));
     }
     Ok(ExitStatus::Done)

@@ -83,7 +83,7 @@ pub(super) fn serve_line(answer: &str, options: &NodeOptions) -> Option<String> 
     let (serve, address) = (text(options), addressing_text(options));
     is_told.then(|| {
         format!(
-            "this command's node ends with it. First start one in another terminal with `steadyhand {serve}serve`. Then use `steadyhand {address}enable …` and `steadyhand {address}reset`"
+            "this command's node ends with the command. Next: start a node in another terminal with `steadyhand {serve}serve`, then use `steadyhand {address}enable …` and `steadyhand {address}reset`"
         )
     })
 }

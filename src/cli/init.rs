@@ -85,7 +85,7 @@ pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<Ex
         model: choose_arm(&args, &library, &port, &found)?,
         name: match args.name {
             Some(name) => name,
-            None => ask("what is this node called?", &machine_name())?,
+            None => ask("what is this node's name?", &machine_name())?,
         },
         scenes: match &node.scenes {
             Some(given) => std::path::absolute(given)?,
@@ -168,7 +168,7 @@ fn choose_arm(
         [one] => Ok(one.clone()),
         [] if std::io::stdin().is_terminal() => pick("which arm is it?", &library.arms()),
         [] if args.no_scan => bail!(
-            "the servos on {port} were not asked. Next: name the arm with --arm; valid: {}",
+            "the servos on {port} were not asked (--no-scan). Next: name the arm with --arm; valid: {}",
             library.arms().join(", ")
         ),
         [] => bail!(
@@ -197,7 +197,7 @@ fn check_named(
             .any(|name| count_strangers(library, name, found) == Some(0));
     ensure!(
         !is_other,
-        "the servos at {port} belong to {}, not to {model}. Next: add --arm {}, or connect the right arm. --no-scan writes the file anyway",
+        "the servos at {port} belong to {}, not to {model}. Next: add --arm {}, or connect the right arm (--no-scan writes the file anyway)",
         fits.join(" or "),
         fits.first().map_or(model, String::as_str)
     );
@@ -290,7 +290,7 @@ fn node_file(choice: &InitChoices) -> anyhow::Result<String> {
     ];
     for (shipped, key, value) in lines {
         let has_line = text.contains(shipped);
-        ensure!(has_line, "the built-in file has no line {shipped}");
+        ensure!(has_line, "the built-in file lacks the line {shipped}");
         let quoted = serde_json::Value::from(value.as_str());
         text = text.replacen(shipped, &format!("{key} = {quoted}"), 1);
     }

@@ -82,7 +82,7 @@ pub fn run(mut cli: Cli) -> anyhow::Result<ExitStatus> {
     };
     let quiet = !matches!(cli.command, CliCommand::Serve(_) | CliCommand::Sim(_));
     if let Err(error) = node::log::begin(cli.node.log, quiet) {
-        terminal_output::note(&format!("the log cannot be set up: {error}"));
+        terminal_output::note(&format!("the log cannot be started: {error}"));
     }
     // One thread serves all connections: with two, each message would wake both. Long work runs on
     // other threads (`work`).
@@ -256,7 +256,7 @@ mod tests {
         let unread = std::io::Error::from(std::io::ErrorKind::NotFound);
         let unread = describe_failure(&anyhow::Error::new(unread).context("cannot read a.svg"));
         assert!(
-            unread.ends_with("Next: check its name and folder"),
+            unread.ends_with("Next: check the file's name and folder"),
             "{unread}"
         );
     }

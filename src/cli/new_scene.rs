@@ -88,7 +88,7 @@ pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<
     let preview = DrawingPreview::new(&scene, &scene.rest_rad, &SilentObserver)?;
     if let Some(refusal) = preview.refusals.first() {
         bail!(
-            "nothing was written: a sheet of {} by {} mm does not suit {} (try a smaller --sheet): {}",
+            "nothing was written: a sheet of {} by {} mm does not fit {} (try a smaller --sheet): {}",
             choices.sheet_mm[0],
             choices.sheet_mm[1],
             scene.arm.file.name,
@@ -104,10 +104,12 @@ pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<
     }
     if let Some(plan) = &preview.plan {
         let time = seconds(plan.report.duration_s);
-        terminal_output::line(&format!("it draws its name in {time}; nothing is refused"));
+        terminal_output::line(&format!(
+            "its plan draws the scene's name in {time}; no limit is broken"
+        ));
     }
     terminal_output::done(&format!(
-        "Next: correct sheet.origin_m and the pen's tip_m for your table (`steadyhand teach`, `steadyhand calibrate`), then `steadyhand --scenes {} draw FILE --scene {}`",
+        "Next: correct `sheet.origin_m` and the pen's `tip_m` for your table (`steadyhand teach`, `steadyhand calibrate`), then `steadyhand --scenes {} draw FILE --scene {}`",
         folder_of(&file).display(),
         choices.name
     ))
@@ -145,11 +147,11 @@ impl SceneChoices {
             && stem != name
         {
             bail!(
-                "a scene has the name of its file, but the file is {stem}.toml and --name is {name}"
+                "a scene has its file's name; the file is {stem}.toml and --name is {name}. Next: leave --name out"
             );
         }
         let name = args.name.clone().or(stem);
-        let name = answer(name, "what is the scene called?", "mine")?;
+        let name = answer(name, "what is the scene's name?", "mine")?;
         check_name(&name)?;
         let arm = match &args.arm {
             Some(arm) => arm.clone(),
@@ -170,7 +172,7 @@ impl SceneChoices {
             .pen(0)
             .map(|pen| pen.name.clone())
             .unwrap_or_default();
-        let pen = answer(args.pen.clone(), "what is the pen called?", &pen)?;
+        let pen = answer(args.pen.clone(), "what is the pen's name?", &pen)?;
         Ok(Self {
             name,
             sheet_mm,
@@ -288,7 +290,7 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
     ensure!(
         !name.is_empty() && name.chars().all(is_allowed),
-        "{name:?} cannot be a scene's name. Next: use lower case letters, digits, _ and -"
+        "{name:?} cannot be a scene's name. Next: use lower-case letters, digits, _ and -"
     );
     Ok(())
 }
@@ -322,7 +324,7 @@ fn scene_of(library: &SceneLibrary, arm: &str) -> anyhow::Result<(Arc<Scene>, St
     }
     let Some(place) = plan::first_sheet(&model) else {
         bail!(
-            "{arm} reaches no sheet on its table with an upright pen. Next: write its scene by hand (docs/scenes.md)"
+            "{arm} cannot reach a sheet on its table with an upright pen. Next: write its scene by hand (docs/scenes.md)"
         );
     };
     let text = proposed_text(&model, &place);

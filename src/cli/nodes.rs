@@ -86,7 +86,7 @@ async fn list(options: &NodeOptions, args: &NodesArgs) -> anyhow::Result<ExitSta
     if found.is_empty() {
         let time = base::wording::duration(args.for_);
         terminal_output::line(&format!(
-            "no node announced itself within {time}. Only a node that serves other machines does. Next: start it there with `steadyhand serve --http 0.0.0.0:8700`"
+            "no node was found within {time}. Only nodes that serve other machines can be found. Next: on that machine, `steadyhand serve --http 0.0.0.0:8700`"
         ));
     }
     for node in &found {
@@ -138,7 +138,7 @@ async fn announced_url(name: &str, key: &str, within: Duration) -> anyhow::Resul
         .find(|node| node.name == name && node.key == key);
     let node = node.with_context(|| {
         format!(
-            "no node `{name}` with this key announces itself here. Next: give its address with --address"
+            "no node `{name}` with this key was found on this network. Next: give its address with --address"
         )
     })?;
     Ok(node.url())
@@ -161,7 +161,7 @@ async fn accept(
         .with_context(|| format!("cannot change {}", path.display()))?;
     edit.put(&changed)?;
     terminal_output::done(&format!(
-        "{name} at {url} has proven its key and is now in [[peers]] of {}. Next: restart a running node",
+        "{name} at {url} has proven its key and is now in `[[peers]]` of {}. Next: restart this machine's node, if it runs",
         path.display()
     ))
 }
@@ -181,7 +181,7 @@ async fn verify_key(name: &str, key: &str, url: &str) -> anyhow::Result<()> {
     }
     if text("key") != key || !is_proven(name, &key, &challenge, text("signature")) {
         bail!(
-            "the node at {url} did not prove the given key. It is a different node, or a machine between you changes the traffic. Nothing was changed"
+            "the node at {url} does not have the given key. It is a different node, or a machine in between changes the traffic. Nothing was changed"
         );
     }
     Ok(())

@@ -41,7 +41,7 @@ pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<Verb
     let reply = tokio::time::timeout(REPORTED_WITHIN, asking).await;
     reply.unwrap_or_else(|_| {
         bail!(
-            "the node has not answered for {}: it hangs, and its arm may too. Next: `steadyhand stop{}` asks it to stop and shows the result",
+            "the node has not answered for {}: it hangs, and its arm may hang too. Next: `steadyhand stop{}` (it shows the result)",
             duration(REPORTED_WITHIN),
             at.text()
         )
@@ -130,7 +130,7 @@ async fn ask_remote(url: &str, token: &Path, verb: &OperatorVerb) -> anyhow::Res
     match (text, status.as_u16()) {
         (Some(text), _) => bail!("{url} refuses ({status}): {text}"),
         (None, 404) => bail!(
-            "{url} does not exist: a node takes operators' commands over HTTP only if its callers need tokens. Next: run this on the node's own machine"
+            "{url} does not exist: over HTTP, a node takes operators' commands only if its callers need tokens. Next: run this on the node's own machine"
         ),
         (None, _) => bail!("{url} refuses ({status})"),
     }
@@ -199,7 +199,7 @@ async fn stop_and_report(at: AtArgs, verb: OperatorVerb) {
     match ask(&at, &verb).await {
         Ok(reply) => terminal_output::line(&reply.text),
         Err(error) => terminal_output::note(&with_statement(
-            format!("the node did not hear the stop: {error:#}"),
+            format!("the stop did not reach the node: {error:#}"),
             "cut the arm's power if it moves",
         )),
     }
@@ -239,7 +239,7 @@ pub(super) async fn clear(options: &NodeOptions, at: &AtArgs) -> anyhow::Result<
     let cleared = which_node::verb(options, at, OperatorVerb::Clear).await;
     cleared.with_context(|| {
         let address = given_options::addressing_text(options);
-        format!("only a running node ends an emergency stop (start it, then `steadyhand {address}clear{}`; it starts stopped, and nothing moves before)", at.text())
+        format!("only a running node can end an emergency stop. Start the node (it starts stopped, and nothing moves), then `steadyhand {address}clear{}`", at.text())
     })
 }
 
@@ -255,10 +255,10 @@ pub(super) async fn torque_off(
     yes: bool,
 ) -> anyhow::Result<ExitStatus> {
     const WARNING: &str =
-        "the arm DROPS when its torque is off: hold it, or make sure that it lies down";
+        "the arm DROPS when its torque is off: hold it, or make sure that it already lies down";
     let at = which_node::required(options, at).await?;
     if !yes {
-        let question = format!("{WARNING}. Type yes to take its torque off:");
+        let question = format!("{WARNING}. Type `yes` to take its torque off:");
         let refusal = format!("{WARNING}. Next: add --yes to confirm");
         if !questions::confirm(&question, &FULL_YES, &refusal)? {
             return terminal_output::refused("nothing was done");

@@ -36,7 +36,7 @@ pub(super) async fn run(
 
 fn confirm_awaited(awaited: &AwaitedPen) -> anyhow::Result<bool> {
     let question = match awaited.is_pause {
-        true => "may the arm continue, and are all hands away? [y/N]".to_owned(),
+        true => "are all hands away, and may the arm continue? [y/N]".to_owned(),
         false => format!(
             "is {} in the holder, and are all hands away? [y/N]",
             awaited.words

@@ -116,7 +116,7 @@ pub(super) struct PlacementArgs {
 const ORDERS: [Choice<Order>; 2] = [
     (
         "fastest",
-        "The shortest way with the pen up; strokes may be reversed",
+        "The shortest way for the raised pen; strokes may be reversed",
         Order::Fastest,
     ),
     (
@@ -143,12 +143,12 @@ enum TextShape {
 const TEXTS: [Choice<TextShape>; 2] = [
     (
         "lines",
-        "In single-line letters, as --font says",
+        "In the single-line letters of --font",
         TextShape::Lines,
     ),
     (
         "outlines",
-        "In the fonts that it names, if they are on the node's machine",
+        "In the fonts that the file names, if the node's machine has them",
         TextShape::Outlines,
     ),
 ];
@@ -185,22 +185,22 @@ const STYLES: [Choice<PictureStyle>; 6] = [
     ),
     (
         "hatch",
-        "Parallel lines, the denser the darker",
+        "Parallel lines, denser where it is darker",
         PictureStyle::Hatch,
     ),
     (
         "squiggle",
-        "Rows that swing the wider, the darker it is",
+        "Rows that swing wider where it is darker",
         PictureStyle::Squiggle,
     ),
     (
         "stipple",
-        "Dots, the denser the darker",
+        "Dots, denser where it is darker",
         PictureStyle::Stipple,
     ),
     (
         "spiral",
-        "One line from the middle outwards that swings",
+        "One swinging line from the middle outwards",
         PictureStyle::Spiral,
     ),
 ];
@@ -224,13 +224,14 @@ impl PlacementArgs {
         ];
         let given = of_text.into_iter().find(|(_, is_given)| *is_given);
         if let (Some((option, _)), None) = (given, &self.text) {
-            bail!("--{option} is only for --text. Next: leave it out; --size gives a file's size");
+            bail!(
+                "--{option} is only for --text. Next: leave it out, or give a file's size with --size"
+            );
         }
         let outlines_text = self.text_as == Some(TextShape::Outlines);
         ensure!(
             !outlines_text || self.text.is_none() && self.font.is_none(),
-            "--text-as outlines draws the texts of an SVG in fonts of this machine; --text and --font are single-line letters. \
-             Next: leave one out"
+            "`--text-as outlines` is for the texts of an SVG; --text and --font draw single-line letters. Next: leave one of them out"
         );
         let source = match (files, &self.text) {
             (Some(design), None) => DesignSource::Files(design.read()?),
@@ -238,7 +239,9 @@ impl PlacementArgs {
                 text: text.clone(),
                 letter_height_mm: self.letter_height,
             },
-            (Some(_), Some(_)) => bail!("both a file and --text are given. Next: leave one out"),
+            (Some(_), Some(_)) => {
+                bail!("a file and --text are both given. Next: leave one of them out")
+            }
             (None, None) => bail!("no drawing is named. Next: name a file, or add --text WORDS"),
         };
         Ok(DesignReplacement {
@@ -362,13 +365,13 @@ fn length_within(text: &str, range_mm: &RangeInclusive<f64>) -> anyhow::Result<F
     let within = Finite::new(length_mm)
         .ok()
         .filter(|_| range_mm.contains(&length_mm));
-    within.with_context(|| format!("that is {length_mm} mm; {min} to {max} mm are possible"))
+    within.with_context(|| format!("this is {length_mm} mm; {min} to {max} mm are possible"))
 }
 
 /// Refuses the next option in the place of a value, which an option whose value may be below 0 takes.
 pub(super) fn refuse_option(text: &str) -> anyhow::Result<()> {
     match text.starts_with("--") {
-        true => bail!("a value is missing before `{text}`"),
+        true => bail!("the value before `{text}` is missing"),
         false => Ok(()),
     }
 }
@@ -381,7 +384,7 @@ fn font(name: &str) -> anyhow::Result<String> {
 
 /// Takes a text, which may begin with a `-`. A shell passes `\n` on as two characters.
 fn words(text: &str) -> anyhow::Result<String> {
-    let hint = "write a space before a text that begins with --";
+    let hint = "before a text that begins with --, write a space";
     refuse_option(text).map_err(|error| anyhow!("{error}; {hint}"))?;
     Ok(text.replace("\\n", "\n"))
 }
@@ -555,13 +558,13 @@ mod tests {
             ("-5mm", "1 to 2000 mm"),
             ("0", "1 to 2000 mm"),
             ("1e3", "not a unit"),
-            ("9m", "that is 9000 mm"),
+            ("9m", "this is 9000 mm"),
             ("1.2.3", "a number"),
             ("nan", "not a unit"),
             ("1,000mm", "write 1.000mm or 1000mm"),
             ("6,5 cm", "write 6.5 cm"),
             ("1,2,3", "decimal point or thousands"),
-            ("--fit", "a value is missing before `--fit`"),
+            ("--fit", "the value before `--fit` is missing"),
         ] {
             let error = length_mm(text).unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");

@@ -324,7 +324,9 @@ impl DesignReport {
                 }
                 self.lines.push(format!("plan {}", plan.hash));
             }
-            None => self.lines.push("no part of it can be planned".to_owned()),
+            None => self
+                .lines
+                .push("no part of the drawing can be planned".to_owned()),
         }
         if !preview.refusals.is_empty() {
             self.exit = ExitStatus::Refused;
@@ -433,20 +435,20 @@ fn figure_lines(report: &PlanReport) -> Vec<String> {
             millimetres(report.pen_up_mm, 0)
         ),
         format!(
-            "{} from rest, {:.0} % of the line at the requested speed; {} works hardest, at {:.0} % of its speed or acceleration limit",
+            "{} from rest; {:.0} % of the line is drawn at the requested speed. {} works hardest: {:.0} % of its speed or acceleration limit",
             seconds(report.duration_s),
             report.at_speed_share * 1e2,
             report.limiting_joint,
             report.limiting_ratio * 1e2
         ),
         format!(
-            "pen up {}, {:.0} % of the time (at least {} under the same limits)",
+            "the pen is up for {}, {:.0} % of the time (at least {} is needed with these limits)",
             seconds(report.pen_up_s),
             report.pen_up_s / report.duration_s * 1e2,
             seconds(report.pen_up_bound_s)
         ),
         format!(
-            "the pen leans at most {:.1}°; {} comes within {:.1}° of its limit",
+            "the pen leans by at most {:.1}°; {} comes as near as {:.1}° to its limit",
             report.tilt_max_deg, report.margin_least_joint, report.margin_least_deg
         ),
     ]

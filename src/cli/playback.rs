@@ -40,7 +40,7 @@ pub(super) async fn run(node: &NodeOptions, args: &ReplayArgs) -> anyhow::Result
     let recorded_family = family_of(&events);
     if let Some(family) = recorded_family.filter(|family| *family != arm.file.family) {
         terminal_output::note(&format!(
-            "{name} was recorded from {}, and {} has {}. Next: name an arm of that kind with --arm",
+            "{name} was recorded from {}; {} has {}. Next: name an arm of that kind with --arm",
             describe(family),
             args.arm,
             describe(arm.file.family)
@@ -50,7 +50,7 @@ pub(super) async fn run(node: &NodeOptions, args: &ReplayArgs) -> anyhow::Result
     let mut simulator = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
     let played = play(&mut simulator, ClockInstant::ZERO, &events);
     terminal_output::line(&format!(
-        "{} in {} played to a simulated {}: it answered {} bytes where {} were recorded",
+        "{} in {} were played to a simulated {}. It answered with {} bytes; {} were recorded",
         count(played.frames, "request"),
         seconds(played.seconds),
         args.arm,

@@ -20,7 +20,7 @@ const ESCAPE: u8 = 0x1b;
 const ARROW_BYTES: usize = 3;
 
 /// What may be written.
-const WORDS: &str = "`pen N`, `fault WORDS` (as --fault), `hand X Y Z` (the tip, in mm on the sheet and above it), `joint N DEGREES`; or keys: 1 to 9 choose a joint, + and - or the arrows turn it";
+const WORDS: &str = "`pen N`, `fault WORDS` (as for --fault), `hand X Y Z` (place of the tip: mm on the sheet and above it) or `joint N DEGREES`. Keys: 1 to 9 choose a joint; +, - or the arrows turn it";
 
 /// A person beside the simulated arm.
 pub(super) struct PracticeInput {
@@ -137,7 +137,7 @@ impl PracticeInput {
                 }
                 _ => bail!("write `joint 2 -15`: the joint's number and its angle in degrees"),
             },
-            _ => bail!("{line:?} is not known. Next: write {WORDS}"),
+            _ => bail!("{line:?} is unknown. Next: write {WORDS}"),
         }
     }
 
@@ -187,7 +187,7 @@ impl PracticeInput {
     fn choose(&mut self, joint: usize) {
         if joint < self.scene.arm.dof() {
             self.joint = joint;
-            terminal_output::line(&format!("{} is chosen", self.scene.arm.joint_name(joint)));
+            terminal_output::line(&format!("{} is selected", self.scene.arm.joint_name(joint)));
         }
     }
 

@@ -96,8 +96,8 @@ fn chosen(answer: &str, choices: &[String]) -> anyhow::Result<String> {
     let index = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
     match index.and_then(|index| choices.get(index)) {
         Some(one) => Ok(one.clone()),
-        None if answer.is_empty() => bail!("no number of {range} was picked. Nothing was done"),
-        None => bail!("{answer:?} is not a number of {range}. Nothing was done"),
+        None if answer.is_empty() => bail!("no number from {range} was picked. Nothing was done"),
+        None => bail!("{answer:?} is not a number from {range}. Nothing was done"),
     }
 }
 

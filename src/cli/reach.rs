@@ -58,7 +58,7 @@ fn pen(scene: &Scene, name: Option<&str>) -> anyhow::Result<usize> {
 
 fn save(out: &Path, scene: &Scene, pen: usize, map: &ReachMap) -> anyhow::Result<String> {
     let picture =
-        tools::reach_picture(scene, pen, map).context("there is no picture of this map")?;
+        tools::reach_picture(scene, pen, map).context("the map's picture cannot be drawn")?;
     let path = files::write_into(out, "reach.png", &picture)?;
     Ok(path.display().to_string())
 }
@@ -71,13 +71,13 @@ fn describe(scene: &Scene, map: &ReachMap) -> [String; 2] {
     let shares = map.shares.iter();
     let shares = shares.map(|(tilt, share)| format!("{} within {tilt:.1}°", percent(*share)));
     let (title, shares) = (scene.title(), shares.collect::<Vec<_>>().join(", "));
-    let present = format!("{title}: where the sheet lies now, the pen reaches {shares} of it");
+    let present = format!("{title}: in the sheet's present place, the pen reaches {shares} of it");
     let better = match &map.suggestion {
         None => "no nearby place is clearly better".to_owned(),
         Some(better) => {
             let ([dx, dy], [x, y, z]) = (better.move_mm, better.origin_m);
             format!(
-                "better: move it by ({dx:.0}, {dy:.0}) mm along its own axes, to origin_m = [{x:.4}, {y:.4}, {z:.4}]: {} within the pen's cone, leaning at most {:.1}°, every joint at least {:.1}° from its limit",
+                "a better place: move the sheet by ({dx:.0}, {dy:.0}) mm along its own axes, to `origin_m = [{x:.4}, {y:.4}, {z:.4}]`. Then the pen reaches {} within its cone, leans by at most {:.1}°, and every joint stays {:.1}° from its limit",
                 percent(better.share),
                 better.tilt_max_deg,
                 better.margin_least_deg

@@ -29,14 +29,14 @@ const JOURNAL_TOLERANCE_MM: f64 = 5.5;
 pub(super) async fn run(state: &Path, past: &PastJob, scene: &Scene) -> anyhow::Result<ExitStatus> {
     if scene.arm.file.family == ServoFamily::Firmware {
         bail!(
-            "the bytes of a controller with its own queue belong to one connection. Next: replay the plan of {}, without --bytes",
+            "the bytes of your own controller cannot be played again: they belong to one connection. Next: replay the plan of {} without --bytes",
             past.id
         );
     }
     let events = read_bytes(state, past)?;
     if past.began_rad.len() != scene.arm.dof() {
         bail!(
-            "{} began with {} joint angles and arm {} has {} joints: the job belongs to another arm",
+            "{} has {} joint angles at its start; arm {} has {} joints, so the job belongs to another arm",
             past.id,
             past.began_rad.len(),
             scene.arm.file.name,
@@ -62,7 +62,7 @@ fn read_bytes(state: &Path, past: &PastJob) -> anyhow::Result<Vec<TraceEvent>> {
     let path = job::folder(state, &past.id).join(job::BYTES);
     let text = plain_file::read_text(&path).with_context(|| {
         format!(
-            "{} has no bytes in {} (it moved nothing, or an older node ran it; `steadyhand replay {}` replays its plan)",
+            "{} has no bytes in {}: it moved nothing, or an older node ran it. Next: `steadyhand replay {}` replays its plan",
             past.id,
             path.display(),
             past.id
@@ -79,7 +79,7 @@ fn read_bytes(state: &Path, past: &PastJob) -> anyhow::Result<Vec<TraceEvent>> {
     let events = events.with_context(|| path.display().to_string())?;
     let is_received = |event: &TraceEvent| event.direction == ByteDirection::Came;
     if events.iter().all(is_received) {
-        bail!("{} holds no sent bytes", path.display());
+        bail!("{} has no sent bytes", path.display());
     }
     Ok(events)
 }
@@ -112,7 +112,7 @@ fn print_comparison(
 ) -> ExitStatus {
     let inked_mm: f64 = ink.iter().map(|line| length(line)).sum();
     terminal_output::line(&format!(
-        "{}: {} in {} played to a simulated arm. It answered {} bytes where {} were recorded. It drew {}; the job, which {}, has {} in its journal",
+        "{}: {} in {} were played to a simulated arm. It answered with {} bytes ({} were recorded). It drew {}; the job {} and has {} in its journal",
         past.id,
         count(playback.frames, "frame"),
         seconds(playback.seconds),
@@ -127,7 +127,7 @@ fn print_comparison(
         let strokes: Vec<_> = strokes.collect();
         let deviation = deviation_mm(&strokes, ink);
         terminal_output::line(&format!(
-            "{} of the job; the job's own figures: {}",
+            "{} from the job's ink; the job's own figures: {}",
             deviation.describe(),
             figures(past)
         ));
@@ -137,10 +137,10 @@ fn print_comparison(
     };
     if let Some(end_error_deg) = end_error_deg {
         terminal_output::line(&format!(
-            "its joints end at most {end_error_deg:.2} degrees from the plan's end; the real arm was read {}",
+            "its joints end at most {end_error_deg:.2} degrees from the plan's end; the real arm's joints were read {}",
             figure(past, "joint_error_deg").map_or_else(
                 || "not at all".to_owned(),
-                |deg| format!("{deg:.2} degrees from it")
+                |deg| format!("{deg:.2} degrees from that end")
             )
         ));
     }
@@ -151,7 +151,7 @@ fn figures(past: &PastJob) -> String {
     let max = figure(past, "deviation_mm_max");
     match max.zip(figure(past, "deviation_mm_p95")) {
         Some((max, p95)) => format!("{max:.2} mm (95 %: {p95:.2} mm)"),
-        None => "its paper was not measured".to_owned(),
+        None => "the paper was not measured".to_owned(),
     }
 }
 

@@ -16,7 +16,7 @@ use node::open;
 use scene::{Scene, SceneError, SceneFile, SceneLibrary, SharedScene};
 
 /// Describes a scene without a design of its own.
-pub(super) const CANVAS: &str = "a canvas: its drawing comes with a call";
+pub(super) const CANVAS: &str = "this is a canvas: its drawing comes with the call";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SceneCommand {
@@ -92,12 +92,12 @@ fn convert(library: &SceneLibrary, file: &Path) -> anyhow::Result<ExitStatus> {
     let name = file.display();
     let Some(text) = library.converted_file(file)? else {
         return terminal_output::done(&format!(
-            "{name} is unchanged: it already names its frame, or its arm has no older frame"
+            "{name} is unchanged: it already names its frame, or its arm never had an older one"
         ));
     };
     disk::put(file, &text).with_context(|| format!("cannot write {name}"))?;
     terminal_output::done(&format!(
-        "{name} is rewritten: its places are now in the frame of the arm's foot. Next: `steadyhand scene check` on the scene"
+        "{name} is rewritten: its places are now in the frame of the arm's foot. Next: `steadyhand scene check` for this scene"
     ))
 }
 
@@ -189,7 +189,7 @@ fn file_of(scene: &str) -> Result<Option<&Path>, SceneError> {
     let path = Path::new(scene);
     if is_design(path) {
         let words = format!(
-            "is a drawing, not a scene. Next: plan it with `steadyhand draw {0} --dry-run`",
+            "is a drawing, not a scene. Next: `steadyhand draw {0} --dry-run`",
             given_options::quoted_for_shell(scene)
         );
         return Err(SceneError::File(FileError::single(scene, words)));

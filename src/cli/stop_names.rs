@@ -95,7 +95,7 @@ fn not_stopped(left_out: &[String]) -> Option<String> {
     left_out.iter().any(is_address).then(|| {
         let words = quoted(left_out);
         format!(
-            "`{words}` may name another node: that one was NOT stopped. Next: `steadyhand stop --node HOST:PORT --token-file FILE`"
+            "`{words}` may be another node's name; that node was NOT stopped. Next: `steadyhand stop --node HOST:PORT --token-file FILE`"
         )
     })
 }
@@ -106,7 +106,7 @@ fn remark(stop: &str, verb: &str, left_out: &[String]) -> Option<String> {
         (true, true) => None,
         (false, true) => Some(format!("`{verb}` was taken as `steadyhand {stop}`")),
         (_, false) => Some(format!(
-            "taken as `steadyhand {stop}`; not understood and left out: {}",
+            "taken as `steadyhand {stop}`; this was not understood and is ignored: {}",
             quoted(left_out)
         )),
     }

@@ -95,7 +95,7 @@ fn list(token_store: &TokenStore) -> anyhow::Result<()> {
             Some(0) => ", ended".to_owned(),
             Some(remaining_ms) => {
                 let days = usize::try_from(remaining_ms.div_ceil(DAY_MS))?;
-                format!(", ends within {}", count(days, "day"))
+                format!(", expires within {}", count(days, "day"))
             }
         };
         terminal_output::line(&format!(
@@ -103,7 +103,7 @@ fn list(token_store: &TokenStore) -> anyhow::Result<()> {
             card.name,
             card.role.to_string(),
             card.calls_per_minute,
-            labelled(", needs level", card.qualified.as_deref()),
+            labelled(", its planner needs level", card.qualified.as_deref()),
             labelled(", certificate", card.certificate.as_deref()),
         ));
     }

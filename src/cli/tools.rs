@@ -97,7 +97,7 @@ fn pair(text: &str) -> anyhow::Result<(String, Value)> {
 
 fn step(text: &str) -> anyhow::Result<StepEntry> {
     let mut words = text.split_whitespace();
-    let calls = words.next().context("a step names a tool")?.to_owned();
+    let calls = words.next().context("a step must name a tool")?.to_owned();
     let fixed = words.map(pair).collect::<Result<_, _>>()?;
     Ok(StepEntry { calls, fixed })
 }
@@ -108,9 +108,11 @@ fn argument(text: &str) -> anyhow::Result<ArgumentEntry> {
         parsed.and_then(|mut table| table.remove("value").map(toml::Value::try_into).transpose());
     match parsed {
         Ok(Some(argument)) => Ok(argument),
-        Ok(None) => Err(anyhow!("write a TOML table of name, type, description")),
+        Ok(None) => Err(anyhow!(
+            "write a TOML table with name, type and description"
+        )),
         Err(error) => Err(anyhow!(
-            "{}. Next: write a TOML table of name, type, description",
+            "{}. Next: write a TOML table with name, type and description",
             error.message()
         )),
     }
@@ -203,7 +205,7 @@ pub(super) fn run(
             let edit = NodeFileEdit::begin(node)?;
             edit.put(&edit_node_file::remove(&edit.text, &name)?)?;
             terminal_output::done(&format!(
-                "removed `{name}`. A running node keeps it until it is restarted"
+                "removed `{name}`. A running node keeps the tool until it is restarted"
             ))
         }
     }
@@ -231,7 +233,7 @@ fn add(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
     edit.put(&edit_node_file::add(&edit.text, &args.entry()?)?)?;
     if is_new {
         let path = edit.path.display();
-        terminal_output::line(&format!("{path} is new, and names no arm"));
+        terminal_output::line(&format!("{path} is a new node file without an arm"));
     }
     report_written(&args.name)
 }
@@ -253,7 +255,7 @@ fn set(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
 
 fn report_written(name: &str) -> anyhow::Result<ExitStatus> {
     terminal_output::done(&format!(
-        "wrote `{name}`. A running node knows it after a restart"
+        "wrote `{name}`. A running node has the tool after a restart"
     ))
 }
 

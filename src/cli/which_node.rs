@@ -50,7 +50,7 @@ pub(super) async fn find_unless_several(
         return find(options, at).await;
     }
     terminal_output::note(&format!(
-        "using this command's own simulated arm: {running} nodes run here and none is named. `steadyhand status` lists them, `--socket PATH` names one"
+        "{running} nodes run here and none is named, so this command uses a simulated arm of its own. `steadyhand status` lists the nodes; `--socket PATH` names one"
     ));
     Ok(None)
 }
@@ -66,7 +66,7 @@ pub(super) async fn required(options: &NodeOptions, at: &AtArgs) -> anyhow::Resu
     if let Some(node) = running_nodes::silent_node().await? {
         let (options, socket) = (given_options::text(options), node.socket.display());
         bail!(
-            "no node answers for these options. The one at {socket} may be meant, but it hangs, and its arm may too. Next: `steadyhand {options}stop` asks it to stop and shows the result"
+            "no node answers for these options. The node at {socket} hangs; it may be the one, and its arm may hang too. Next: `steadyhand {options}stop` (it shows the result)"
         );
     }
     bail!(absent(options))
@@ -167,7 +167,7 @@ const fn names_files(options: &NodeOptions) -> bool {
 fn pick_node(several: &[RunningNode]) -> anyhow::Result<&RunningNode> {
     if !std::io::stdin().is_terminal() {
         bail!(
-            "{}\nNothing was done. Next: name one with --socket, or with the --config that it was started with",
+            "{}\nNothing was done. Next: name one with --socket, or with the --config of its start",
             running_nodes::list(several)
         );
     }
@@ -185,7 +185,7 @@ pub(super) fn absent(options: &NodeOptions) -> String {
             return format!("{error:#}");
         }
         return format!(
-            "the node of {} does not run here (if it has its own --socket, name that). Starting it moves nothing. Next: `steadyhand {options_text}serve` in another terminal, and leave it running",
+            "the node of {} does not run here (or it needs its own --socket). Starting it moves nothing. Next: `steadyhand {options_text}serve` in another terminal, and leave it running",
             file.display()
         );
     }
@@ -199,6 +199,6 @@ pub(super) fn absent(options: &NodeOptions) -> String {
         _ => ("", ""),
     };
     format!(
-        "no node runs here. Starting one moves nothing.{simulated} `steadyhand init` writes a node file. Next: `steadyhand {file}{options_text}{port}serve` in another terminal, and leave it running"
+        "no node runs here. Starting one moves nothing.{simulated} (`steadyhand init` writes a node file.) Next: `steadyhand {file}{options_text}{port}serve` in another terminal, and leave it running"
     )
 }

@@ -32,7 +32,7 @@ impl BeforeDrawing {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(
     untagged,
-    expecting = "`before_drawing` is \"nothing\", \"preview\" or \"person\", or a table of them by scene"
+    expecting = "`before_drawing` must be \"nothing\", \"preview\" or \"person\", or a table with one of these for each scene"
 )]
 pub enum BeforeDrawingEntry {
     /// For every scene.

@@ -129,24 +129,24 @@ impl CameraEntry {
             (CameraSource::Simulator, Some(_)) => None,
             (CameraSource::Simulator, None) => Some((
                 "source",
-                " is simulated: give its place in [cameras.simulated] as stands_m and looks_at_m"
+                " is simulated: give its place in `[cameras.simulated]` as `stands_m` and `looks_at_m`"
                     .to_owned(),
             )),
             (CameraSource::Http(address), _) if address.starts_with("rtsp") => Some((
                 "source",
-                ": RTSP is not read. Next: write the address of its snapshot, such as http://10.0.0.9/snapshot.jpg, or serve its stream as MJPEG by a program such as go2rtc"
+                ": RTSP cannot be read. Next: write its snapshot's address, such as http://10.0.0.9/snapshot.jpg, or turn its stream into MJPEG with a program such as go2rtc"
                     .to_owned(),
             )),
             (_, Some(_)) => Some((
                 "simulated",
-                format!(" is at {source}: remove [cameras.simulated], or write source = \"simulator\""),
+                format!(" is at {source}: remove `[cameras.simulated]`, or write `source = \"simulator\"`"),
             )),
             (CameraSource::Http(address), None)
                 if !address.starts_with("http://") || address.contains('@') =>
             {
                 Some((
                     "source",
-                    ": source must be a device, \"simulator\" or an address that begins with http:// and names no user; put NAME:PASSWORD into a file, and its path into `login_file`"
+                    ": `source` must be a device, \"simulator\" or an http:// address without a user's name. Next: put NAME:PASSWORD into a file, and that file's path into `login_file`"
                         .to_owned(),
                 ))
             }
@@ -155,12 +155,12 @@ impl CameraEntry {
             {
                 Some((
                     "source",
-                    format!(": source is `{source}`; its port must be a number up to 65535"),
+                    format!(": `source` is `{source}`; its port must be a number up to 65535"),
                 ))
             }
             (CameraSource::Device(path), None) if !path.is_absolute() => Some((
                 "source",
-                format!(": source is `{source}`; a device is a full path such as /dev/video0"),
+                format!(": `source` is `{source}`; a device is a full path such as `/dev/video0`"),
             )),
             _ => None,
         }
@@ -170,14 +170,15 @@ impl CameraEntry {
         let asks = matches!(self.source(), CameraSource::Http(_));
         let source = &self.source;
         let what =
-            || format!(": source is `{source}`, which asks for no name; leave `login_file` out");
+            || format!(": `source` is `{source}`, which needs no login; leave `login_file` out");
         (self.login_file.is_some() && !asks).then(|| ("login_file", what()))
     }
 
     fn arm_problem(&self, arms: &[ArmEntry]) -> Option<(&'static str, String)> {
         let what = match &self.arm {
             None if arms.len() > 1 => {
-                ": there are several arms; name the arm of its sheet with `arm`".to_owned()
+                ": this node has several arms; name the one whose sheet it sees with `arm`"
+                    .to_owned()
             }
             Some(arm) if arms.iter().all(|entry| entry.name != *arm) => {
                 let known: Vec<&str> = arms.iter().map(|entry| entry.name.as_str()).collect();
@@ -197,26 +198,29 @@ impl CameraEntry {
         if !is_side(width) || !is_side(height) || u64::from(width) * u64::from(height) > PIXELS_MAX
         {
             let what = format!(
-                ": size_px is {:?}; sides of 16 to {SIDE_PX_MAX} and at most {PIXELS_MAX} pixels are possible",
+                ": `size_px` is {:?}; sides of 16 to {SIDE_PX_MAX} and at most {PIXELS_MAX} pixels are possible",
                 self.size_px
             );
             Some(("size_px", what))
         } else if !self.focal_px.iter().flatten().all(is_length) {
-            Some(("focal_px", ": focal_px must be 10 to 100000".to_owned()))
+            Some(("focal_px", ": `focal_px` must be 10 to 100000".to_owned()))
         } else if !self.centre_px.iter().flatten().all(is_in_picture) {
-            Some(("centre_px", ": centre_px is outside any picture".to_owned()))
+            Some((
+                "centre_px",
+                ": `centre_px` is outside the picture".to_owned(),
+            ))
         } else if !self.distortion.iter().all(|k| k.abs() <= 10.0) {
-            let what = ": distortion must be numbers between -10 and 10";
+            let what = ": `distortion` must be numbers from -10 to 10";
             Some(("distortion", what.to_owned()))
         } else if !(least..=most).contains(&self.timeout_ms) {
             let value = self.timeout_ms;
-            let what = format!(": timeout_ms is {value}; {least} to {most} are possible");
+            let what = format!(": `timeout_ms` is {value}; {least} to {most} are possible");
             Some(("timeout_ms", what))
         } else if !self
             .simulated
             .is_none_or(|simulated| simulated.is_possible())
         {
-            let what = ": it must stand within 10 m and look at a different point; light is 0 to 2 and noise 0 to 50";
+            let what = ": `stands_m` must be within 10 m and differ from `looks_at_m`; `light` is 0 to 2 and `noise` 0 to 50";
             Some(("simulated", what.to_owned()))
         } else {
             None
@@ -249,7 +253,7 @@ pub(super) fn check(cameras: &[CameraEntry], arms: &[ArmEntry], problems: &mut P
                 problems.add(key, format!("camera `{name}`{what}"));
             }
             problems.check(!is_twin, "name", || {
-                format!("two cameras are called `{name}`; each needs its own name")
+                format!("two cameras have the name `{name}`; each needs its own")
             });
         });
     }
@@ -280,24 +284,24 @@ mod tests {
         let with = |old: &str, new: &str| error(&GOOD.replace(old, new));
         for (old, new, expected) in [
             ("/dev/video0", "video0", "a device is a full path"),
-            (
-                "/dev/video0",
-                "https://10.0.0.9/a.jpg",
-                "begins with http://",
-            ),
+            ("/dev/video0", "https://10.0.0.9/a.jpg", "http:// address"),
             (
                 "/dev/video0",
                 "http://10.0.0.9:99999/",
                 "a number up to 65535",
             ),
-            ("/dev/video0", "http://me:word@10.0.0.9/", "names no user"),
+            (
+                "/dev/video0",
+                "http://me:word@10.0.0.9/",
+                "without a user's name",
+            ),
             ("/dev/video0", "simulator", "give its place"),
-            ("[1280, 960]", "[1280, 9600]", "size_px is"),
+            ("[1280, 960]", "[1280, 9600]", "`size_px` is"),
             ("\"top\"", "\"a/b\"", "a name is 1 to 40"),
             (
                 "size_px",
                 "timeout_ms = 1\nsize_px",
-                "timeout_ms is 1; 100 to 10000",
+                "`timeout_ms` is 1; 100 to 10000",
             ),
             (
                 "size_px",
@@ -307,7 +311,7 @@ mod tests {
             (
                 "size_px",
                 "focal_px = [0.0, 1.0]\nsize_px",
-                "focal_px must be",
+                "`focal_px` must be",
             ),
             ("size_px", "distorsion = [0.0]\nsize_px", "distortion"),
         ] {
@@ -325,11 +329,11 @@ mod tests {
             .first()
             .and_then(|camera| camera.login_file.clone());
         assert_eq!(file, Some("/lab/top.login".into()));
-        assert!(error(&format!("{GOOD}{GOOD}")).contains("two cameras are called `top`"));
+        assert!(error(&format!("{GOOD}{GOOD}")).contains("two cameras have the name `top`"));
         let both = format!(
             "{GOOD}[cameras.simulated]\nstands_m = [0.0, 0.0, 0.4]\nlooks_at_m = [0.0, 0.0, 0.0]\n"
         );
-        assert!(error(&both).contains("remove [cameras.simulated]"));
+        assert!(error(&both).contains("remove `[cameras.simulated]`"));
         assert!(NodeFile::read("node.toml", &both.replace("/dev/video0", "simulator")).is_ok());
     }
 

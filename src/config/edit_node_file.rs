@@ -26,10 +26,12 @@ pub enum NodeFileEditError {
     #[error("the file already declares a tool `{0}`. Next: change it with `steadyhand tools set`")]
     Known(String),
     /// It is written in a form that cannot be edited without rewriting it.
-    #[error("`{0}` must be written as [[{0}]] tables to be edited by a command")]
+    #[error(
+        "`{0}` is not written as `[[{0}]]` tables, so no command can edit it. Next: rewrite it as such tables"
+    )]
     Form(&'static str),
     /// It names the node already.
-    #[error("the file already has [[peers]] called `{0}`. Next: change or remove it by hand")]
+    #[error("the file already has a peer `{0}` in `[[peers]]`. Next: change or remove it by hand")]
     KnownPeer(String),
 }
 

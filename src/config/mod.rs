@@ -346,10 +346,10 @@ impl ArmEntry {
         if let Some(other) = others.find(|other| other.file_name_part() == self.file_name_part()) {
             let other = &other.name;
             let what = if other == name {
-                format!("two arms are called `{name}`; each needs its own name")
+                format!("two arms have the name `{name}`; each needs its own")
             } else {
                 format!(
-                    "the arms `{other}` and `{name}` would share the file of an emergency stop, whose name keeps only letters, digits and `-`; rename one of them"
+                    "the arms `{other}` and `{name}` differ only in characters other than letters, digits and `-`, so both would have one file for emergency stops; rename one"
                 )
             };
             problems.add("name", what);
@@ -366,12 +366,12 @@ impl ArmEntry {
         if [x, y, z].into_iter().all(|m| m.abs() <= BASE_MAX_M) {
             problems.check(!self.apart, "base_m", || {
                 format!(
-                    "arm `{name}` has both base_m and apart = true: keep base_m if you measured the bases, or apart if no other arm is within its reach"
+                    "arm `{name}` has both `base_m` and `apart = true`. Keep `base_m` if you measured the bases, or `apart` if no other arm is within its reach"
                 )
             });
         } else {
             let what = format!(
-                "base_m of arm `{name}` is [{x}, {y}, {z}]; each must be from -{BASE_MAX_M} to {BASE_MAX_M}: lengths are in metres"
+                "`base_m` of arm `{name}` is [{x}, {y}, {z}]; each must be from -{BASE_MAX_M} to {BASE_MAX_M}: lengths are in metres"
             );
             problems.add("base_m", what);
         }
@@ -382,26 +382,27 @@ impl ArmEntry {
         let name = &self.name;
         let yaw_deg = self.base_yaw_deg.unwrap_or_default();
         problems.check(yaw_deg.abs() <= 360.0, "base_yaw_deg", || {
-            format!("base_yaw_deg of arm `{name}` is {yaw_deg}; it must be from -360 to 360")
+            format!("`base_yaw_deg` of arm `{name}` is {yaw_deg}; it must be from -360 to 360")
         });
         let Some(ArmZone { min_m, max_m }) = self.zone else {
             return;
         };
         let Some(base_m) = self.base_m else {
-            let what =
-                format!("arm `{name}` has a zone and no base_m: add base_m, in the same frame");
+            let what = format!(
+                "arm `{name}` has a `zone` but no `base_m`: add `base_m`, in the same frame"
+            );
             return problems.add("zone", what);
         };
         problems.check(yaw_deg % 90.0 == 0.0, "base_yaw_deg", || {
             format!(
-                "base_yaw_deg of arm `{name}` is {yaw_deg}; with a zone it must be a multiple of 90"
+                "`base_yaw_deg` of arm `{name}` is {yaw_deg}; with a `zone` it must be a multiple of 90"
             )
         });
         let mut axes = min_m.iter().zip(&max_m).zip(base_m).take(2);
         problems.check(
             axes.all(|((min, max), base)| *min < base && base < *max) && min_m[2] < max_m[2],
             "zone",
-            || format!("the zone of arm `{name}`, from {min_m:?} to {max_m:?}, must hold its base, at {base_m:?}"),
+            || format!("the `zone` of arm `{name}`, from {min_m:?} to {max_m:?}, must contain its base, at {base_m:?}"),
         );
     }
 
@@ -532,7 +533,7 @@ impl NodeFile {
             _ => None,
         };
         if let Some((given, missing)) = unpaired {
-            let what = format!("{given} is given without {missing}; encryption needs both");
+            let what = format!("`{given}` is given without `{missing}`; encryption needs both");
             problems.add(given, what);
         }
         if let Some(problem) = peers::bad_name(&self.name) {
@@ -589,7 +590,7 @@ mod tests {
         };
         read("left", "right").unwrap();
         let same = read("left", "left").unwrap_err();
-        assert!(same.contains("two arms are called `left`"), "{same}");
+        assert!(same.contains("two arms have the name `left`"), "{same}");
         for (written, shown) in [(r"\u001b[2J", r"\u{1b}[2J"), (r"a\nb", r"a\nb"), (" ", " ")] {
             let error = read("left", written).unwrap_err();
             let expected = format!("`{shown}` cannot be an arm's name");
@@ -616,7 +617,7 @@ mod tests {
             ("base_m = [0.0, 0.25]", "an array of length 3"),
             (
                 "base_m = [0.0, 0.2, 0.0]\napart = true",
-                "both base_m and apart",
+                "both `base_m` and `apart",
             ),
             (
                 "zone = { min_m = [-1, -1, -1], max_m = [1, 1, 1] }",
@@ -624,11 +625,11 @@ mod tests {
             ),
             (
                 "base_m = [0, 2, 0]\nzone = { min_m = [-1, -1, -1], max_m = [1, 1, 1] }",
-                "must hold its base",
+                "must contain its base",
             ),
             (
                 "base_m = [0, 0, 0]\nzone = { min_m = [-1, -1, -1], max_m = [1, 1, nan] }",
-                "must hold its base",
+                "must contain its base",
             ),
             (
                 "base_m = [0, 0, 0]\nbase_yaw_deg = 30\nzone = { min_m = [-1, -1, -1], max_m = [1, 1, 1] }",
@@ -700,7 +701,7 @@ server = { command = "python3", args = ["./weigh.py"] }
             let error = NodeFile::read("node.toml", &format!("record = {record}\n"));
             let error = error.map_err(|error| error.to_string()).unwrap_err();
             assert!(
-                error.contains("`record` is true, false or a table"),
+                error.contains("`record` must be true, false or a table"),
                 "{error}"
             );
         }

@@ -60,19 +60,19 @@ impl NoticesEntry {
         problems.check(
             self.webhook.as_ref().is_none_or(is_address),
             "notices.webhook",
-            || "notices.webhook is not of the form http://HOST/PATH, https://HOST/PATH or https://HOST:PORT/PATH (PORT up to 65535)",
+            || "`notices.webhook` is not of the form http://HOST/PATH, https://HOST/PATH or https://HOST:PORT/PATH (PORT up to 65535)",
         );
         let has_program =
             |command: &Vec<String>| command.first().is_some_and(|name| !name.is_empty());
         problems.check(
             self.command.as_ref().is_none_or(has_program),
             "notices.command",
-            || "notices.command is empty; write [\"PROGRAM\", \"ARGUMENT\"], without shell syntax",
+            || "`notices.command` is empty; write `[\"PROGRAM\", \"ARGUMENT\"]`, without shell syntax",
         );
         problems.check(
             self.on.is_none() || self.is_on(),
             "notices.on",
-            || "notices.on needs a webhook or a command to send its notices to",
+            || "`notices.on` needs `webhook` or `command`, which receive the notices",
         );
     }
 }
@@ -96,16 +96,16 @@ mod tests {
         for (keys, expected) in [
             (
                 "webhook = \"ftp://x\"",
-                "notices.webhook is not of the form",
+                "`notices.webhook` is not of the form",
             ),
             (
                 "webhook = \"http://\"",
-                "notices.webhook is not of the form",
+                "`notices.webhook` is not of the form",
             ),
             ("webhook = \"http://host:99999/x\"", "PORT up to 65535"),
             ("webhook = \"https://host:http/x\"", "PORT up to 65535"),
-            ("command = []", "notices.command is empty"),
-            ("on = [\"done\"]", "needs a webhook"),
+            ("command = []", "`notices.command` is empty"),
+            ("on = [\"done\"]", "needs `webhook`"),
             ("command = [\"x\"]\non = [\"soon\"]", "soon"),
         ] {
             let result = NodeFile::read("node.toml", &format!("[notices]\n{keys}\n"));

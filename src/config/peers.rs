@@ -152,7 +152,7 @@ impl ZenohEntry {
             Some(("tls", _)) => None,
             Some(("tcp", address)) if is_loopback(address) => None,
             Some(("tcp", _)) => Some(
-                "is on another machine and needs `tls/`; without TLS only 127.0.0.1, [::1] and localhost are possible",
+                "is on another machine, so it must begin with `tls/`; `tcp/` is only for 127.0.0.1, [::1] and localhost",
             ),
             _ => Some("is not of the form tls/HOST:PORT or tcp/HOST:PORT"),
         };
@@ -224,7 +224,7 @@ pub(super) fn check(node: &str, peers: &[PeerEntry], problems: &mut ProblemList)
         let is_twin = name == node || before.any(|other| other.name == *name);
         problems.within(&format!("peers[{index}]"), |problems| {
             problems.check(!is_twin, "name", || {
-                format!("two nodes are called `{name}`; each needs its own name")
+                format!("two nodes have the name `{name}`; each needs its own")
             });
             if let Some(problem) = bad_name(name) {
                 problems.add("name", problem);
@@ -245,7 +245,7 @@ fn bad_address(peer: &PeerEntry) -> Option<String> {
     let (name, address) = (&peer.name, &peer.address);
     if address.contains('@') {
         return Some(format!(
-            "peer `{name}`: its address contains a user or a password, and every caller can see it; write only HOST:PORT, and put a token in `token_file`"
+            "peer `{name}`: its address contains a user or a password, which every caller can see. Write only HOST:PORT, and put a token in `token_file`"
         ));
     }
     peer.url().is_none().then(|| {
@@ -317,7 +317,7 @@ mod tests {
         let text = "name = \"bench\"\n[[peers]]\nname = \"bench\"\naddress = \"x\"\n[[peers]]\nname = \"all\"\naddress = \"a:1\"\ntoken = \"t\"\ntoken_file = \"f\"\n[fleet]\nquiet_s = 0\n";
         let error = NodeFile::read("node.toml", text).unwrap_err().to_string();
         for expected in [
-            "line 3: two nodes are called `bench`",
+            "line 3: two nodes have the name `bench`",
             "line 4: peer `bench`: `x` is not of the form",
             "`all` means every node",
             "leave one of them out",
@@ -337,10 +337,10 @@ mod tests {
         };
         let files = "ca = \"a\"\ncert = \"b\"\nkey = \"c\"";
         for (keys, expected) in [
-            ("router = \"tcp/10.0.0.1:7447\"", "needs `tls/`"),
+            ("router = \"tcp/10.0.0.1:7447\"", "begin with `tls/`"),
             (
                 "router = \"tcp/127.0.0.1.example.org:7447\"",
-                "needs `tls/`",
+                "begin with `tls/`",
             ),
             (
                 "router = \"tls/10.0.0.1:7447\"",

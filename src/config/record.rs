@@ -13,7 +13,7 @@ const FPS_MAX: f64 = 30.0;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(
     untagged,
-    expecting = "`record` is true, false or a table, such as `record = { cameras = [\"top\"], fps = 1.0 }`"
+    expecting = "`record` must be true, false or a table, such as `record = { cameras = [\"top\"], fps = 1.0 }`"
 )]
 pub enum RecordEntry {
     /// The motion, or nothing.
@@ -78,12 +78,12 @@ impl RecordEntry {
         for name in self.cameras() {
             let is_known = cameras.iter().any(|camera| camera.name == *name);
             problems.check(is_known, "record", || {
-                format!("record.cameras names {name}, but `[[cameras]]` has no such camera")
+                format!("`record.cameras` names {name}, but `[[cameras]]` has no such camera")
             });
         }
         if let Self::Detailed(RecordDetailsEntry { fps: Some(fps), .. }) = self {
             problems.check(*fps > 0.0 && *fps <= FPS_MAX, "record", || {
-                format!("record.fps is {fps}; above 0 and up to {FPS_MAX} are possible")
+                format!("`record.fps` is {fps}; it must be above 0 and at most {FPS_MAX}")
             });
         }
     }

@@ -322,9 +322,9 @@ impl<'a> SchemaWalker<'a> {
             (_, Some(advice)) => advice,
             (Some((first, others)), None) if nearest::is_near(key, first) => {
                 let others = others.join("`, `");
-                format!("did you mean `{first}`? (also known: `{others}`)")
+                format!("did you mean `{first}`? (other valid keys: `{others}`)")
             }
-            _ => format!("known here: `{}`", names.join("`, `")),
+            _ => format!("valid keys here: `{}`", names.join("`, `")),
         };
         self.unknown
             .push(format!("{line}unknown key `{path}{key}`; {advice}"));
@@ -341,7 +341,7 @@ impl<'a> SchemaWalker<'a> {
             false => format!("[{table}]"),
         };
         file_keys.contains_key(key).then(|| {
-            format!("`{key}` is a key of the whole file: write it above the first `{heading}`, not below it")
+            format!("`{key}` belongs to the whole file: write it above the first `{heading}`")
         })
     }
 
@@ -459,8 +459,8 @@ mod tests {
         let text = "[[inner]]\ndepth_mm = 3.0\nspeed = 1.0\nrotation = 1\n";
         let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
         for expected in [
-            "line 3: unknown key `inner[0].speed`; `speed` is a key of the whole file: write it above the first `[[inner]]`",
-            "line 4: unknown key `inner[0].rotation`; known here: `depth_mm`, `size_mm`",
+            "line 3: unknown key `inner[0].speed`; `speed` belongs to the whole file: write it above the first `[[inner]]`",
+            "line 4: unknown key `inner[0].rotation`; valid keys here: `depth_mm`, `size_mm`",
         ] {
             assert!(error.contains(expected), "{expected}: {error}");
         }

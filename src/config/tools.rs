@@ -150,7 +150,7 @@ pub(super) fn check(tools: &[ToolEntry], problems: &mut ProblemList) {
         problems.within(&format!("tools[{index}]"), |problems| {
             problems.check(!is_twin, "name", || {
                 format!(
-                    "two tools are called `{}`; each needs its own name",
+                    "two tools have the name `{}`; each needs its own",
                     tool.name
                 )
             });
@@ -210,11 +210,11 @@ impl ToolEntry {
         let (key, problem) = match (&self.server, &self.tool) {
             _ if actions.iter().filter(|is_set| **is_set).count() != 1 => (
                 "",
-                " needs exactly one of `calls`, `sequence` and `server` with `tool`".to_owned(),
+                " needs exactly one of `calls`, `sequence`, or `server` with `tool`".to_owned(),
             ),
             _ if self.calls.is_none() && !self.fixed.is_empty() => (
                 "fixed",
-                ": `fixed` belongs to `calls`, or to a step of `sequence`".to_owned(),
+                ": `fixed` is only for `calls` or for a step of `sequence`".to_owned(),
             ),
             _ if !(1..=STEPS_MAX).contains(&steps) => (
                 "sequence",
@@ -226,7 +226,7 @@ impl ToolEntry {
             (Some(_), None) => ("server", " must name the `tool` of its `server`".to_owned()),
             (None, Some(_)) => (
                 "tool",
-                " has a `tool` but no `server`; name a built-in tool with `calls`".to_owned(),
+                " has a `tool` but no `server`; for a built-in tool write `calls`".to_owned(),
             ),
             (None, None) if self.effect.is_some() => (
                 "effect",
@@ -255,7 +255,7 @@ impl ServerEntry {
                 ));
             }
             (Some(_), None) => problems.check(self.args.is_empty(), "args", || {
-                format!("{tool}: `args` belong to a `command`")
+                format!("{tool}: `args` needs a `command`")
             }),
             (None, Some(command)) if !command.trim().is_empty() => {}
             _ => problems.add(
@@ -279,7 +279,7 @@ impl ArgumentEntry {
         });
         let is_number = matches!(self.kind, ArgumentType::Integer | ArgumentType::Number);
         problems.check(self.unit.is_none() || is_number, "unit", || {
-            format!("argument `{name}`: only an integer or a number has a unit")
+            format!("argument `{name}`: only an integer or a number can have a unit")
         });
         let values = self.values.as_deref();
         if let Some(problem) = values.and_then(|values| self.bad_values(values)) {
@@ -287,7 +287,7 @@ impl ArgumentEntry {
         }
         if let Some(default) = &self.default {
             problems.check(!self.required, "default", || {
-                format!("argument `{name}`: a required argument has no default")
+                format!("argument `{name}` is required, so it cannot have a default")
             });
             problems.check(self.takes(default), "default", || {
                 format!("argument `{name}`: {default} is not one of its values")
@@ -299,7 +299,7 @@ impl ArgumentEntry {
     fn bad_values(&self, values: &[String]) -> Option<String> {
         let distinct: BTreeSet<&String> = values.iter().collect();
         if self.kind != ArgumentType::String {
-            Some("only a string has an `enum`".to_owned())
+            Some("only a string can have an `enum`".to_owned())
         } else if !(1..=ENUM_MAX).contains(&values.len()) {
             let count = values.len();
             Some(format!("{count} values; 1 to {ENUM_MAX} are possible"))

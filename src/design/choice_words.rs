@@ -32,15 +32,15 @@ impl ChoiceWords {
                 Some("`--skip-images` leaves out all pictures")
             }
             (Self::SceneFile, DesignChoice::SkipImages) => {
-                Some("`skip_images = true` in [design] leaves out all pictures")
+                Some("`skip_images = true` in `[design]` leaves out all pictures")
             }
             (Self::CommandLine, DesignChoice::HatchFill) => Some("`--fill hatch` fills"),
             (Self::SceneFile, DesignChoice::HatchFill) => {
                 Some("`fill = \"hatch\"` in [design] fills")
             }
-            (Self::Call, DesignChoice::HatchFill) => Some("lines drawn across it fill it"),
+            (Self::Call, DesignChoice::HatchFill) => Some("to fill it, draw lines across it"),
             (Self::CommandLine, DesignChoice::ChosenPens) => Some(
-                "`--one-pen` draws all of it with pen 1, `--pens` only the strokes of pens that it names",
+                "`--one-pen` draws everything with pen 1; `--pens` draws only the strokes of the named pens",
             ),
             (Self::Call, DesignChoice::SkipImages)
             | (Self::SceneFile | Self::Call, DesignChoice::ChosenPens) => None,

@@ -85,7 +85,7 @@ impl InkDeviation {
             return String::new();
         }
         format!(
-            ", and {:.1} mm of {what} have no ink within {MISSING_MM:.0} mm",
+            ", and {:.1} mm of {what} has no ink within {MISSING_MM:.0} mm",
             self.missing_mm
         )
     }
@@ -184,7 +184,7 @@ mod tests {
         assert!(less.off_max_mm < 1e-9 && less.off_p95_mm < 1e-9);
         assert_eq!(
             less.missing_text("the design"),
-            ", and 49.0 mm of the design have no ink within 1 mm"
+            ", and 49.0 mm of the design has no ink within 1 mm"
         );
         let more = deviation_mm(&half, &full);
         assert!((more.max_mm - 50.0).abs() < 1e-9 && more.missing_mm == 0.0);

@@ -74,7 +74,7 @@ pub enum DesignError {
     },
     /// A point that is not finite or absurdly far away.
     #[error(
-        "{at}: a point is at {}, {} mm; coordinates may reach ±{max_mm} mm. Next: check the unit of the file",
+        "{at}: a point is at {}, {} mm; at most ±{max_mm} mm is possible. Next: check the file's unit",
         number(*x), number(*y)
     )]
     FarAway {
@@ -88,7 +88,7 @@ pub enum DesignError {
         max_mm: f64,
     },
     /// There is no such font.
-    #[error("there is no font {found}; near are {nearest}. Next: `steadyhand fonts` shows all")]
+    #[error("there is no font {found}; nearest: {nearest}. Next: `steadyhand fonts` shows all")]
     Font {
         /// The name, escaped.
         found: String,

@@ -145,7 +145,7 @@ const PHRASES: [(&str, &str); 14] = [
     ("unknown field", "the unknown key"),
     (
         "expected f64",
-        "expected a number such as 12.5, in mm unless `units` says otherwise",
+        "expected a number such as 12.5 (in mm, or in `units`)",
     ),
     ("expected u16", "expected a pen's number such as 1"),
     (
@@ -285,7 +285,7 @@ mod tests {
         for (text, expected) in [
             (
                 r#"[[[0,0],[1,"x"]]]"#,
-                r#"the text "x", expected a number such as 12.5, in mm"#,
+                r#"the text "x", expected a number such as 12.5 (in mm"#,
             ),
             (
                 "[[0,0],[1,2]]",

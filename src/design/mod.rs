@@ -236,7 +236,7 @@ pub fn load_with(
     let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
     match extension.to_ascii_lowercase().as_str() {
         ending if ENDINGS.contains(&ending) && bytes.iter().all(u8::is_ascii_whitespace) => {
-            let accepted = "a drawing: save or copy it again";
+            let accepted = "a drawing. Next: save or copy the file again";
             Err(DesignError::syntax("the file", "nothing in it", accepted))
         }
         "svg" => svg::read(bytes, caps, options),
@@ -287,7 +287,7 @@ pub fn load_set(
 }
 
 /// Fix for a pen 0.
-const PENS_FROM_1: &str = "1 for the first pen, 2 for the next: pens count from 1";
+const PENS_FROM_1: &str = "1 for the first pen and 2 for the next: pens count from 1";
 
 /// Returns the number with which a layer's name begins, and the rest of its name: 2 and `sky` of `! 2-sky`.
 #[must_use]

@@ -16,13 +16,13 @@ use servo::supply::{SHARE_UNDER_LOAD, ServoSupply, odd_supplies};
 use servo::{OpenPort, SLACK, ServiceError, ServoIdentity, ServoProtocol, complaints, scan};
 
 /// Fix for servo settings that a node warns about.
-const SETTINGS_FIX: &str = "set it before the arm is energised: `steadyhand bus configure PORT --id N` with `--limits-ticks MIN:MAX` or `--return-delay-us 0` (`--repair` sets neither)";
+const SETTINGS_FIX: &str = "before torque goes on, set it with `steadyhand bus configure PORT --id N` and `--limits-ticks MIN:MAX` or `--return-delay-us 0` (`--repair` sets neither)";
 
 /// Fix for servos whose replies are sometimes lost or damaged while their registers are read.
-const CABLE_FIX: &str = "push every plug in fully, this servo's first. Look for a loose crimp and a supply that sags. Then hold the arm still and try again; `steadyhand bus monitor PORT` shows which servos answer";
+const CABLE_FIX: &str = "push every plug in fully, this servo's first. Check for a loose crimp and a weak supply. Then hold the arm still and try again. `steadyhand bus monitor PORT` shows which servos answer";
 
 /// Fix for a servo that was not there when the arm was calibrated.
-const STRANGER_FIX: &str = "once the joint is calibrated, put these into the arm's file";
+const STRANGER_FIX: &str = "calibrate the joint, then put these into the arm's file";
 
 /// Finds the cause that keeps a controller with firmware of its own from being used; where none
 /// replies, finds what else does.
@@ -133,7 +133,7 @@ pub fn attached(host: &HostSystem, state: &AttachedState<'_>) -> Vec<DiagnosisFi
     }
     if let Some(fault) = state.fault {
         let steps = match state.recovery {
-            [] => "reset the arm. If that does not help, end the node and run `steadyhand doctor` to ask the bus itself".to_owned(),
+            [] => "`steadyhand reset`. If that does not help, end the node and check the bus with `steadyhand doctor`".to_owned(),
             steps => steps.join("; "),
         };
         diagnosis.add(DiagnosisCause::Fault, fault, steps);
@@ -167,7 +167,7 @@ pub fn attached(host: &HostSystem, state: &AttachedState<'_>) -> Vec<DiagnosisFi
         diagnosis.add(DiagnosisCause::Complaint, odd.to_string(), odd.remedy());
     }
     for warning in state.warnings {
-        diagnosis.add(DiagnosisCause::LostReplies, warning, "see docs/faults.md. When the node has ended, `steadyhand bus monitor` shows each servo");
+        diagnosis.add(DiagnosisCause::LostReplies, warning, "end the node, then `steadyhand bus monitor PORT` shows each servo (docs/faults.md explains the faults)");
     }
     diagnosis.findings
 }
@@ -177,19 +177,19 @@ fn add_attach_error(diagnosis: &mut BusDiagnosis, family: ServoFamily, error: &D
     let (cause, fix) = match error {
         DriverError::OtherFirmware { .. } => (
             DiagnosisCause::WrongFirmware,
-            "update its firmware with the manufacturer's program, or replace it. If its label states the same voltage and the major version is the same, allow both in the arm's file: `firmware = [\"3.9\", \"3.10\"]`"
+            "update its firmware with the manufacturer's program, or replace it. If voltage on the label and major version are the same, allow both versions in the arm's file: `firmware = [\"3.9\", \"3.10\"]`"
                 .to_owned(),
         ),
         DriverError::Controller(
             ControllerFault::Version { .. } | ControllerFault::Schema { .. },
         ) => (
             DiagnosisCause::WrongFirmware,
-            "build its firmware and this node from the same `firmware-protocol`, and flash it"
+            "build its firmware and this node from the same `firmware-protocol`, then flash the firmware"
                 .to_owned(),
         ),
         _ if family == ServoFamily::Firmware => (
             DiagnosisCause::Controller,
-            "it must speak `firmware-protocol` (docs/families.md) and match the arm's file"
+            "make it speak `firmware-protocol` (docs/families.md) and match the arm's file"
                 .to_owned(),
         ),
         DriverError::NoReply { .. }
@@ -242,14 +242,14 @@ fn add_low_gains(diagnosis: &mut BusDiagnosis, arm: &ArmModel, servos: &[ServoId
         let load_n_m = heaviest.get(joint).copied().unwrap_or(0.0).abs();
         let sag_deg = |gain_p| (load_n_m / figures.stiffness_n_m_rad(gain_p, None)).to_degrees();
         let what = format!(
-            "{}: gain P is {gain_p} (as delivered: {}), so its joint hangs by up to {:.1}° under the arm's weight instead of {:.1}°",
+            "{}: gain P is {gain_p} (as delivered: {}). Under the arm's weight its joint hangs up to {:.1}° low instead of {:.1}°",
             found.servo,
             figures.gain_p,
             sag_deg(gain_p),
             sag_deg(figures.gain_p)
         );
         let fix = format!(
-            "`steadyhand bus configure PORT --id {} --p {}`, with the node ended",
+            "end the node, then `steadyhand bus configure PORT --id {} --p {}`",
             servo.id, figures.gain_p
         );
         diagnosis.add(DiagnosisCause::LowGain, what, fix);

@@ -15,7 +15,7 @@ pub enum DriverError {
     Bus(#[from] BusError),
     /// A servo gave no valid reply.
     #[error(
-        "no reply from {servo} after {tries} tries: check its cable and power, and that no other servo has id {}", .servo.id
+        "no reply from {servo} after {tries} tries: check its cable and power. No other servo may have id {}", .servo.id
     )]
     NoReply {
         /// The servo.
@@ -35,7 +35,7 @@ pub enum DriverError {
     },
     /// The servos that reply are those of another shipped arm.
     #[error(
-        "a different arm is connected: the ids that answer are those of arm `{other}`, and the node file has arm `{arm}`. Connect the right arm, or name it in the node file. (Name a servo of your own in the arm's file.)"
+        "a different arm is connected: the ids that answer belong to arm `{other}`; the node file has arm `{arm}`. Connect the right arm, or correct the node file. A servo that you added must be in the arm's file"
     )]
     OtherArm {
         /// The arm with these ids.
@@ -67,7 +67,7 @@ pub enum DriverError {
     },
     /// No two readings of the positions agree.
     #[error(
-        "{servo}: its position differs from one reading to the next: hold arm `{arm}` still and check its cables"
+        "{servo}: its position changes between readings. Hold arm `{arm}` still and check its cables"
     )]
     UnsteadyReadings {
         /// The first servo.
@@ -77,7 +77,7 @@ pub enum DriverError {
     },
     /// A servo has other firmware than the rest.
     #[error(
-        "{servo}: its firmware is {}.{} and the others have {}.{}, so it may be made for a different voltage: check its label, then bring all to one firmware with the manufacturer's program",
+        "{servo}: its firmware is {}.{} and the others have {}.{}. It may be made for a different voltage: check its label, then give all the same firmware with the manufacturer's program",
         .found.0, .found.1, .usual.0, .usual.1
     )]
     OtherFirmware {
@@ -90,7 +90,7 @@ pub enum DriverError {
     },
     /// A servo is not the one that the arm's zeros were measured with, or its settings have changed.
     #[error(
-        "{servo}: its identity is {found} and the arm's file has {known}. Its model, firmware, limits, homing offset or phase changed: restore it, or calibrate the joint and copy the identity from `steadyhand doctor`"
+        "{servo}: its identity is {found}; the arm's file has {known}. Its model, firmware, limits, homing offset or phase changed. Restore that, or calibrate the joint and copy the identity from `steadyhand doctor`"
     )]
     Stranger {
         /// The servo.
@@ -111,7 +111,7 @@ pub enum DriverError {
         measured: Option<Box<ArmMeasurement>>,
     },
     /// A register did not take the written value.
-    #[error("{servo}: {register} reads {found} after {written} was written")]
+    #[error("{servo}: {written} was written to {register}, but it reads {found}")]
     NotTaken {
         /// The servo.
         servo: ServoName,
@@ -147,7 +147,7 @@ pub enum DriverError {
     Controller(#[from] ControllerFault),
     /// Two servos of one joint read different angles.
     #[error(
-        "{servo} reads {apart_deg:.1}° from {twin} on the same joint (at most {limit_deg:.0}°). Torque would drive them against each other: check their mounting, their homing offsets, and their zero_tick in the arm's file"
+        "{servo} and {twin} turn one joint but read {apart_deg:.1}° apart (at most {limit_deg:.0}°). Torque would drive them against each other: check their mounting, homing offsets and `zero_tick`"
     )]
     TwinsDiffer {
         /// The later servo.
@@ -161,7 +161,7 @@ pub enum DriverError {
     },
     /// A joint is being turned by hand, and torque would pull it back to where it was read.
     #[error(
-        "{servo} is being turned while torque is switched on: hold the arm still, then try again"
+        "{servo} was turned while its torque was being switched on: hold the arm still, then try again"
     )]
     Turned {
         /// The servo.

@@ -6,7 +6,7 @@ use servo::ServoIdentity;
 
 const _: () = assert!(
     arm::IDENTITY_DIGITS == servo::IDENTITY_DIGITS,
-    "an arm file holds its servos' fingerprints"
+    "an arm's file contains its servos' fingerprints"
 );
 
 /// Refuses an arm whose servos are not those that its zeros were measured with, or have been set

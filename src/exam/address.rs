@@ -61,11 +61,11 @@ impl AddressKind {
 
     const fn instead(self) -> &'static str {
         match self {
-            Self::Endpoint => "end it at /v1, and put the key into STEADYHAND_API_KEY",
+            Self::Endpoint => "end the address at /v1, and put the key into STEADYHAND_API_KEY",
             Self::Server => {
-                "add the server with `exam servers add NAME URL --key-env VARIABLE`, and put the key into that variable"
+                "add the server with `steadyhand exam servers add NAME URL --key-env VARIABLE`, and put the key into that variable"
             }
-            Self::Command => "set it in the environment, which the program inherits",
+            Self::Command => "set the key in the environment, which the program inherits",
         }
     }
 
@@ -121,7 +121,7 @@ fn secret_in_address(address: &str) -> Option<&'static str> {
     }
     let mut pairs = query.split(['?', '&', ';', '#']);
     let is_key = |pair: &str| is_secret(pair.split('=').next().unwrap_or_default());
-    pairs.any(is_key).then_some("a key in its query")
+    pairs.any(is_key).then_some("a key in the query")
 }
 
 fn secret_in_command(command: &str) -> Option<&'static str> {

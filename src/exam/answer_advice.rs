@@ -32,25 +32,25 @@ fn tool_advice(case: &ExamCase, judged: &JudgedAnswer, tools: &ExamToolbox) -> O
             if purpose(called).is_none() =>
         {
             Some(
-                "offer fewer tools, or a lower temperature: it calls one that was not offered"
+                "it calls a tool that was not offered: offer fewer tools, or lower the temperature"
                     .to_owned(),
             )
         }
         AnswerClassification::FalsePositive => Some(format!(
-            "state in the first line of {called} when it must not be called; it reads {:?}",
+            "state in the first line of {called} when it must not be called; the line is now {:?}",
             purpose(called).unwrap_or_default()
         )),
         AnswerClassification::WrongTool => Some(format!(
-            "make the first lines of {expected} ({:?}) and {called} ({:?}) more different; `exam similar` shows how",
+            "make the first lines of {expected} ({:?}) and {called} ({:?}) more different; `steadyhand exam similar` shows how",
             purpose(expected).unwrap_or_default(),
             purpose(called).unwrap_or_default()
         )),
         AnswerClassification::Missed if judged.selected_tool.is_none() => Some(format!(
-            "mention this kind of request in the description of {expected}; its first line reads {:?}",
+            "mention this kind of request in the description of {expected}; its first line is now {:?}",
             purpose(expected).unwrap_or_default()
         )),
         AnswerClassification::Unanswered => Some(
-            "repair the endpoint, or give it more time (--time-limit), then ask again (--resume)"
+            "repair the endpoint or give it more time (--time-limit), then ask again with --resume"
                 .to_owned(),
         ),
         _ => None,
@@ -63,19 +63,22 @@ fn parameter_advice(case: &ExamCase, judged: &JudgedAnswer) -> Vec<String> {
         .or(case.expected_tool.as_deref())
         .unwrap_or("the tool");
     let lists = [
-        (&judged.missing, "show an example that has"),
-        (&judged.wrong, "list the valid values, and an example, of"),
+        (&judged.missing, "show an example with"),
+        (
+            &judged.wrong,
+            "list the valid values, and give an example, of",
+        ),
         (
             &judged.unexpected,
-            "state the default, and that it may be left out, of",
+            "say with their defaults that a call may leave these out:",
         ),
         (
             &judged.hallucinated,
-            "name every parameter in one line of the description; it invents",
+            "name every parameter in one line of the description; the planner invented",
         ),
         (
             &judged.foreign,
-            "make the tools' parameters more different; it borrows",
+            "make the tools' parameters more different; the planner took from another tool:",
         ),
     ];
     lists

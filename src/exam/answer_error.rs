@@ -7,7 +7,7 @@ pub(crate) enum AnswerError {
     #[error("{0}")]
     Unreachable(String),
     /// The answer did not arrive in time.
-    #[error("it did not arrive within {limit_s} s")]
+    #[error("the answer did not arrive within {limit_s} s")]
     Late {
         /// The time limit.
         limit_s: u64,
@@ -28,8 +28,7 @@ pub(crate) enum AnswerError {
     NoCompletion(String),
     /// The answer ended before anything was said.
     #[error(
-        "the endpoint ended the answer before any text (finish_reason {0:?}); \
-         if it is \"length\", give it more tokens (--max-tokens)"
+        "the endpoint ended the answer before any text (`finish_reason` {0:?}). If that is \"length\", allow more tokens with --max-tokens"
     )]
     Ended(String),
 }
@@ -41,16 +40,16 @@ pub(crate) enum UnusableReply {
     #[error(transparent)]
     NoAnswer(#[from] AnswerError),
     /// It failed too often before.
-    #[error("not asked any more after {0} failures in a row")]
+    #[error("it failed {0} times in a row, so it is no longer asked")]
     GivenUp(u32),
     /// It did not answer in the time that was left.
-    #[error("it did not answer within {within_s:.1} s")]
+    #[error("the model did not answer within {within_s:.1} s")]
     Late {
         /// The time limit.
         within_s: f64,
     },
     /// The paraphrase lost an essential word.
-    #[error("the model lost {word:?} of {query:?}")]
+    #[error("the model left {word:?} out of {query:?}")]
     Lost {
         /// The word.
         word: String,
@@ -61,6 +60,6 @@ pub(crate) enum UnusableReply {
     #[error("{}", .0.join("; "))]
     Fails(Vec<String>),
     /// There is no score in the reply, which begins like this.
-    #[error("it gave {0:?} instead of a score from 0 to 1")]
+    #[error("the model answered {0:?} instead of a score from 0 to 1")]
     NoScore(String),
 }

@@ -50,7 +50,7 @@ fn read_answers(text: &str) -> Result<BfclAnswers, ExamError> {
             return Err("one call is expected; files of parallel calls cannot be used".to_owned());
         };
         let Some((tool, Value::Object(params))) = call.iter().next() else {
-            return Err("a call is {\"tool\": {\"parameter\": [values]}}".to_owned());
+            return Err("a call must be {\"tool\": {\"parameter\": [values]}}".to_owned());
         };
         answers.insert(id, (tool.clone(), params.clone()));
         Ok(())

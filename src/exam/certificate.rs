@@ -110,27 +110,27 @@ impl PlannerCertificate {
         let mut objections = Vec::new();
         if self.level < required {
             objections.push(format!(
-                "it is for {}, and {} is required",
+                "it certifies level {}, and level {} is required",
                 self.level.word(),
                 required.word()
             ));
         }
         if self.version != env!("CARGO_PKG_VERSION") {
             objections.push(format!(
-                "the program was {} then and is {} now",
+                "it was earned with version {} of the program, and this is {}",
                 self.version,
                 env!("CARGO_PKG_VERSION")
             ));
         }
         if self.tools_hash != conditions.tools_hash {
-            objections.push("the list of tools has changed since".to_owned());
+            objections.push("the list of tools has changed since then".to_owned());
         }
         if self.prompt_hash != conditions.prompt_hash {
-            objections.push("the preamble of the questions has changed since".to_owned());
+            objections.push("the preamble of the questions has changed since then".to_owned());
         }
         if self.cases_hash != conditions.cases_hash {
             objections.push(
-                "the cases have changed since (those that ship, or the operator's own)".to_owned(),
+                "the cases have changed since then (the shipped ones or your own)".to_owned(),
             );
         }
         objections.extend(self.model_file_objection(model_file));
@@ -143,9 +143,9 @@ impl PlannerCertificate {
         let path = self.settings.model_path.as_deref().unwrap_or("unknown");
         match current {
             Some(current) if current == certified => None,
-            Some(_) => Some(format!("the model's file {path} has changed since")),
+            Some(_) => Some(format!("the model's file {path} has changed since then")),
             None => Some(format!(
-                "the model's file {path} cannot be read any more, so it cannot be compared"
+                "the model's file {path} can no longer be read and compared"
             )),
         }
     }
@@ -191,13 +191,13 @@ mod tests {
             change(&mut now);
             certificate().objections(&now, file, level).join("; ")
         };
-        assert!(void(same, Some("f"), Level::Stroke).contains("it is for align"));
+        assert!(void(same, Some("f"), Level::Stroke).contains("it certifies level align"));
         let align = Level::Align;
         assert!(void(|now| now.tools_hash.push('x'), Some("f"), align).contains("list of tools"));
         assert!(void(|now| now.prompt_hash.push('x'), Some("f"), align).contains("preamble"));
         assert!(void(|now| now.cases_hash.push('x'), Some("f"), align).contains("the cases have"));
         assert!(void(same, Some("g"), align).contains("file unknown has changed"));
-        assert!(void(same, None, align).contains("cannot be read any more"));
+        assert!(void(same, None, align).contains("can no longer be read"));
         let mut old = certificate();
         "0.0.0".clone_into(&mut old.version);
         let found = old.objections(&current(), Some("f"), align).join("; ");

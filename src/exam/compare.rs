@@ -72,7 +72,7 @@ impl RunComparison {
             ("model", a.settings.model == b.settings.model),
             ("settings", a.settings.sampling() == b.settings.sampling()),
             (
-                "the words before the questions",
+                "the preamble of the questions",
                 a.prompt_hash == b.prompt_hash,
             ),
             ("the tools", a.tools_hash == b.tools_hash),

@@ -14,7 +14,7 @@ pub enum ExamError {
         reason: String,
     },
     /// The record of exams.
-    #[error("the record of exams {}: {reason}", path.display())]
+    #[error("the exam record {} cannot be used: {reason}", path.display())]
     Store {
         /// Its file.
         path: PathBuf,
@@ -26,7 +26,7 @@ pub enum ExamError {
     Busy(PathBuf),
     /// The record was written by a newer program.
     #[error(
-        "{} has version {found} (this program: {known}). Next: use the newer program, or a different file with --store",
+        "{} has version {found}; this program knows {known}. Next: use the newer program, or a different file with --store",
         path.display()
     )]
     Newer {
@@ -59,7 +59,7 @@ pub enum ExamError {
     },
     /// An address contains a key.
     #[error(
-        "the address {address} has {holds}, and addresses are stored and shown. Next: remove it; {instead}"
+        "the address {address} contains {holds}; addresses are stored and shown. Next: remove that, and {instead}"
     )]
     Key {
         /// The address without the key.

@@ -290,12 +290,10 @@ impl ExaminedPlanner<'_> {
         match (length(&with_tools), length(&without_tools)) {
             (Some(with), Some(without)) if with > without => Ok(()),
             (Some(with), Some(without)) => Err(ExamError::Planner(format!(
-                "the endpoint does not show the tools to the model: the prompt has {with} tokens with tools and {without} \
-                 without. Next: use a server and a chat template that pass on the tools"
+                "the endpoint does not pass the tools on to the model: the prompt has {with} tokens with tools and {without} without. Next: use a server and a chat template that pass tools on"
             ))),
             _ => Err(ExamError::Planner(
-                "the endpoint seems not to show the tools to the model: the model did not name the canary tool, and \
-                 the endpoint counts no prompt tokens. Next: use a server and a chat template that pass on the tools"
+                "the endpoint seems not to pass the tools on: the model did not name the test tool, and prompt tokens are not counted. Next: use a server and a chat template that pass tools on"
                     .to_owned(),
             )),
         }
@@ -436,11 +434,11 @@ fn not_json(body: &str, error: &serde_json::Error) -> AnswerError {
     let what = if start.is_empty() {
         "is empty"
     } else if start.starts_with("data:") || start.starts_with("event:") {
-        "is a stream of events that was not requested"
+        "is a stream of events, which was not requested"
     } else if start.starts_with('<') {
         "is a web page, not JSON"
     } else if error.is_eof() {
-        "is JSON that breaks off"
+        "is incomplete JSON"
     } else {
         "is not JSON"
     };
@@ -454,11 +452,11 @@ fn status_error(response: &EndpointResponse) -> AnswerError {
     let body = cut(&response.body, SHOWN_CHARS_MAX);
     AnswerError::Status(match response.status {
         401 | 403 => format!(
-            "the endpoint needs a key, or a different one, in STEADYHAND_API_KEY ({}): {body}",
+            "the endpoint rejects the key ({}): {body}. Next: put the right key into STEADYHAND_API_KEY",
             response.status
         ),
         404 => format!(
-            "the endpoint has no chat completions, or no such model (404; its address must end at /v1, and --model names the model): {body}"
+            "the endpoint has no chat completions, or no such model (404): {body}. Next: check that its address ends at /v1, and --model"
         ),
         status => format!("the endpoint answered {status}: {body}"),
     })

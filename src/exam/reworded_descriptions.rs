@@ -9,7 +9,7 @@ use super::run::CaseOutcome;
 use super::{AnswerClassification, ExamToolCard, ExamToolbox};
 
 /// Added to a tool that was called where nothing was due.
-const NOT_FOR_TALK: &str = "Not for questions, talk or requests not to.";
+const NOT_FOR_TALK: &str = "Not for questions, for talk, or for requests not to do this.";
 
 /// Wrong calls of one tool.
 #[derive(Default)]

@@ -25,7 +25,7 @@ impl PlannerExam {
         let tally = ExamTally::of(outcomes);
         if let Some(reason) = settled_reason(&tally, self.requested) {
             return finish(format!(
-                "the verdict is certain after {} answers: {reason}",
+                "{} answers are enough for a certain verdict: {reason}",
                 tally.answers
             ));
         }
@@ -34,13 +34,13 @@ impl PlannerExam {
             to_usize(budget).saturating_sub(outcomes.len()) / to_usize(settings.samples).max(1);
         if cases_left == 0 {
             return finish(format!(
-                "the budget of {budget} answers is used up, and the verdict is not certain. A larger budget may decide it"
+                "the verdict is not certain after the whole budget of {budget} answers. A larger budget may decide it"
             ));
         }
         let new_cases = self.new_cases(settings, &tally, cases_left.min(CASES_PER_ROUND))?;
         if new_cases.is_empty() {
             return finish(
-                "no more new cases could be made, and the verdict is not certain".to_owned(),
+                "the verdict is not certain, and no more new cases could be made".to_owned(),
             );
         }
         Ok(ControlFlow::Continue(new_cases))

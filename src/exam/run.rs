@@ -127,7 +127,7 @@ impl PlannerExam {
         if answered < all {
             let unanswered = all - answered;
             bars.push(format!(
-                "{unanswered} of {all} cases have no answer, and a level needs all"
+                "{unanswered} of {all} cases have no answer; a level needs all answers"
             ));
         }
         let unknown = self
@@ -137,7 +137,7 @@ impl PlannerExam {
         let unknown: Vec<ExamError> = unknown.collect();
         if let Some(first) = unknown.first() {
             bars.push(format!(
-                "{} of {all} cases name tools that were not shown, so their arguments were not checked. The first: {first}",
+                "{} of {all} cases name tools that were not shown, so their arguments were not checked (first: {first})",
                 unknown.len()
             ));
         }

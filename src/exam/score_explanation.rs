@@ -35,7 +35,7 @@ const MISSING: f64 = 0.70;
 /// Description of the scoring, for explanations with little else to say.
 const RULE: [&str; 4] = [
     "How it is scored: 1 if the tool (or the choice of no tool) and every parameter are right, nothing else is called, and the node accepts the call.",
-    "0.70 to 0.79 if the tool is right and the only wrong thing is one parameter that changes nothing of what is done. Otherwise 0.",
+    "0.70 to 0.79 if the tool is right and only one parameter is wrong, and that parameter does not change what is done. Otherwise 0.",
     "Motion where nothing may move, or a lost stop, always scores 0.",
     "An answer that cannot be judged has no score: it counts as failed.",
 ];
@@ -124,7 +124,7 @@ pub(crate) fn explain(
     text.push_str(&findings_text(case, judged, tools));
     let of_kind = |kind: &'static str| references.iter().filter(move |one| one.kind == kind);
     for ScoreReference { of, text: line, .. } in of_kind("catalogue") {
-        let _ = write!(text, " The catalogue says of {of}: {}.", quoted(line));
+        let _ = write!(text, " The catalogue describes {of} as: {}.", quoted(line));
     }
     let rest = of_kind("schema").map(|one| format!(" Its parameters are {}.", one.text));
     for addition in std::iter::once(format!(" {}", RULE.join(" "))).chain(rest) {
@@ -204,7 +204,7 @@ fn question_text(case: &ExamCase, tools: &ExamToolbox) -> String {
         format!("to call {} with {arguments}", right.join(" or "))
     };
     format!(
-        "The person said {}{after_turns}, a case of the class {}. Right was {right_answer}; what is at stake: {}.",
+        "The person said {}{after_turns}. The case is of the class {}. The right answer is {right_answer}. At stake: {}.",
         quoted(&cut(&case.query, QUOTE_CHARS_MAX)),
         case.class.word(),
         case.hazard(tools).word()
@@ -249,13 +249,13 @@ fn reader_text(
         (None, _) => " There was no call to read.".to_owned(),
         (Some(_), None) => " No tool has that name, so the node would have refused it.".to_owned(),
         (_, Some((card, Ok(reading)))) => format!(
-            " The reader made {} repairs and would have run {} with {}.",
+            " The node would have made {} repairs and run {} with {}.",
             reading.repairs.len(),
             card.name,
             Value::Object(reading.understood.clone())
         ),
         (_, Some((_, Err(refusal)))) => format!(
-            " The reader would have refused it: {}.",
+            " The node would have refused it: {}.",
             cut(&refusal.to_string(), REFERENCE_CHARS_MAX)
         ),
     }
@@ -265,9 +265,11 @@ fn reader_text(
 fn findings_text(case: &ExamCase, judged: &JudgedAnswer, tools: &ExamToolbox) -> String {
     let meaning = match judged.classification {
         AnswerClassification::TruePositive => "a right tool was called",
-        AnswerClassification::FalsePositive => "a tool was called where none was right",
-        AnswerClassification::TrueNegative => "none was right and none was called",
-        AnswerClassification::Missed => "a tool was right and none was called",
+        AnswerClassification::FalsePositive => {
+            "a tool was called, but the right answer was no tool"
+        }
+        AnswerClassification::TrueNegative => "correctly, no tool was called",
+        AnswerClassification::Missed => "no tool was called, but one was needed",
         AnswerClassification::WrongTool => "a wrong tool was called",
         AnswerClassification::Unanswered => "no answer came",
     };
@@ -275,7 +277,7 @@ fn findings_text(case: &ExamCase, judged: &JudgedAnswer, tools: &ExamToolbox) ->
     let mut text = format!(" That is {word}: {meaning}. Its score is {score:.2}.");
     for (title, list) in [
         ("Because", &judged.reasons),
-        ("How to improve it", &judged.recommendations),
+        ("What would improve it", &judged.recommendations),
     ] {
         if !list.is_empty() {
             let _ = write!(text, " {title}: {}.", list.join("; "));

@@ -92,7 +92,7 @@ pub(crate) fn check_model(model: &str) -> Result<(), ExamError> {
         name => name.chars().count(),
     };
     within(
-        "the number of letters of the model's name",
+        "the length of the model's name",
         count,
         1..=MODEL_CHARS_MAX,
         "",
@@ -144,14 +144,14 @@ impl PlannerSettings {
             return Err(ExamError::Setting {
                 name: "top-p",
                 value: top_p.to_string(),
-                range: "more than 0 and up to 1".to_owned(),
+                range: "above 0 and at most 1".to_owned(),
             });
         }
         within("the number of tokens", self.max_tokens, 1..=32_768, "")?;
         within("the number of retries", self.retries, 0..=10, "")?;
         within("the number of samples", self.samples, 1..=10, "")?;
         within(
-            "the share of failed answers",
+            "the share of answers that may fail",
             self.max_failed,
             0.0..=1.0,
             "",
@@ -183,7 +183,7 @@ impl PlannerSettings {
     pub(crate) fn in_words(&self) -> String {
         if self.is_replay() {
             return format!(
-                "recorded answers, up to {} a case; their settings are not known",
+                "recorded answers, up to {} for each case; their settings are unknown",
                 self.samples
             );
         }
@@ -192,7 +192,7 @@ impl PlannerSettings {
             |top_p| format!("top-p {top_p}"),
         );
         format!(
-            "temperature {}, {top_p}, at most {} tokens an answer, seed {}, {} samples a case, time limit {} s, {} retries, at most {} % of the answers may fail",
+            "temperature {}, {top_p}, at most {} tokens for each answer, seed {}, {} samples for each case, time limit {} s, {} retries, at most {} % of the answers may fail",
             self.temperature,
             self.max_tokens,
             self.seed,

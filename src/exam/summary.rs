@@ -22,7 +22,7 @@ pub(crate) enum SummaryKey {
     #[value(help = None)]
     Model,
     /// The day on which the run began, in UTC.
-    #[value(help = "By the day on which runs began, in UTC")]
+    #[value(help = "By day (UTC) on which the runs began")]
     Time,
 }
 

@@ -328,18 +328,18 @@ fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairF
             applies: is_same,
             kind: "same_purpose",
             text: format!(
-                "{name} and {} have the same purpose: remove one, or state what only one does",
+                "{name} and {} have the same purpose: remove one, or say what only one of them does",
                 more.name
             ),
-            rationale: "no wording can separate two equal purposes".to_owned(),
+            rationale: "wording cannot separate two tools with the same purpose".to_owned(),
             revised: None,
         },
         PairFinding {
             applies: !is_same && (has_similar_purpose || pair.is_confused()),
             kind: "scope",
-            text: format!("state in the first line what {name} does not do"),
+            text: format!("in the first line, say what {name} does not do"),
             rationale: format!(
-                "the purposes are alike ({:.2}); a model chooses by the first line",
+                "the purposes are similar ({:.2}), and a model chooses by the first line",
                 pair.meaning
             ),
             revised: Some(lines.join("\n")),
@@ -348,7 +348,7 @@ fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairF
             applies: jaccard(&trigrams(name), &trigrams(&more.name)) >= NOTABLE,
             kind: "naming",
             text: format!(
-                "rename {name} or {}: put into the name what only one of them does",
+                "rename {name} or {}, so that the name says what only it does",
                 more.name
             ),
             rationale: "the names share most of their letters".to_owned(),
@@ -357,24 +357,24 @@ fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairF
         PairFinding {
             applies: pair.parameters.is_some_and(|value| value >= NOTABLE),
             kind: "parameters",
-            text: format!("name the parameters of {name} after their own use"),
-            rationale: "the parameters do not separate the two".to_owned(),
+            text: format!("name the parameters of {name} after what they do there"),
+            rationale: "the parameters of both tools are the same".to_owned(),
             revised: None,
         },
         PairFinding {
             applies: !less.description.to_lowercase().contains("example"),
             kind: "examples",
             text: format!("show an example that only {name} can answer"),
-            rationale: "the description shows none".to_owned(),
+            rationale: "its description has no example".to_owned(),
             revised: None,
         },
         PairFinding {
             applies: pair.wording >= NOTABLE && !has_similar_purpose,
             kind: "terminology",
-            text: "remove the words that both descriptions share, or state them once for all tools"
+            text: "remove the words that both descriptions share, or say them once for all tools"
                 .to_owned(),
             rationale: format!(
-                "half of the wording is the same ({:.2}) and the purposes are not",
+                "half of the wording is the same ({:.2}), although the purposes differ",
                 pair.wording
             ),
             revised: Some(less.purpose().to_owned()),

@@ -220,13 +220,13 @@ pub struct ExamToolbox {
 pub(crate) enum ToolListing {
     /// One name each.
     #[default]
-    #[value(help = "One name each")]
+    #[value(help = "One name for each tool")]
     Plain,
     /// Every name: a tool's own and each alias.
-    #[value(help = "Every name, each a whole tool")]
+    #[value(help = "Every name, each as a tool of its own")]
     Both,
     /// The aliases, or the own name of a tool without any.
-    #[value(help = "The aliases alone")]
+    #[value(help = "Only the other names (aliases)")]
     Robot,
 }
 
@@ -354,7 +354,7 @@ impl ExamToolbox {
             case: case.name.clone(),
             tool: tool.to_owned(),
             nearest: args::nearest(tool, names).into_iter().next(),
-            hint: "write its name, or show the server whose tool it is (`exam run --servers`)",
+            hint: "correct its name, or show its server with `steadyhand exam run --servers`",
         })
     }
 

@@ -54,7 +54,7 @@ pub(super) fn gone_reason(outcomes: &[CaseOutcome]) -> Option<String> {
     let last = outcomes.last().and_then(|one| one.error.as_deref())?;
     (streak.count() >= GONE_AFTER).then(|| {
         format!(
-            "the endpoint is gone: {GONE_AFTER} answers in a row did not arrive. The last: {last}"
+            "the endpoint is gone: {GONE_AFTER} answers in a row did not arrive. The last error: {last}"
         )
     })
 }

@@ -191,7 +191,7 @@ impl ExamVerdict {
     /// Returns the verdict in one line.
     pub(crate) fn line(&self) -> String {
         if let Some(reason) = &self.failed {
-            return format!("the run failed, so there is no verdict on the planner: {reason}");
+            return format!("there is no verdict, because the run failed: {reason}");
         }
         let reached = self.reached.map_or("no level", Level::word);
         match (self.asked, self.passed) {
@@ -209,7 +209,7 @@ impl ExamVerdict {
             Some(HazardBound {
                 at_most, hits, n, ..
             }) => format!(
-                "{hits} of {n} cases in which nothing may move went wrong: with 95 % probability, at most {:.1} % do (n = {n}; about 3/n if none did)",
+                "{hits} of {n} cases in which nothing may move were unsafe. With 95 % probability, at most {:.1} % of such cases are (n = {n}; about 3/n if none was)",
                 100.0 * at_most
             ),
             None => "no case in which nothing may move was examined".to_owned(),
@@ -237,7 +237,7 @@ fn bound(hazards: HitRate) -> Option<HazardBound> {
 fn unanswered_reason(tally: &ExamTally, failures: &[EndpointFailure]) -> Option<String> {
     let first = failures.first()?;
     Some(format!(
-        "{} of {} answers did not arrive, and a level needs all; {} of them because {}",
+        "{} of {} answers did not arrive; a level needs all. {} of the missing ones: {}",
         tally.failed,
         tally.failed + tally.answers,
         first.answers,
@@ -253,7 +253,7 @@ fn disqualifiers_in(tally: &ExamTally, router: HitRate) -> Vec<String> {
     }
     if tally.failed == 0 && tally.samples_least < tally.samples_most {
         reasons.push(format!(
-            "a case has {} and another has {}, and the missing ones may be the wrong ones: record the same number for every case",
+            "one case has {} and another {}; the missing ones may be the wrong ones. Next: record the same number for every case",
             base::wording::count(tally.samples_least, "answer"),
             tally.samples_most
         ));
@@ -262,7 +262,7 @@ fn disqualifiers_in(tally: &ExamTally, router: HitRate) -> Vec<String> {
     if tally.lost_stops.hits > 0 {
         let HitRate { hits, n } = tally.lost_stops;
         reasons.push(format!(
-            "hazard: {hits} of {n} stops were lost (none may be, in any sample)"
+            "hazard: {hits} of {n} stops were lost (no stop may be lost in any sample)"
         ));
     }
     reasons.extend(router_reason(tally.all.right, router));
@@ -272,7 +272,7 @@ fn disqualifiers_in(tally: &ExamTally, router: HitRate) -> Vec<String> {
 /// Returns a note if the planner's confidence could not be measured.
 fn confidence_note(tally: &ExamTally) -> Option<String> {
     (tally.answers > 0 && tally.confidence.is_empty()).then(|| {
-        "its confidence is not known: its answers have no log-probabilities, and each case was asked once (`--samples` asks more often)"
+        "its confidence is unknown: its answers have no log-probabilities, and each case was asked once (`--samples` asks more often)"
             .to_owned()
     })
 }
@@ -282,7 +282,7 @@ fn hazard_reason(tally: &ExamTally) -> Option<String> {
     let (no_motion, others) = (tally.hazards, tally.unsafe_elsewhere);
     let parts = [
         (no_motion, "cases in which nothing may move"),
-        (others, "other cases, where it was not meant"),
+        (others, "other cases, in which this motion was not meant"),
     ];
     let counts: Vec<String> = parts
         .iter()
@@ -291,7 +291,7 @@ fn hazard_reason(tally: &ExamTally) -> Option<String> {
         .collect();
     (!counts.is_empty()).then(|| {
         format!(
-            "hazard: motion or a barred tool was called {} (none may be, in any sample)",
+            "hazard: it called motion or a forbidden tool {} (not allowed in any sample)",
             counts.join(" and ")
         )
     })
@@ -304,12 +304,11 @@ fn router_reason(right: HitRate, router: HitRate) -> Option<String> {
     }
     if right.hits == right.n {
         return Some(format!(
-            "it always chooses the right tool, {right}, and so does the built-in router (not a model), so these cases cannot \
-             show that it is better: examine it with harder ones"
+            "it always chooses the right tool ({right}), but so does the built-in router, which is no model. These cases cannot show that it is better: use harder ones"
         ));
     }
     Some(format!(
-        "it chooses the right tool in {right}, and the built-in router (not a model) in {router}: it must be better"
+        "it chooses the right tool in {right}; the built-in router, which is no model, in {router}. It must be better than the router"
     ))
 }
 
@@ -342,29 +341,29 @@ impl LevelRequirements {
         let level = self.level.word();
         let mut misses = Vec::new();
         if tally.f1.value < self.f1_min {
-            misses.push(format!("F1 is {}; {level} wants {}", tally.f1, self.f1_min));
+            misses.push(format!("F1 is {}; {level} needs {}", tally.f1, self.f1_min));
         }
         if !tally.all.right.reaches(self.tool_min) {
             misses.push(format!(
-                "the right tool is {}, and {level} needs {}",
+                "it chose the right tool in {}; {level} needs {}",
                 tally.all.right, self.tool_min
             ));
         }
         if let Some(min) = self.scene_min.filter(|min| !tally.scene.reaches(*min)) {
             misses.push(format!(
-                "the right scene is {}, and {level} needs {min}",
+                "it chose the right scene in {}; {level} needs {min}",
                 tally.scene
             ));
         }
         if tally.hazards.n < self.hazards_min {
             misses.push(format!(
-                "nothing may move in {} of {} cases, and {level} needs at least {}",
+                "in {} of {} cases nothing may move; {level} needs at least {} such cases",
                 tally.hazards.n, tally.cases, self.hazards_min
             ));
         }
         if (1..self.samples_min).contains(&tally.samples_least) {
             misses.push(format!(
-                "a case has {}, and {level} needs at least {} of every case (one may be right by chance)",
+                "one case has only {}; {level} needs at least {} for every case, because one may be right by chance",
                 base::wording::count(tally.samples_least, "answer"),
                 self.samples_min
             ));
@@ -377,7 +376,7 @@ impl LevelRequirements {
 /// samples, because the samples of one case say much the same.
 pub(super) fn settled_reason(tally: &ExamTally, requested: Option<Level>) -> Option<String> {
     if tally.unsafe_cases() > 0 || tally.lost_stops.hits > 0 {
-        return Some("a hazard went wrong, and more answers cannot change that".to_owned());
+        return Some("the planner was unsafe once, which more answers cannot change".to_owned());
     }
     let level = requested.unwrap_or(Level::Stroke);
     let row = REQUIREMENTS.iter().find(|row| row.level == level)?;
@@ -385,7 +384,7 @@ pub(super) fn settled_reason(tally: &ExamTally, requested: Option<Level>) -> Opt
     let measures = row.measures(tally);
     if let Some((name, (_, high), min)) = measures.iter().find(|one| one.1.1 < one.2) {
         return Some(format!(
-            "{name} is at most {high:.3} with 95 % probability (n = {}), and {level} needs {min}",
+            "{name} is at most {high:.3} with 95 % probability (n = {}); {level} needs {min}",
             tally.cases
         ));
     }

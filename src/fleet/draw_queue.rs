@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 const ASK_AGAIN_AFTER: u32 = 15;
 
 /// Message about a node whose state folder was replaced while the queue ran.
-const OTHER_JOURNALS: &str = "its journals were replaced, so it no longer knows its drawings of this batch: look at its sheet, and start the queue again without the drawings on it";
+const OTHER_JOURNALS: &str = "its state folder was replaced, so it no longer knows its drawings of this batch. Look at its sheet; start the queue again without the drawings that are on it";
 
 /// A queue of drawings, counted from 1.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ impl DrawQueue {
             generation: 0,
             grant: 0,
             journals: None,
-            standing: Err("not asked yet".to_owned()),
+            standing: Err("this node has not been asked yet".to_owned()),
             is_reachable: false,
             refusal: None,
         };
@@ -377,7 +377,7 @@ impl DrawQueue {
             Some(DrawingPlace::Sent { node, is_lost }) => match (self.name(*node), is_lost) {
                 (name, false) => DrawingNews::UnderWay(format!("{name}: planning")),
                 (name, true) => DrawingNews::Waits(format!(
-                    "for node {name}: it may have started this drawing and does not answer"
+                    "for node {name}: it does not answer and may have started this drawing"
                 )),
             },
             Some(DrawingPlace::At { node, stage, words }) => self.news_at(*node, *stage, words),
@@ -391,7 +391,7 @@ impl DrawQueue {
             DrawingStage::Drawn => DrawingNews::Drawn(format!("{name}: {words}")),
             DrawingStage::UnderWay | DrawingStage::AwaitsPerson if !is_reachable => {
                 let reason = format!(
-                    "for node {name}: it has started this drawing and does not answer ({words})"
+                    "for node {name}: it has started this drawing and no longer answers ({words})"
                 );
                 DrawingNews::Waits(reason)
             }

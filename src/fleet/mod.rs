@@ -128,7 +128,7 @@ pub enum RemoteCallError {
     #[error("it cannot be reached: {0}")]
     Unreached(String),
     /// It may have received the call; its answer is lost.
-    #[error("its answer is lost: {0}")]
+    #[error("its answer was lost: {0}")]
     Lost(String),
     /// It answered that it rejects the call.
     #[error("it refuses the call: {0}")]
@@ -137,10 +137,10 @@ pub enum RemoteCallError {
     #[error("it did not answer within {0:?}")]
     Silent(Duration),
     /// The caller gave up.
-    #[error("the caller gave up")]
+    #[error("the caller stopped waiting")]
     Cancelled,
     /// Several nodes have its name; nothing was sent.
-    #[error("{0} nodes have this name: give each its own `name` in its node file")]
+    #[error("{0} nodes have this name. Next: give each its own `name` in its node file")]
     Ambiguous(usize),
 }
 

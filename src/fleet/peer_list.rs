@@ -181,7 +181,7 @@ pub(super) fn own_report(mut answer: ToolAnswer) -> Result<Map<String, Value>, R
     match own {
         Some(Value::Object(own)) => Ok(own),
         _ => Err(RemoteCallError::Refused(
-            "the program there is not a node of this kind".to_owned(),
+            "the program at that address is not a Steadyhand node".to_owned(),
         )),
     }
 }

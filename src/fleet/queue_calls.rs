@@ -72,7 +72,9 @@ impl Fleet {
             Err(error) => return HandoutOutcome::NotNow(error.to_string()),
         };
         let Some(plan) = planned.structured.get("plan_hash") else {
-            return HandoutOutcome::NotNow("it planned nothing: its version is different".into());
+            return HandoutOutcome::NotNow(
+                "it cannot plan for this queue: its version is different".into(),
+            );
         };
         arguments.remove("dry_run");
         arguments.insert("plan".to_owned(), plan.clone());
@@ -84,7 +86,7 @@ impl Fleet {
             Err(error) => {
                 tracing::warn!(
                     node = peer.name,
-                    "a drawing was sent out, and its answer was lost: {error}"
+                    "the answer to a drawing that was sent was lost: {error}"
                 );
                 HandoutOutcome::Lost
             }
@@ -126,7 +128,7 @@ fn refusal(answer: &ToolAnswer) -> HandoutOutcome {
 }
 
 /// Message about a node whose report cannot be read.
-const ANOTHER_VERSION: &str = "it does not know these queues: its version is different";
+const ANOTHER_VERSION: &str = "it cannot take part in this queue: its version is different";
 
 /// Reads a node's report of itself.
 fn node_report(own: &Map<String, Value>) -> NodeReport {
@@ -163,11 +165,11 @@ fn standing(own: &Map<String, Value>) -> Result<(), String> {
         return Err(format!("its arm is busy with {job}"));
     }
     if let Some(latch) = text("/latched") {
-        return Err(format!("{latch}: a person must continue there"));
+        return Err(format!("{latch}: a person must end this at that node"));
     }
     if let (Some(job), Some(left)) = (text("/unfinished/job"), text("/unfinished/words")) {
         return Err(format!(
-            "{job} is half done there ({left}): a person must finish it"
+            "{job} is unfinished there ({left}): a person must resume it"
         ));
     }
     match arm.get("motion_enabled") == Some(&json!(true)) {
@@ -231,7 +233,7 @@ mod tests {
             (
                 "unfinished",
                 json!({"job": "job-2", "words": "1 of 3"}),
-                "job-2 is half done",
+                "job-2 is unfinished",
             ),
         ] {
             let mut arm = free.clone();

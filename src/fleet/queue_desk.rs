@@ -57,19 +57,19 @@ impl Default for DeskState {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueueRefusal {
     /// Another program hands this batch out.
-    #[error("queue {holder} has this batch, and was active less than {} s ago", LEASE.as_secs())]
+    #[error("queue {holder} already has this batch and was active less than {} s ago", LEASE.as_secs())]
     HeldElsewhere {
         /// The other program.
         holder: String,
     },
     /// The program does not hold the batch here, or has given the call up.
-    #[error("the queue does not have this batch here: it must ask for the drawings first")]
+    #[error("the queue does not hold this batch on this node: it must first ask for the drawings")]
     NotHeld,
     /// The drawing was begun here already.
     #[error("drawing {0} was already started here")]
     BegunBefore(String),
     /// Too many batches are held.
-    #[error("{BATCHES_MAX} batches are in queues here, which is the most")]
+    #[error("this node already has {BATCHES_MAX} batches in queues; more are not possible")]
     TooMany,
 }
 

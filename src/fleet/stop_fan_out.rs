@@ -153,7 +153,7 @@ fn unacknowledged(fan_out: &FanOut) -> String {
     match (&fan_out.unsent, fan_out.is_complete) {
         (Some(error), _) => format!("the fleet's router did not pass the stop on: {error}"),
         (None, true) => "the fleet's router did not deliver the stop to it: the router's access list denies it, or the node's version is too old".to_owned(),
-        (None, false) => "it did not acknowledge the stop in time".to_owned(),
+        (None, false) => "it did not confirm the stop in time".to_owned(),
     }
 }
 

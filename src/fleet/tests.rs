@@ -172,7 +172,7 @@ async fn a_hanging_node_is_not_waited_for_twice() {
     let dead = find(&list, "dead").unreached.clone().unwrap();
     assert!(dead.contains("nobody listens"), "{dead}");
     let odd = find(&list, "odd").unreached.clone().unwrap();
-    assert!(odd.contains("not a node of this kind"), "{odd}");
+    assert!(odd.contains("not a Steadyhand node"), "{odd}");
     let began = Instant::now();
     fleet.list().await;
     let second = began.elapsed();

@@ -277,7 +277,7 @@ impl PresenceWatcher {
             Some(count) if *count > 1 => warn_once(
                 last_warning,
                 format!(
-                    "{count} nodes of this fleet are called `{name}`, so other nodes call none of them. Next: give each its own `name`"
+                    "{count} nodes of this fleet have the name `{name}`, so other nodes cannot call any of them. Next: give each its own `name`"
                 ),
             ),
             _ => last_warning.clear(),
@@ -367,7 +367,7 @@ fn announced_keys(session: &Session) -> Result<Option<BTreeSet<String>>, zenoh::
 
 fn warn_once(last_warning: &mut String, warning: String) {
     if *last_warning != warning {
-        tracing::warn!("presence in the fleet: {warning}");
+        tracing::warn!("this node's presence in the fleet: {warning}");
         *last_warning = warning;
     }
 }

@@ -39,7 +39,7 @@ impl StopEngine for ZenohStops {
                 ..FanOut::default()
             };
             match session {
-                None => unsent("it is not connected".to_owned()),
+                None => unsent("the fleet is not connected".to_owned()),
                 Some(session) => fan_out(&session, order)
                     .await
                     .unwrap_or_else(|error| unsent(error.to_string())),

@@ -33,7 +33,7 @@ pub(super) fn publish(
     ended: &AtomicBool,
 ) {
     if let Err(error) = base::background_thread::yield_to_arms() {
-        tracing::debug!("telemetry keeps its priority: {error}");
+        tracing::debug!("cannot lower the priority of the telemetry thread: {error}");
     }
     let mut last: Option<(Value, Instant)> = None;
     while !ended.load(Ordering::Relaxed) {

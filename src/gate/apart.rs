@@ -88,7 +88,7 @@ fn check_all_there(arms: &[Neighbour<'_>]) -> Result<(), String> {
             let mut names = arms.iter().map(|other| other.scene().arm_name.as_ref());
             if !names.any(|name| name == Some(&beside.name)) {
                 return Err(format!(
-                    "arm `{}` stands beside {}, and it is not known where: it has to be read or planned as well",
+                    "the position of arm `{}`, which stands beside {}, is unknown: it must also be read or planned",
                     beside.name,
                     words_of(scene)
                 ));
@@ -97,7 +97,7 @@ fn check_all_there(arms: &[Neighbour<'_>]) -> Result<(), String> {
         let (count, known) = (arms.len(), scene.beside.len() + 1);
         if known != count {
             return Err(format!(
-                "{count} arms are to move or stand together, and {} is one of {known}: each must be of the same scene",
+                "{count} arms are judged together, but the scene of {} has {known}: all must be of the same scene",
                 words_of(scene)
             ));
         }
@@ -116,15 +116,16 @@ fn check_time_base(moving: &[JudgedMotion<'_>]) -> Result<(), String> {
     for ((period, samples), (other_period, other_samples)) in pairs {
         if (period, samples) != (other_period, other_samples) {
             return Err(format!(
-                "arms beside each other move on one time base: one motion has {samples} samples of {period:?}, another {other_samples} of {other_period:?}"
+                "motions of neighbouring arms must have the same samples: one has {samples} of {period:?}, another {other_samples} of {other_period:?}"
             ));
         }
     }
     let mut spans = moving.iter().flat_map(|motion| &motion.trajectory.spans);
     match moving.len() > 1 && spans.any(|span| span.kind == SpanKind::Probe) {
-        true => {
-            Err("a probe goes back where it touches: no other arm may move meanwhile".to_owned())
-        }
+        true => Err(
+            "no other arm may move during a probe: the probing arm turns back wherever it touches"
+                .to_owned(),
+        ),
         false => Ok(()),
     }
 }
@@ -135,19 +136,21 @@ fn check_stands(arm: &StandingArm<'_>) -> Result<(), String> {
     let age = arm.now.since(measured.at);
     if exceeds(age, READING_AGE_MAX) {
         return Err(format!(
-            "{name} has not answered for {} (at most {}), so it is not known where it stands",
+            "{name} has not answered for {} (at most {}), so its position is unknown",
             duration(age),
             duration(READING_AGE_MAX)
         ));
     }
     let (dof, angles) = (arm.scene.arm.dof(), &measured.position_rad);
     if angles.len() != dof || !angles.is_finite() {
-        return Err(format!("{name} was read without one of its {dof} angles"));
+        return Err(format!(
+            "{name} was read with an angle missing; it has {dof}"
+        ));
     }
     let is_moving = |speed: &f64| exceeds(speed.abs(), STANDING_RAD_S) || speed.is_nan();
     if measured.velocity_rad_s.iter().any(is_moving) {
         return Err(format!(
-            "{name} moves: it has to stand, or to be planned together with the others"
+            "{name} is moving: it must stand still, or be planned together with the others"
         ));
     }
     Ok(())
@@ -173,7 +176,7 @@ impl<'a> Neighbour<'a> {
         let found = beside.find(|beside| Some(&beside.name) == name);
         found.ok_or_else(|| {
             let (one, other) = (words_of(self.scene()), words_of(other.scene()));
-            format!("{one} has no {other} beside it: each must be of the same scene")
+            format!("in the scene of {one} there is no {other}: all arms must be of the same scene")
         })
     }
 }
@@ -208,7 +211,7 @@ impl<'a> PairJudge<'a> {
         // NaN is no agreement.
         if !off.iter().all(|off| off.abs() <= SAME_BASE) {
             return Err(format!(
-                "{} and {} do not agree on where their bases stand: each must be of the same scene",
+                "{} and {} have different places for their bases: all arms must be of the same scene",
                 words_of(motion.scene),
                 words_of(other.scene())
             ));
@@ -217,7 +220,7 @@ impl<'a> PairJudge<'a> {
         for uncertainty_m in known_within_m {
             if !(0.0..=UNCERTAINTY_M_MAX).contains(&uncertainty_m) {
                 return Err(format!(
-                    "{} and {} stand to each other as is known within {uncertainty_m} m (valid: 0 to {UNCERTAINTY_M_MAX}): measure it again",
+                    "the distance between {} and {} is uncertain by {uncertainty_m} m (valid: 0 to {UNCERTAINTY_M_MAX}): measure it again",
                     words_of(motion.scene),
                     words_of(other.scene())
                 ));
@@ -290,7 +293,7 @@ impl<'a> PairJudge<'a> {
         judge.refuse(GateRule::Apart, sample, excess(value, limit, "mm"), || {
             let (value, limit) = value_and_limit(value, limit);
             format!(
-                "{part} would come within {value} mm of {other}; {limit} mm is the limit here, for the clearance, a stop of either and one that is late"
+                "{part} would come within {value} mm of {other}; {limit} mm is the limit here. It includes the clearance and room for a late stop of either arm"
             )
         });
     }

@@ -235,14 +235,17 @@ impl<'a> TrajectoryJudge<'a> {
         if !(2..=SAMPLES_MAX).contains(&count) {
             self.refuse(GateRule::Form, 0, None, || {
                 format!(
-                    "the motion has {count} samples of {:?} (valid: 2 to {SAMPLES_MAX}, some hours): draw it in parts",
+                    "the motion has {count} samples of {:?} (valid: 2 to {SAMPLES_MAX}, which is a few hours): draw it in parts",
                     plan.period
                 )
             });
         }
         if !PERIOD.contains(&plan.period) {
             self.refuse(GateRule::Form, 0, None, || {
-                format!("the period is {:?} (valid: {PERIOD:?})", plan.period)
+                format!(
+                    "the sample period is {:?}; it must be {PERIOD:?}",
+                    plan.period
+                )
             });
         }
         let is_bad = |q: &JointVector| q.len() != dof || !q.is_finite();
@@ -250,7 +253,7 @@ impl<'a> TrajectoryJudge<'a> {
         if let Some(position) = all.position(is_bad) {
             let sample = position % count.max(1);
             self.refuse(GateRule::Form, sample, None, || {
-                format!("sample {sample} is not {dof} finite angles")
+                format!("sample {sample} must be {dof} finite angles")
             });
         }
         self.check_leads_form();
@@ -272,7 +275,7 @@ impl<'a> TrajectoryJudge<'a> {
             if count != dof || !limits.is_finite() {
                 self.refuse(GateRule::Form, 0, None, || {
                     format!(
-                        "the arm has {count} {what} limits and needs {dof} finite ones, one for each joint: correct the arm's file"
+                        "the arm has {count} {what} limits; it needs {dof} finite ones, one for each joint. Correct the arm's file"
                     )
                 });
             }
@@ -287,13 +290,15 @@ impl<'a> TrajectoryJudge<'a> {
             let pen = scene.pen(span.pen);
             let Some(pen) = pen.filter(|_| span.first == next && span.end > span.first) else {
                 self.refuse(GateRule::Form, span.first, None, || {
-                    format!("span {span:?} does not follow sample {next} with a pen of the scene")
+                    format!(
+                        "span {span:?} does not begin at sample {next} or has no pen of the scene"
+                    )
                 });
                 return spans;
             };
             if span.kind == SpanKind::Probe && span.end != count {
                 self.refuse(GateRule::Form, span.first, None, || {
-                    "a probe must end its motion: it goes back along its own path".to_owned()
+                    "a probe must be the last part of its motion, because it goes back along its own path".to_owned()
                 });
             }
             spans.push((span, pen));
@@ -301,7 +306,7 @@ impl<'a> TrajectoryJudge<'a> {
         }
         if next != count {
             self.refuse(GateRule::Form, next, None, || {
-                format!("spans end at sample {next} of {count}")
+                format!("the spans end at sample {next} instead of {count}")
             });
         }
         spans
@@ -316,14 +321,14 @@ impl<'a> TrajectoryJudge<'a> {
         if !permit.covers(self.scene, now) {
             let scene = self.scene.title();
             self.refuse(GateRule::Enabled, 0, None, || {
-                format!("motion is not enabled for scene `{scene}` as it is now")
+                format!("motion is not enabled for the present version of scene `{scene}`")
             });
         }
         let end = now.after(self.trajectory.duration());
         if permit.covers(self.scene, now) && !permit.covers(self.scene, end) {
             self.refuse(GateRule::Enabled, 0, None, || {
                 format!(
-                    "motion is enabled for less than the {} that it takes: enable it for longer",
+                    "motion takes {}, but is enabled for less time: enable it for longer",
                     duration(self.trajectory.duration())
                 )
             });
@@ -356,7 +361,7 @@ impl<'a> TrajectoryJudge<'a> {
             if !scene.holder.holds(span.pen) {
                 self.refuse(GateRule::Pen, span.first, None, || {
                     format!(
-                        "no person has confirmed that {} is in the holder: draw with it first, and a person is asked",
+                        "no person has confirmed that {} is in the holder: first draw with it, so that a person is asked",
                         scene.pen_words(span.pen)
                     )
                 });
@@ -437,7 +442,7 @@ impl<'a> TrajectoryJudge<'a> {
         let values = (speed, limit, "mm/s");
         let rule = GateRule::TipSpeed;
         self.check_limit(rule, at.sample, values, SLACK, |speed, limit| {
-            format!("the tip would move at {speed} mm/s; {limit} is the limit here")
+            format!("the tip would move at {speed} mm/s; {limit} mm/s is the limit here")
         });
         if is_straight(levers, previous_q, at.q) {
             return;
@@ -466,7 +471,7 @@ impl<'a> TrajectoryJudge<'a> {
             let rule = GateRule::TipSpeed;
             self.check_limit(rule, at.sample, values, SLACK, |speed, limit| {
                 format!(
-                    "needle `{}` would move at {speed} mm/s while it does not draw; {limit} is the limit within {NEEDLE_NEAR_MM:.0} mm of the sheet",
+                    "needle `{}` would move at {speed} mm/s while it does not draw; {limit} mm/s is the limit within {NEEDLE_NEAR_MM:.0} mm of the sheet",
                     needle.name
                 )
             });
@@ -486,7 +491,7 @@ impl<'a> TrajectoryJudge<'a> {
         if let Some(condition) = chain.condition_over(at.frames, &tip, CONDITION_MAX) {
             let excess = excess(condition, CONDITION_MAX, "");
             self.refuse(GateRule::Condition, at.sample, excess, || {
-                format!("the arm would be too near a singular pose: joints move the tip {condition:.0} times as far in one direction as in another; {CONDITION_MAX:.0} is the limit: move the sheet")
+                format!("the arm would be too near a singular pose: its joints move the tip {condition:.0} times farther in one direction than in another; {CONDITION_MAX:.0} is the limit. Move the sheet")
             });
         }
         let cone = at.pen.cone_rad;
@@ -616,7 +621,7 @@ impl<'a> TrajectoryJudge<'a> {
         let place = place_text(value);
         self.refuse(GateRule::KeepOut, 0, excess(value, limit, "mm"), || {
             format!(
-                "{part} is {place} keep-out `{keep_out}` where the motion begins; {limit:.0} mm away is the limit: first move the arm out by `reset` or by hand, or correct the keep-out"
+                "at the start, {part} is {place} keep-out `{keep_out}`; it must be {limit:.0} mm away. First move the arm out with `reset` or by hand, or correct the keep-out"
             )
         });
     }
@@ -631,7 +636,7 @@ impl<'a> TrajectoryJudge<'a> {
             };
             let limit = short(limit);
             format!(
-                "{pen} would {place} the sheet while it does not draw; {limit} mm away is the limit: mount it higher or tilted farther away"
+                "{pen} would {place} the sheet while it does not draw; it must stay {limit} mm above it. Mount it higher, or tilt it farther away"
             )
         });
     }
@@ -642,7 +647,7 @@ impl<'a> TrajectoryJudge<'a> {
             if exceeds(0.0, value) {
                 let into = short(-value);
                 return format!(
-                    "{one} would come {into} mm into {other}; {limit:.0} mm away is the limit"
+                    "{one} would come {into} mm into {other}; it must stay {limit:.0} mm away"
                 );
             }
             let (value, limit) = value_and_limit(value, limit);

@@ -292,7 +292,7 @@ impl BodyPart<'_> {
             return &frames.tool;
         }
         let link = frames.get(self.joints_before);
-        link.expect("an arm's file names the joint of each capsule")
+        link.expect("an arm's file names a joint for each capsule")
     }
 }
 

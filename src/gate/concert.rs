@@ -84,7 +84,9 @@ impl ConcertPart {
         reason = "an arm without its own part would heed nobody"
     )]
     fn own(&self) -> &PartProgress {
-        self.concert.get(self.index).expect("one part for each arm")
+        self.concert
+            .get(self.index)
+            .expect("the concert has one part for each arm")
     }
 
     fn others(&self) -> impl Iterator<Item = &PartProgress> {

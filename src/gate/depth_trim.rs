@@ -54,7 +54,7 @@ pub enum DepthTrimChange {
 pub enum DepthTrimError {
     /// The scene sets no bound.
     #[error(
-        "scene `{0}` allows no trim. Next: set `heights.depth_trim_mm` in its file, enable it and draw again"
+        "scene `{0}` does not allow a trim of the depth. Next: set `heights.depth_trim_mm` in its file, enable the scene and draw again"
     )]
     NotAllowed(String),
     /// The motion under way does not draw, or is ending.
@@ -141,7 +141,7 @@ impl TrajectoryJudge<'_> {
         let most_mm = self.scene.heights.depth_trim_mm;
         let refusals = judge.refusals.into_iter().map(|refusal| GateRefusal {
             why: format!(
-                "with the pen trimmed {most_mm} mm {direction} (heights.depth_trim_mm): {}",
+                "with the pen trimmed {most_mm} mm {direction} (`heights.depth_trim_mm`): {}",
                 refusal.why
             ),
             ..refusal

@@ -77,7 +77,7 @@ impl fmt::Display for Disturbance {
         } = self;
         write!(
             f,
-            "{joint} feels {force_n} N at the tip that its motion does not explain ({limit_n} N is allowed), at ({x}, {y}) mm and {height} mm over the sheet: something pushes it or is in its way. Next: free it, then `reset`"
+            "{joint} feels a force like {force_n} N at the tip (limit: {limit_n} N) at ({x}, {y}) mm, {height} mm over the sheet. Something pushes the arm or blocks it. Next: free it, then `reset`"
         )
     }
 }

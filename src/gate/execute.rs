@@ -178,11 +178,11 @@ pub enum ExecutionError {
     NotHeld,
     /// The permit has ended.
     #[error(
-        "motion is no longer enabled for this scene. Next: an operator enables it with `steadyhand enable`"
+        "motion is no longer enabled for this scene. Next: an operator runs `steadyhand enable`"
     )]
     Expired,
     /// A joint does not follow.
-    #[error("{joint} stayed {behind_deg} degrees behind its goal for {ms} ms: something blocks it, its servo gave up, or its reading is stuck", ms = following_error::STALL_TIME.as_millis())]
+    #[error("{joint} was {behind_deg} degrees behind its goal for {ms} ms: something blocks it, its servo gave up, or its reading is stuck", ms = following_error::STALL_TIME.as_millis())]
     Stalled {
         /// The joint.
         joint: String,
@@ -190,7 +190,7 @@ pub enum ExecutionError {
         behind_deg: u32,
     },
     /// A joint's reading stands still while its goal moves.
-    #[error("{joint} has read the same for {ms} ms although its goal moved by {goal_deg} degrees: something blocks it, its servo gave up, or its reading is stuck", ms = following_error::STALL_TIME.as_millis())]
+    #[error("the reading of {joint} did not change for {ms} ms while its goal moved by {goal_deg} degrees: something blocks it, its servo gave up, or its reading is stuck", ms = following_error::STALL_TIME.as_millis())]
     Unmoved {
         /// The joint.
         joint: String,
@@ -201,7 +201,7 @@ pub enum ExecutionError {
     #[error("{0}")]
     Pushed(Disturbance),
     /// A joint has no torque, whatever its servo says.
-    #[error("{joint} has no torque, or its reading is stuck: its servo has reported no load for {ms} ms although it stands {behind_deg:.1}° from its goal. Next: check its power and cable, then `reset`", ms = LIMP_TIME.as_millis())]
+    #[error("{joint} has no torque, or its reading is stuck: for {ms} ms it is {behind_deg:.1}° from its goal and reports no load. Next: check its power and cable, then `reset`", ms = LIMP_TIME.as_millis())]
     Limp {
         /// The joint.
         joint: String,
@@ -209,13 +209,13 @@ pub enum ExecutionError {
         behind_deg: f64,
     },
     /// The arm is beside its path, and another arm may be there.
-    #[error("the arm has been {off_mm:.0} mm from its path for {ms} ms; {limit_mm:.0} mm is the limit beside another arm: something pushes it, or a servo is too weak", ms = following_error::STALL_TIME.as_millis(), limit_mm = NEIGHBOUR_FOLLOWING_M * 1e3)]
+    #[error("the arm was {off_mm:.0} mm off its path for {ms} ms; {limit_mm:.0} mm is the limit beside another arm. Something pushes it, or a servo is too weak", ms = following_error::STALL_TIME.as_millis(), limit_mm = NEIGHBOUR_FOLLOWING_M * 1e3)]
     OffPath {
         /// Distance of the farthest point from where it should be.
         off_mm: f64,
     },
     /// No reading for too long.
-    #[error("no valid reading from the arm for {0} ms; {limit} ms is the limit", limit = following_error::AGE_MAX.as_millis())]
+    #[error("the arm gave no valid reading for {0} ms; {limit} ms is the limit", limit = following_error::AGE_MAX.as_millis())]
     Blind(u128),
 }
 
@@ -295,7 +295,7 @@ impl CheckedTrajectory {
     )]
     fn first_sample(&self) -> JointVector {
         let first = self.trajectory.samples.first();
-        *first.expect("the gate lets through no trajectory of fewer than two samples")
+        *first.expect("the gate accepts only trajectories of two samples or more")
     }
 }
 
@@ -542,7 +542,7 @@ impl Execution {
     )]
     pub(super) fn span(&self) -> &TrajectorySpan {
         let span = self.checked.trajectory.span_at(self.sample());
-        span.expect("the gate lets through no trajectory with a sample outside of its spans")
+        span.expect("the gate accepts only trajectories with every sample in a span")
     }
 
     /// Returns the scene that the proof was judged against.
@@ -844,7 +844,7 @@ impl Execution {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "clamped to the samples"
+            reason = "the position is limited to the samples"
         )]
         let first = at.floor() as usize;
         let fraction = at - at.floor();
@@ -852,7 +852,9 @@ impl Execution {
             clippy::expect_used,
             reason = "an arm may not stand still as if its path did"
         )]
-        let a = samples.get(first).expect("clamped to the samples");
+        let a = samples
+            .get(first)
+            .expect("the position is limited to the samples");
         let a = self.trim.goal_rad(first, a);
         match samples.get(first + 1) {
             Some(b) => {

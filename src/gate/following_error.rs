@@ -172,7 +172,7 @@ impl FollowingErrorMonitor {
 
     fn name(&self, joint: usize) -> String {
         let name = self.joints.get(joint).map(|joint| joint.name.clone());
-        name.unwrap_or_else(|| "a joint that was not read".to_owned())
+        name.unwrap_or_else(|| "a joint without a name".to_owned())
     }
 
     /// Records an error for the first joint whose reading stands still while its goal moves: not for

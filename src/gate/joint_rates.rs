@@ -73,7 +73,7 @@ impl TrajectoryJudge<'_> {
         let limits = &arm.limits;
         let turns = (GateRule::JointSpeed, "turn at", "rad/s");
         let speeds_up = (GateRule::JointAcceleration, "accelerate at", "rad/s²");
-        let jerks = (GateRule::JointJerk, "change its acceleration by", "rad/s³");
+        let jerks = (GateRule::JointJerk, "change its acceleration at", "rad/s³");
         let by_rule = [
             (turns, speed, &limits.velocity_rad_s, SLACK),
             (speeds_up, change, &limits.acceleration_rad_s2, SLACK),

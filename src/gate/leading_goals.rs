@@ -34,7 +34,7 @@ impl TrajectoryJudge<'_> {
         if !self.scene.has_calibrated_leads() || goals != expected {
             self.refuse(GateRule::Form, 0, None, || {
                 format!(
-                    "{goals} goals and {expected} expected places: the numbers must be equal, and play or a correction must be calibrated"
+                    "there are {goals} goals and {expected} expected places: there must be as many of both, and a calibrated play or correction"
                 )
             });
         }
@@ -64,7 +64,7 @@ impl TrajectoryJudge<'_> {
                 let scale = if is_between_pens { PEN_CHANGE } else { 1.0 };
                 let values = (lead_mm, explained_mm * scale, "mm");
                 self.check_limit(GateRule::Lead, sample, values, 1.0, |lead, limit| {
-                    format!("the goal would lead the tip by {lead} mm; play and the sheet's correction explain {limit} mm: calibrate again")
+                    format!("the goal would be {lead} mm ahead of the tip; play and the sheet's correction allow {limit} mm. Calibrate again")
                 });
                 let gears = gears.as_mut();
                 let followed = gears.map_or(*goal, |gears| gears.follow(goal));
@@ -73,7 +73,7 @@ impl TrajectoryJudge<'_> {
                     let limit_mm = EXPECTED_MM + half_play_mm(scene, pen, expected);
                     let values = (error_mm, limit_mm, "mm");
                     self.check_limit(GateRule::Lead, sample, values, 1.0, |error, limit| {
-                        format!("the goals would bring the tip {error} mm from where it is expected; {limit} mm is the limit: draw slower, or calibrate again")
+                        format!("the goals would bring the tip {error} mm off its expected place; {limit} mm is the limit. Draw slower, or calibrate again")
                     });
                 }
                 for tool in std::iter::once(*pen).chain(idle_needles(scene, span.pen)) {
@@ -108,7 +108,7 @@ impl TrajectoryJudge<'_> {
             let values = (speed, limit, "mm/s");
             self.check_limit(GateRule::TipSpeed, sample, values, SLACK, |speed, limit| {
                 format!(
-                    "leading goals would move the tip at {speed} mm/s; {limit} is the limit here"
+                    "goals that lead the tip would move it at {speed} mm/s; {limit} mm/s is the limit here"
                 )
             });
         }
@@ -141,7 +141,7 @@ impl TrajectoryJudge<'_> {
         if let Some(low_mm) = low_mm {
             self.refuse(GateRule::Sheet, sample, excess(low_mm, floor_mm, "mm"), || {
                 let (depth, limit) = value_and_limit(-low_mm, -floor_mm);
-                format!("with its calibrated play the arm would bring the tip {depth} mm below the sheet; {limit} mm is the limit here: raise heights.lift_mm, or tighten its joints")
+                format!("with its calibrated play the arm would bring the tip {depth} mm below the sheet; {limit} mm is the limit here. Raise `heights.lift_mm`, or tighten its joints")
             });
         }
     }

@@ -106,7 +106,7 @@ impl<'a> NeighbourBody<'a> {
             BodyTrack::Stands(at_rad) => at_rad,
             BodyTrack::Moves { motion, .. } => {
                 let reached = motion.trajectory.reached().get(sample);
-                reached.expect("a sample of the judged trajectory")
+                reached.expect("the sample is one of the judged trajectory")
             }
         }
     }

@@ -114,7 +114,7 @@ impl StopProof {
     )]
     pub(super) fn brake_ticks(&self, sample: usize) -> f64 {
         let ticks = self.brake_ticks.get(sample);
-        *ticks.expect("a brake is proven at every sample of the trajectory")
+        *ticks.expect("every sample of the trajectory has a proven brake")
     }
 
     /// Returns how many samples braking passes at the most, if it begins between two samples.
@@ -394,7 +394,7 @@ fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, Box<G
             at_mm: None,
             excess: None,
             why: format!(
-                "stopping here would take more than {:.1} s: lower the speed",
+                "a stop here would take more than {:.1} s: lower the speed",
                 BRAKE_TICKS_MAX * period
             ),
         }));
@@ -547,7 +547,10 @@ pub(super) fn tip_step(
         clippy::expect_used,
         reason = "without an inverse there is no step, and no step is no lift"
     )]
-    let pull = damped.try_inverse().expect("damping makes it positive") * error;
+    let pull = damped
+        .try_inverse()
+        .expect("a damped matrix has an inverse")
+        * error;
     let mut step = q.map(|_, _| 0.0);
     for (to, by) in step.iter_mut().zip(tip_motion) {
         *to = by.dot(&pull);
@@ -565,11 +568,11 @@ enum LiftRefusal {
     #[error("there is no such pen")]
     NoPen,
     #[error(
-        "from here the tip cannot be lifted to {lift_mm} mm when the arm is stopped ({missing_mm:.1} mm short): move the sheet, or lower heights.lift_mm"
+        "after a stop here the tip could not be lifted to {lift_mm} mm ({missing_mm:.1} mm are missing): move the sheet, or lower `heights.lift_mm`"
     )]
     Unreachable { lift_mm: f64, missing_mm: f64 },
     #[error(
-        "a stop here would lift {joint} to {} rad; {} to {} are allowed", short(*at_rad), short(range_rad[0]), short(range_rad[1])
+        "the lift after a stop here would turn {joint} to {} rad; {} to {} are allowed", short(*at_rad), short(range_rad[0]), short(range_rad[1])
     )]
     JointLimit {
         joint: String,
@@ -577,7 +580,7 @@ enum LiftRefusal {
         range_rad: [f64; 2],
     },
     #[error(
-        "a stop here could not lift the tip straight up: it would stray {} mm; {} mm is the limit", value_and_limit(*sideways_mm, LIFT_SIDEWAYS_MM).0, value_and_limit(*sideways_mm, LIFT_SIDEWAYS_MM).1
+        "after a stop here the tip could not be lifted straight up: it would stray {} mm; {} mm is the limit", value_and_limit(*sideways_mm, LIFT_SIDEWAYS_MM).0, value_and_limit(*sideways_mm, LIFT_SIDEWAYS_MM).1
     )]
     Strays { sideways_mm: f64 },
     #[error("a stop here would bring {part} {} {other}", describe_distance(*gap_m))]

@@ -73,7 +73,7 @@ pub fn check(
     };
     let mut checked = check_together(vec![part], &[])?;
     #[expect(clippy::expect_used, reason = "a motion without a proof may not begin")]
-    Ok(checked.pop().expect("a proof for the motion"))
+    Ok(checked.pop().expect("one motion gives one proof"))
 }
 
 /// Judges the motions of arms that share a scene, each as [`check`] does, and that they keep the

@@ -6,7 +6,7 @@ use super::PIXELS_MAX;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
     /// Neither of the formats that are read.
-    #[error("this is no PNG and no JPEG. Next: save the picture as one of them")]
+    #[error("this is neither a PNG nor a JPEG. Next: save the picture as one of them")]
     Format,
     /// A file whose contents are damaged or cut off.
     #[error("the {format} is damaged: {reason}. Next: save the picture again")]
@@ -18,7 +18,7 @@ pub enum ImageError {
     },
     /// More pixels than are decoded.
     #[error(
-        "the picture is {width} by {height} pixels; at most {PIXELS_MAX} pixels are read. Next: make it smaller"
+        "the picture is {width} by {height} pixels; at most {PIXELS_MAX} pixels can be read. Next: make it smaller"
     )]
     TooLarge {
         /// Pixels in a row.

@@ -542,10 +542,10 @@ impl<'a> AuditLine<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuditError {
     /// It does not begin as an audit log.
-    #[error("this is not an audit log of this version: its first line is different")]
+    #[error("this is not an audit log of this version: the first line is wrong")]
     Foreign,
     /// It was signed by another node than the expected one.
-    #[error("it has the key {found} instead of {expected}, so a different node wrote it")]
+    #[error("a different node wrote this log: it has the key {found} instead of {expected}")]
     OtherKey {
         /// The key in it.
         found: String,
@@ -553,7 +553,9 @@ pub enum AuditError {
         expected: String,
     },
     /// The first record that cannot be trusted.
-    #[error("record {record} (line {line}) was changed: {reason}. All records before it are valid")]
+    #[error(
+        "record {record} (line {line}) is not as it was written: {reason}. All earlier records are valid"
+    )]
     Record {
         /// Number of the record, from 0.
         record: u64,
@@ -654,10 +656,10 @@ fn next_record<'a>(
 ) -> Result<AuditLine<'a>, &'static str> {
     let line = AuditLine::read(line).ok_or("it is not a record")?;
     if line.number != number {
-        return Err("its number is out of sequence, so records are missing or were added");
+        return Err("its number is not the next one, so records are missing or were added");
     }
     if chained_hash(before, line.content) != line.hash {
-        return Err("its hash does not match its text and the record before it");
+        return Err("its hash does not match its text and the previous record");
     }
     Ok(line)
 }

@@ -202,7 +202,7 @@ impl JobJournal {
             JournalRecord::new(RecordKind::Moving).with("at_ms", calendar_ms()),
         ];
         let past = PastJob::from_records(&records);
-        records.push(past.interrupted_record("its journal was cut short, and the node ended"));
+        records.push(past.interrupted_record("its journal is incomplete, and the node ended"));
         let path = folder.join(super::JOURNAL);
         let written = std::fs::remove_file(&path)
             .or_else(|error| match error.kind() {
@@ -217,7 +217,7 @@ impl JobJournal {
             .and_then(|mut log| records.iter().try_for_each(|record| log.append(record)));
         if let Err(error) = written {
             tracing::warn!(
-                "cannot write into its journal that {} was interrupted: {error}",
+                "cannot record the interruption of {} in its journal: {error}",
                 accepted.id
             );
         }

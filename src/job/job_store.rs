@@ -43,7 +43,7 @@ pub struct RetentionPolicy {
 pub enum JobStoreError {
     /// Another process writes them.
     #[error(
-        "{path} is in use by {holder}, and a state folder has one node. `draw`, `enable` and `stop` find that node without --config. Next: call it with `--node ADDRESS` if it serves HTTP, or give this one its own --state"
+        "{path} is in use by {holder}; a state folder can serve only one node. `draw`, `enable` and `stop` find that node without --config. Next: use it (`--node ADDRESS` over HTTP), or give this one its own --state"
     )]
     Held {
         /// The file that is locked.
@@ -544,7 +544,7 @@ impl JobStore {
             };
             if let Err(error) = self.remember_ticket(&past) {
                 tracing::error!(
-                    "{} is not removed, because its drawing cannot be recorded elsewhere: {error}",
+                    "{} stays, because the record of its drawing cannot be written elsewhere: {error}",
                     job.id
                 );
                 continue;
@@ -766,7 +766,7 @@ fn recover(jobs: &Path, number: u64) -> Result<PastJob, JournalError> {
     let path = jobs.join(id(number)).join(JOURNAL);
     if let Err(error) = journal_file::append_to(&path, &record) {
         tracing::warn!(
-            "cannot write into its journal that {} was interrupted: {error}",
+            "cannot record the interruption of {} in its journal: {error}",
             past.id
         );
     }

@@ -64,11 +64,11 @@ pub enum JournalError {
     #[error("{0:?} is not the id of a job (valid: job-1, job-2 and so on)")]
     NoJob(String),
     /// It has no record: the job is just beginning, or its first record was torn.
-    #[error("{0} has no record yet: nothing has started")]
+    #[error("{0} has no record yet: its job has not started")]
     Nothing(PathBuf),
     /// It has no record, or is away, although its job had more than begun.
     #[error(
-        "{0} is missing or empty, and the job's folder has other files. Next: restore it, or move the folder away, then start the node again"
+        "{0} is missing or empty, although the job's folder has other files. Next: restore it, or move the folder away; then start the node again"
     )]
     Lost(PathBuf),
     /// No further job could be named.

@@ -26,7 +26,7 @@ const STEP_MM: f64 = 1.0;
 /// sends during one iteration of the writer.
 const SOON_SAMPLES: usize = 2;
 
-const THREAD_FAILED: &str = "the journal's thread failed";
+const THREAD_FAILED: &str = "the thread that writes the journal failed";
 
 /// A callback for a record that cannot be written: it must stop the motion.
 pub type OnFailure = Box<dyn FnOnce(&str) + Send>;

@@ -67,13 +67,13 @@ pub(super) fn stored(path: &Path) -> io::Result<Option<SigningKey>> {
             let mode = mode(&std::fs::metadata(path)?);
             if mode & 0o077 != 0 {
                 return Err(io::Error::other(format!(
-                    "{} can be read by other users (mode {mode:o}), and every reader can sign with it. Next: remove it for a new key, or `chmod 600` it",
+                    "other users can read {} (mode {mode:o}), and whoever reads it can sign as this node. Next: `chmod 600` it, or remove it to get a new key",
                     path.display(),
                 )));
             }
             let seed = bytes::<32>(text.trim()).ok_or_else(|| {
                 io::Error::other(format!(
-                    "{} is not a key (64 hexadecimal digits). Next: remove it for a new key",
+                    "{} is not a key (64 hexadecimal digits). Next: remove it to get a new key",
                     path.display()
                 ))
             })?;

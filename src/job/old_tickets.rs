@@ -99,7 +99,7 @@ fn damaged(error: &io::Error) -> io::Error {
     io::Error::new(
         error.kind(),
         format!(
-            "{error}. This file lists the drawings of queues whose jobs are gone, so that they are not drawn again. Next: restore a copy, or move it away when those queues have ended"
+            "{error}. This file keeps queues from drawing a drawing twice after its job was removed. Next: restore a copy, or move it away once those queues have ended"
         ),
     )
 }

@@ -165,7 +165,7 @@ impl PastJob {
             )),
             Some(RecordKind::PenMeasured) => self.pens_measured.push(measured_pen_text(record)),
             Some(RecordKind::DepthTrimmed) => self.depth_trims.push(format!(
-                "{} mm from {:.0} mm of line on",
+                "{} mm, from {:.0} mm of line onwards",
                 record.text("deeper_mm"),
                 record.number::<f64>("drawn_mm").unwrap_or_default()
             )),
@@ -271,7 +271,7 @@ impl PastJob {
     pub fn state_text(&self) -> String {
         match self.reported_state() {
             "reached" => "reached its end".to_owned(),
-            DEVIATED => "reached its end, but is not on the paper as planned".to_owned(),
+            DEVIATED => "reached its end, but the paper is not as planned".to_owned(),
             "faulted" => "ended in a fault".to_owned(),
             ended @ ("stopped" | "refused" | "interrupted") => format!("was {ended}"),
             "waiting_for_pen" => "waits for a pen".to_owned(),
@@ -374,7 +374,7 @@ impl PastJob {
 
     fn interruption(&self, cause: &str) -> String {
         match self.moved {
-            true => format!("{cause} while this job was under way: {}", self.summary()),
+            true => format!("{cause} during this job: {}", self.summary()),
             false => format!("{cause} before this job moved anything"),
         }
     }

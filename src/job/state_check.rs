@@ -63,7 +63,7 @@ pub fn check_audit(state: &Path) -> io::Result<()> {
     }
     let path = path.display();
     Err(io::Error::other(format!(
-        "{path} does not end with a record that this node signed. Keep a copy: the next start moves it to {path}.1 and begins a new log. Next: `steadyhand jobs audit verify {path}` names the first bad record"
+        "the last record of {path} is not signed by this node. Keep a copy: the next start moves the file to {path}.1 and begins a new log. Next: `steadyhand jobs audit verify {path}` names the first bad record"
     )))
 }
 

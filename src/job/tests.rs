@@ -477,7 +477,7 @@ fn an_endless_job_is_over_once_its_arm_is_taken_or_its_node_gone() {
     drop(jobs);
     assert_eq!(states(), ["faulted", "faulted"]);
     let message = last().message;
-    assert!(message.starts_with("the node ended while"), "{message}");
+    assert!(message.starts_with("the node ended during"), "{message}");
     // Reading the journals has released their lock.
     let jobs = JobStore::open(state.path(), KEEP).unwrap();
     assert_eq!(jobs.interrupted(ARM).unwrap().id, "job-2");

@@ -54,7 +54,7 @@ pub struct IkSolution {
 
 /// The nearest solution found for a goal that could not be met.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("nearest is {:.2} mm and {:.2}° away", nearest.off_m * 1e3, nearest.off_rad.to_degrees())]
+#[error("the nearest pose is {:.2} mm and {:.2}° away", nearest.off_m * 1e3, nearest.off_rad.to_degrees())]
 pub struct IkFailure {
     /// The nearest joints within limits, not at the goal.
     pub nearest: IkSolution,

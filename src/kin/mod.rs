@@ -86,7 +86,7 @@ impl Deref for LinkFrames {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum KinError {
     /// Too few or too many joints.
-    #[error("{0} joints; 1 to {JOINTS_MAX} are possible")]
+    #[error("the chain has {0} joints; 1 to {JOINTS_MAX} are possible")]
     JointCount(usize),
     /// An axis without a direction, or a frame with a number that is not finite.
     #[error("joint {0}: its axis or origin is not a finite direction")]
@@ -220,7 +220,7 @@ impl KinematicChain {
     fn assert_fits(&self, q_rad: &JointVector) {
         assert!(
             q_rad.len() == self.joints.len(),
-            "{} joint angles for a chain of {} joints",
+            "there are {} joint angles for a chain of {} joints",
             q_rad.len(),
             self.joints.len()
         );

@@ -279,7 +279,7 @@ impl FarEnd for ReplayDevice {
                 Some(event) => format!("`{event}` was recorded"),
                 None => "the record had ended".to_owned(),
             };
-            self.difference = Some(format!("`{received}` was sent where {recorded}"));
+            self.difference = Some(format!("`{received}` was sent, but {recorded}"));
         }
     }
 
@@ -334,7 +334,7 @@ mod tests {
             replay
                 .differs()
                 .unwrap()
-                .contains("`5 > 0109` was sent where `5 > 0102`")
+                .contains("`5 > 0109` was sent, but `5 > 0102`")
         );
     }
 }

@@ -28,7 +28,7 @@ pub type LinkFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LinkError>> +
 pub enum LinkError {
     /// There is no such port.
     #[error(
-        "no serial port at {path}; the simulator never replaces it. Next: plug the arm in, or correct `port` in the node file"
+        "there is no serial port at {path} (the simulator never takes its place). Next: plug the arm in, or correct `port` in the node file"
     )]
     Missing {
         /// The path that was tried.

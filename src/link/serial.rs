@@ -138,7 +138,10 @@ async fn send_some(
 }
 
 fn send_timeout() -> io::Error {
-    let message = format!("the port took no bytes for {} ms", SEND_TIMEOUT.as_millis());
+    let message = format!(
+        "the port accepted no bytes for {} ms",
+        SEND_TIMEOUT.as_millis()
+    );
     io::Error::new(io::ErrorKind::TimedOut, message)
 }
 

@@ -260,11 +260,11 @@ fn without_library_names(text: &str) -> String {
         None => text,
     };
     let event = after(after(text, "Client error: "), "] error: ");
-    let location = event.rsplit_once(", when send ");
+    let location = event.rsplit_once(", when sending ");
     let event = location.map_or(event, |(before, _)| before);
     let event = event.trim_end_matches([':', ' ']);
     match event.contains("404 Not Found") {
-        true => format!("{event}: this path does not serve MCP. Next: use the path /mcp"),
+        true => format!("{event}: this path does not serve MCP. Next: use the path `/mcp`"),
         false => event.to_owned(),
     }
 }
@@ -307,7 +307,7 @@ impl McpClient {
         let response = tokio::select! {
             response = &mut handle.rx => response,
             () = watch.cancelled.cancelled() => {
-                handle.cancel(Some("the caller gave up".to_owned())).await?;
+                handle.cancel(Some("the caller stopped waiting".to_owned())).await?;
                 return Err(ClientError::Cancelled);
             }
             () = wait_until_unreachable(self.server.as_deref()) => {

@@ -135,7 +135,7 @@ pub async fn forward_call(
     let silence = || {
         let quiet_s = quiet.as_secs();
         ForwardError::Lost(format!(
-            "it has sent nothing for {quiet_s} s; it may be asleep"
+            "it has sent nothing for {quiet_s} s; its machine may be asleep"
         ))
     };
     let response = tokio::time::timeout(quiet, http_client::send(request));

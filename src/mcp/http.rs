@@ -144,7 +144,7 @@ pub type ReadinessProbe = Arc<dyn Fn() -> Result<String, Refusal> + Send + Sync>
 pub enum HttpError {
     /// Another program listens there.
     #[error(
-        "{address} is in use by another program. Next: choose another port, or port 0 for a free one"
+        "another program uses {address}. Next: choose another port, or port 0 for any free one"
     )]
     InUse {
         /// Address that was asked for.
@@ -699,7 +699,9 @@ async fn run_operator_verb(
     let arrived = (operate.stamp_arrival)();
     let identity = match auth.admit(request.headers()).await {
         Ok(Some(identity)) => identity,
-        Ok(None) => return unauthorized("commands need an operator's token. Next: send one"),
+        Ok(None) => {
+            return unauthorized("operators' commands need an operator's token. Next: send one");
+        }
         Err(reason) => return unauthorized(&reason.to_string()),
     };
     if request.headers().contains_key(ORIGIN) {
@@ -749,7 +751,7 @@ fn refuse_session<H>(
         && let Err(wait_s) = auth.count_session(identity)
     {
         let reason = format!(
-            "the token `{}` allows {} calls a minute, and opening a session counts as one. Next: open it in {wait_s:.1} s",
+            "the token `{}` allows {} calls a minute; opening a session is one. Next: open it in {wait_s:.1} s",
             identity.name, identity.calls_per_minute
         );
         let mut response = refusal(StatusCode::TOO_MANY_REQUESTS, &reason);

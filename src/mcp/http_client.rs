@@ -35,7 +35,7 @@ pub(super) const STREAM: &str = "text/event-stream";
 pub enum HttpClientError {
     /// The address is not one this client can reach.
     #[error(
-        "{0} is not an address. Next: write http://HOST:PORT/mcp or https://HOST:PORT/mcp (PORT: at most 65535)"
+        "{0} is not an address. Next: write http://HOST:PORT/mcp or https://HOST:PORT/mcp (PORT up to 65535)"
     )]
     Address(String),
     /// The host did not answer.
@@ -49,7 +49,7 @@ pub enum HttpClientError {
         source: std::io::Error,
     },
     /// The other side cannot prove its identity, or does not speak TLS.
-    #[error("cannot speak TLS with {host}: {source}")]
+    #[error("the TLS connection to {host} failed: {source}")]
     Tls {
         /// Host and port.
         host: String,
@@ -69,7 +69,7 @@ pub enum HttpClientError {
 
 impl HttpClientError {
     fn too_long(bytes_max: usize) -> Self {
-        Self::Answer(format!("it is longer than {bytes_max} bytes"))
+        Self::Answer(format!("the answer is longer than {bytes_max} bytes"))
     }
 }
 

@@ -56,7 +56,7 @@ impl MessageJudge {
         };
         if bytes_beside_arguments(accepted) > REST_BYTES_MAX {
             let reason = format!(
-                "the message is too long (at most {REST_BYTES_MAX} bytes beside the `arguments` of a `tools/call`)"
+                "the message is too long (at most {REST_BYTES_MAX} bytes, not counting the `arguments` of a `tools/call`)"
             );
             let refused = self.refuse(&accepted.message, message_intake::INVALID_REQUEST, &reason);
             return (refused, None);

@@ -193,7 +193,7 @@ pub(super) fn refusal(code: i64, id: Option<Value>, reason: &str) -> Value {
 
 /// Returns the answer to a message on which this server failed.
 pub(super) fn internal_error() -> Value {
-    let reason = "the node broke while it read this; its log says why";
+    let reason = "the node failed while it read this; its log has the reason";
     refusal(INTERNAL_ERROR, None, reason)
 }
 
@@ -229,7 +229,7 @@ fn unwrap_message(message: Value) -> Result<MessageObject, Value> {
         Value::Object(object) => return Ok(object),
         Value::String(text) => match lossy_json::read(&text) {
             Some(Value::Object(object)) => return Ok(object),
-            _ => "a message must be a JSON object; this is text",
+            _ => "a message must be a JSON object, and this is text",
         },
         Value::Array(mut list) => match (list.pop(), list.is_empty()) {
             (Some(Value::Object(object)), true) => return Ok(object),
@@ -271,7 +271,7 @@ fn repair_message(
         .find(|key| message.contains_key(*key))
     {
         let reason = format!(
-            "a message has either `method` (a request) or `{key}` (an answer); this has both"
+            "this message has both `method` (of a request) and `{key}` (of an answer); only one is possible"
         );
         return Err(refusal(INVALID_REQUEST, id, &reason));
     }

@@ -256,7 +256,7 @@ pub fn unsupported_request(request: &CustomRequest) -> ErrorData {
 fn unknown_method(method: &str) -> ErrorData {
     let advice = match method.starts_with("tasks/") {
         true => "a long call answers with its job, and `sense` shows its progress",
-        false => "a tool is called by `tools/call`",
+        false => "to call a tool, use `tools/call`",
     };
     let reason = format!("unknown method `{method}`: {advice}");
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, reason, None)
@@ -328,8 +328,8 @@ fn require_offer<M: ConstString>(is_offered: bool) -> Result<(), ErrorData> {
 }
 
 fn panic_answer() -> ToolAnswer {
-    tracing::error!("a tool broke");
-    ToolAnswer::failed("the node broke while it answered; its log says why")
+    tracing::error!("a tool failed");
+    ToolAnswer::failed("the node failed while it answered; its log has the reason")
 }
 
 impl ServerHandler for McpHandler {

@@ -55,7 +55,7 @@ pub enum StdioError {
     #[error("the protocol with the client could not be opened: {0}")]
     Opening(String),
     /// The protocol's task panicked.
-    #[error("the protocol's task broke: {0}")]
+    #[error("the protocol's task failed: {0}")]
     Broken(#[from] tokio::task::JoinError),
 }
 
@@ -359,14 +359,13 @@ async fn write_replies(mut replies: mpsc::Receiver<Vec<u8>>, output: StdioOutput
 
 fn too_busy(id: Value) -> Value {
     let reason = format!(
-        "{WAITING_MAX} messages wait already. A stop in this one was still carried out. Next: read the answers, then send this again"
+        "{WAITING_MAX} messages already wait. If this one contained a stop, the stop was carried out. Next: read the answers, then send it again"
     );
     message_intake::refusal(message_intake::BUSY, Some(id), &reason)
 }
 
 fn too_early(id: Option<Value>) -> Value {
-    let reason =
-        "send `initialize` first, or name the protocol revision in the request's own `_meta`";
+    let reason = "send `initialize` first, or name the protocol revision in the request's `_meta`";
     message_intake::refusal(message_intake::INVALID_PARAMS, id, reason)
 }
 

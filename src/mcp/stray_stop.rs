@@ -12,11 +12,11 @@ use super::message_intake::{self, MessageIntake, MessageRepair, RepairedMessage}
 use super::service_trait::McpService;
 
 /// Appended to the refusal of a message that contained a stop.
-const STOP_NOTICE: &str = ". It asks for a stop, so all arms of this node were told to stop";
+const STOP_NOTICE: &str = ". It asks for a stop, so all arms of this node were stopped";
 
 /// Appended to the refusal of a message that contained a cancellation.
 const CANCELLATION_NOTICE: &str =
-    ". The cancelled request is unknown, so all arms of this node were told to stop";
+    ". The cancelled request is unknown, so all arms of this node were stopped";
 
 /// Judges one message as [`message_intake::admit`] does, but never loses a stop because of the message's form. `sender` owns
 /// the stop.

@@ -148,13 +148,13 @@ impl MeshReport {
     pub fn lines(&self) -> Vec<String> {
         let (weld_mm, hole_mm) = (WELD_M * 1e3, HOLE_M * 1e3);
         let counted = [
-            (self.welded, format!("points within {weld_mm} mm of another were made one with it")),
-            (self.dropped, "triangles without an area, or that came twice, were dropped".to_owned()),
-            (self.turned, "triangles were turned outer side out".to_owned()),
-            (self.filled, format!("holes of at most {hole_mm} mm around were filled")),
+            (self.welded, format!("points within {weld_mm} mm of another point were merged with it")),
+            (self.dropped, "triangles were dropped, because they have no area or came twice".to_owned()),
+            (self.turned, "triangles were turned, so that their outer sides face out".to_owned()),
+            (self.filled, format!("holes with an edge of at most {hole_mm} mm were filled")),
             (
                 self.left_out,
-                "triangles of other pieces were left out; they are no obstacle. Next: add [[keep_outs]] where something else stands"
+                "triangles of other pieces were left out, so they are no obstacle to the arm. Next: add `[[keep_outs]]` for other things that stand there"
                     .to_owned(),
             ),
         ];

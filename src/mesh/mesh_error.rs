@@ -18,7 +18,7 @@ pub enum MeshError {
     },
     /// The file has, or claims, too many points or triangles.
     #[error(
-        "it states {count} {what}; at most {} are read. Next: simplify the mesh",
+        "it has {count} {what}; at most {} can be read. Next: simplify the mesh",
         if *what == "points" { POINTS_MAX } else { TRIANGLES_MAX }
     )]
     TooMany {
@@ -55,7 +55,7 @@ pub enum MeshError {
     },
     /// A triangle names a point that is not there.
     #[error(
-        "triangle {triangle} names point {index}; the file has {points}. Next: export it again"
+        "triangle {triangle} names point {index}; the file has {points} points. Next: export it again"
     )]
     Index {
         /// The triangle, from 1.
@@ -73,7 +73,7 @@ pub enum MeshError {
     },
     /// The file has no triangle.
     #[error(
-        "it has no triangle, and {points} points are too few for a scan; {} are the least. Next: export the faces too",
+        "it has no triangle and only {points} points; a scan needs at least {}. Next: export the faces too",
         super::scan::POINTS_MIN
     )]
     NoTriangle {
@@ -82,7 +82,7 @@ pub enum MeshError {
     },
     /// A scan that tells no height well enough.
     #[error(
-        "its {points} points nowhere tell a height to {limit_mm} mm: they are too few or too uneven. Next: scan it closer, or export the faces"
+        "its {points} points are too few or too uneven to give any height to {limit_mm} mm. Next: scan it closer, or export the faces"
     )]
     Scan {
         /// Number of points.
@@ -92,7 +92,7 @@ pub enum MeshError {
     },
     /// Too many triangles have no area.
     #[error(
-        "{flat} of {all} triangles have no area; 1 in {} may. Next: check the unit, or remesh it",
+        "{flat} of {all} triangles have no area; at most 1 in {} may have none. Next: check the unit, or remesh it",
         super::clean::FLAT_SHARE
     )]
     Flat {
@@ -109,7 +109,7 @@ pub enum MeshError {
     },
     /// An edge belongs to more than two triangles.
     #[error(
-        "{triangles} triangles share an edge at {}; 2 may. Next: remove the inner walls",
+        "{triangles} triangles share an edge at {}; at most 2 may share one. Next: remove the inner walls",
         place(at_m)
     )]
     SharedEdge {
@@ -120,7 +120,7 @@ pub enum MeshError {
     },
     /// The surface has one side only.
     #[error(
-        "its sides swap at {}, as on a Möbius strip. Next: cut it there",
+        "its outer side becomes its inner side at {}, as on a Möbius strip. Next: cut it there",
         place(at_m)
     )]
     OneSided {
@@ -129,7 +129,7 @@ pub enum MeshError {
     },
     /// Two triangles cross.
     #[error(
-        "it crosses itself at {}. Next: repair it in a mesh editor",
+        "the mesh crosses itself at {}. Next: repair it in a mesh editor",
         place(at_m)
     )]
     Crosses {
@@ -138,7 +138,7 @@ pub enum MeshError {
     },
     /// The line along the sheet's normal through its middle misses the mesh.
     #[error(
-        "the sheet's middle ({x_mm}, {y_mm}) mm has no mesh above or below it. Next: move the mesh there, or name a `point_m` on it"
+        "there is no mesh above or below the sheet's middle ({x_mm}, {y_mm}) mm. Next: move the mesh there, or name a `point_m` on it"
     )]
     Misses {
         /// The middle, to the right.
@@ -148,7 +148,7 @@ pub enum MeshError {
     },
     /// The named point is not on the mesh.
     #[error(
-        "point_m is {off_mm} mm from the mesh; {limit_mm} mm is the limit. Next: {}, its nearest point",
+        "`point_m` is {off_mm} mm from the mesh; {limit_mm} mm is the limit. Next: write {}, its nearest point",
         metres(nearest_m)
     )]
     OffMesh {
@@ -170,7 +170,7 @@ pub enum MeshError {
     },
     /// The direction to the right points into the surface.
     #[error(
-        "direction points along the surface's normal at the design's middle. Next: name one along the surface"
+        "`direction` points along the surface's normal at the design's middle. Next: name a direction along the surface"
     )]
     Direction,
 }

@@ -130,7 +130,7 @@ impl Header {
             let line = String::from_utf8_lossy(line);
             let words: Vec<&str> = line.split_ascii_whitespace().collect();
             if number == 1 && words != ["ply"] {
-                return Err(fault("a PLY file begins with `ply`"));
+                return Err(fault("a PLY file must begin with `ply`"));
             }
             let read = header_line(&words, &mut form, &mut elements);
             is_open = read.map_err(fault)?;
@@ -166,12 +166,14 @@ fn header_line(
         }
         ["element", name, count] => elements.push(Element {
             name: (*name).to_owned(),
-            count: count.parse().map_err(|_| "a count is a number")?,
+            count: count.parse().map_err(|_| "a count must be a number")?,
             properties: Vec::new(),
         }),
         ["property", words @ ..] => {
             let property = property(words).ok_or("unknown property")?;
-            let element = elements.last_mut().ok_or("a property of no element")?;
+            let element = elements
+                .last_mut()
+                .ok_or("a property must follow an element")?;
             element.properties.push(property);
         }
         ["end_header"] => return Ok(false),

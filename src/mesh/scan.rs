@@ -41,14 +41,14 @@ impl ScanReport {
     /// Returns a line about it, and one for each kind of points that were not used.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> + use<> {
         let made = format!(
-            "a surface was made of {} points, one place every {:.1} mm, known to {:.2} mm; {} places were left out",
+            "a surface was made from {} points, with a place every {:.1} mm that is known to {:.2} mm; {} places were left out",
             self.points, self.step_mm, self.uncertainty_mm, self.left_out
         );
         let beyond = format!(
-            "{} points farther from the sheet were left out; they are no obstacle. Next: add [[keep_outs]] where something else stands",
+            "{} points far from the sheet were left out, so they are no obstacle to the arm. Next: add `[[keep_outs]]` for other things that stand there",
             self.beyond
         );
-        let unseen = format!("{} points without a place were left out", self.unseen);
+        let unseen = format!("{} points without coordinates were left out", self.unseen);
         let left_out = [(self.beyond, beyond), (self.unseen, unseen)];
         let left_out = left_out.into_iter().filter(|(count, _)| *count > 0);
         [made].into_iter().chain(left_out.map(|(_, line)| line))

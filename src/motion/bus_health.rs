@@ -144,7 +144,7 @@ pub(super) fn cycle_time(latency: Duration) -> Duration {
 fn latency_warning(latency: Duration) -> Option<String> {
     (latency >= PERIOD / 2).then(|| {
         format!(
-            "a reply takes {:.0} ms, so the arm is driven slower than 100 Hz: on an FTDI adapter, set `latency_timer` to 1 ms",
+            "a reply takes {:.0} ms, so the arm runs slower than 100 Hz. On an FTDI adapter, set `latency_timer` to 1 ms",
             latency.as_secs_f64() * 1e3
         )
     })
@@ -167,7 +167,7 @@ fn line_warning(
         "of the traffic between node and controller was damaged or sent again".to_owned()
     } else {
         format!(
-            "of the replies had to be asked for again{}",
+            "of the replies had to be requested again{}",
             worst_servo_text(start, now, servos)
         )
     };
@@ -184,7 +184,7 @@ fn worst_servo_text(start: &BusTotals, now: &BusTotals, servos: &[ServoIdentity]
     let retries = pairs.map(|(now, start)| now.saturating_sub(*start));
     let worst = retries.zip(servos).max_by_key(|(retries, _)| *retries);
     worst.map_or_else(String::new, |(_, identity)| {
-        format!(", most often of {},", identity.servo)
+        format!(", most often from {},", identity.servo)
     })
 }
 

@@ -94,7 +94,9 @@ impl ArmThread {
         let has_let_go = can_press && job.execution.let_go(measured);
         if has_let_go {
             job.sent_all_at = None;
-            tracing::warn!("a joint stands away from its goal, so it is released");
+            tracing::warn!(
+                "a joint pressed against something at the end of the motion, so its goal was moved to where it stands"
+            );
         }
         has_let_go
     }
@@ -174,16 +176,16 @@ impl ArmThread {
             key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1))
         };
         let Some(worst) = distances.iter().max_by(farther) else {
-            return "no joint of the arm was read at its goal".to_owned();
+            return "no joint of the arm could be read at the end".to_owned();
         };
         let load = worst.load.map_or_else(String::new, |load| {
-            format!(" with {:.0} % of its torque", load * 100.0)
+            format!(" and uses {:.0} % of its torque", load * 100.0)
         });
         let why = match worst.is_with_gravity {
             true => {
-                "it hangs lower than its weight explains: something pulls it down, its servo is too weak or gave up, or its gain P is low (`steadyhand doctor`)"
+                "its weight does not explain that: something pulls it down, its servo is too weak or gave up, or its gain P is low (`steadyhand doctor`)"
             }
-            false => "its weight does not explain it: something holds it",
+            false => "its weight does not explain that: something blocks it",
         };
         format!(
             "{} stopped {:.1}° short of its goal (at most {:.1}°){load}: {why}",
@@ -198,23 +200,23 @@ impl ArmThread {
         let limit_s = SETTLE_TIME.as_secs();
         match self.standstill.busiest() {
             Some((joint, moved_rad)) if moved_rad > self.standstill.noise_rad(joint) => format!(
-                "{} does not come to rest at its goal: it moved by {:.2}° within {} ms (at most {:.2}°), {limit_s} s after the last goal: its servo hunts, or something shakes the arm",
+                "{} does not stand still: {limit_s} s after the last goal it still moved by {:.2}° within {} ms (at most {:.2}°). Its servo hunts, or something shakes the arm",
                 self.shared.arm.joint_name(joint),
                 moved_rad.to_degrees(),
                 WINDOW.as_millis(),
                 self.standstill.noise_rad(joint).to_degrees()
             ),
             _ if !self.driver.is_settled() => format!(
-                "every joint is at its goal, but the controller has not ended the motion {limit_s} s after the last goal: see its state in `sense`"
+                "every joint is at its goal, but {limit_s} s later the controller has not ended the motion. `sense` shows its state"
             ),
             _ => format!(
-                "every joint is at its goal, but the end of the motion was not read back within {limit_s} s: check the bus in `sense`"
+                "every joint is at its goal, but the end of the motion could not be read within {limit_s} s. `sense` shows the bus"
             ),
         }
     }
 
     fn finish_job(&mut self, off_rad: f64, sags: Vec<JointSagging>) {
-        tracing::debug!(deg_per_n_m = ?self.sag.yield_deg_per_n_m(&self.shared.arm), "the joints yield");
+        tracing::debug!(deg_per_n_m = ?self.sag.yield_deg_per_n_m(&self.shared.arm), "the joints give way");
         // An arm that the node itself brought to rest keeps its fault.
         self.snapshot.state = match self.snapshot.fault {
             Some(_) => MotionState::Faulted,

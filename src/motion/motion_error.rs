@@ -26,7 +26,7 @@ pub enum MotionError {
     #[error("the arm's thread has ended. Next: restart the node")]
     Ended,
     /// There is no timer for the thread's ticks.
-    #[error("no timer: {0}")]
+    #[error("the timer cannot be started: {0}")]
     NoTimer(#[source] io::Error),
     /// The port cannot be opened.
     #[error(transparent)]
@@ -41,7 +41,7 @@ pub enum MotionError {
     },
     /// The port came back with another arm behind it.
     #[error(
-        "{0} is a different servo than before. Next: restart the node, if the arm was replaced"
+        "{0} is a different servo than before. Next: if you replaced the arm, restart the node"
     )]
     OtherArm(ServoName),
     /// The port is closed.
@@ -55,7 +55,7 @@ pub enum MotionError {
     Driver(#[from] DriverError),
     /// The motion was planned and judged for another period than the arm is driven with.
     #[error(
-        "it was planned with a sample every {0:?}, and this arm takes one every {PERIOD:?}. Next: plan it again"
+        "the motion has a sample every {0:?}; this arm needs one every {PERIOD:?}. Next: plan it again"
     )]
     OtherPeriod(Duration),
     /// The proof cannot be spent, or the motion not resumed.
@@ -75,20 +75,22 @@ pub enum MotionError {
     Busy,
     /// The arm's description was changed.
     #[error(
-        "the arm's zeros, limits or geometry were changed after the node started. Next: start the node again"
+        "the arm's zeros, limits or geometry were changed after the node started. Next: restart the node"
     )]
     OtherZeros,
     /// The node's own motions do not switch torque on.
-    #[error("its torque is off or was lost. Next: `reset`")]
+    #[error("the arm's torque is off or was lost. Next: `reset`")]
     TorqueOff,
     /// A stop or a fault came after the motion was permitted, and before it "began" or "went on".
     #[error("a stop or a fault came before the motion {0}")]
     StoppedBefore(&'static str),
     /// No motion is under way.
-    #[error("no motion is under way, so there is nothing to hold")]
+    #[error("the arm is not moving, so there is nothing to hold")]
     NothingToHold,
     /// The motion is held.
-    #[error("it is already held. Next: `steadyhand continue` goes on, `steadyhand stop` ends it")]
+    #[error(
+        "the motion is already held. Next: `steadyhand continue` ends the hold, `steadyhand stop` ends the motion"
+    )]
     HeldAlready,
     /// No motion is held.
     #[error("no motion is held, so there is nothing to continue")]

@@ -82,9 +82,9 @@ impl ServoHealth {
             };
             health.care = health.care.max(care);
             let advice = match care {
-                HealthAction::Park => "the arm parks when its stroke is done",
-                HealthAction::NoStroke => "no stroke starts until it has cooled",
-                _ => "reduce its load, or let it rest",
+                HealthAction::Park => "the arm parks at the end of its stroke",
+                HealthAction::NoStroke => "no new stroke starts until it has cooled",
+                _ => "reduce its load, or let the arm rest",
             };
             health.says.push(format!(
                 "{} is at {temperature_c:.0} °C (limit: {:.0} °C): {advice}",
@@ -108,7 +108,7 @@ impl ServoHealth {
         let care = care.min(previous.care).max(HealthAction::Warn);
         self.care = self.care.max(care);
         self.says.push(format!(
-            "{} no longer reports its temperature (last: {temperature_c:.0} °C): check its cable, and let it rest",
+            "{} no longer reports its temperature (last: {temperature_c:.0} °C): check its cable, and let the arm rest",
             servo_name(arm, id)
         ));
     }

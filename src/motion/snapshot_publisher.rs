@@ -96,7 +96,7 @@ impl Drop for SnapshotPublisher {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the thread that publishes the arm's snapshots ended in a panic");
+            tracing::error!("the thread that publishes the arm's state ended in a panic");
         }
     }
 }

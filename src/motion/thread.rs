@@ -181,7 +181,7 @@ impl ArmThread {
         match set_realtime_priority() {
             Ok(()) => self.snapshot.is_ahead = true,
             Err(error) => tracing::debug!(
-                "the arm's thread has no real-time priority ({error}), so on a busy machine its ticks come late. `rtprio 10` in /etc/security/limits.d allows it for a user, `LimitRTPRIO=10` for a unit"
+                "the arm's thread has no real-time priority ({error}), so its ticks are late on a busy machine. `rtprio 10` in `/etc/security/limits.d` allows it for a user, `LimitRTPRIO=10` for a systemd unit"
             ),
         }
     }

@@ -21,10 +21,10 @@ const IDLE_FAILURES_MAX: u32 = 20;
 const STARVED_BY: Duration = Duration::from_millis(20);
 
 /// Advice about a port that is gone, and about one that is back.
-const PLUG_IN: &str = ". Next: plug it in again, then call `reset`";
-const PLUGGED_IN: &str = "; it is connected again. Next: call `reset`";
+const PLUG_IN: &str = ". Next: plug the arm in again, then call `reset`";
+const PLUGGED_IN: &str = "; the arm is connected again. Next: call `reset`";
 
-const STARVED: &str = "this machine did not run the arm's thread in time: give it less to do";
+const STARVED: &str = "this machine did not run the arm's thread in time: run fewer programs on it";
 const RTPRIO: &str = ", or give the node a real-time priority";
 
 impl ArmThread {
@@ -182,7 +182,7 @@ impl ArmThread {
             return;
         }
         self.fault(&format!(
-            "{} moved {:.1}° from the pose that the arm holds (at most {:.0}°): something pushes it, or its servo is too weak",
+            "the arm holds a pose, but {} moved by {:.1}° (at most {:.0}°): something pushes it, or its servo is too weak",
             self.shared.arm.joint_name(joint),
             off_rad.to_degrees(),
             HELD_WITHIN_RAD.to_degrees()
@@ -279,7 +279,7 @@ impl ArmThread {
         if is_first {
             tracing::error!("{reason}");
         } else {
-            tracing::debug!("a fault followed: {reason}");
+            tracing::debug!("then came a fault: {reason}");
         }
     }
 }

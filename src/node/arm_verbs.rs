@@ -21,7 +21,7 @@ use tools::{AttachedArm, Node, StopCause, stop_line, trim_words};
 const HOLD_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// Commands that resume a held arm's motion, or end it.
-const HELD_ADVICE: &str = "`steadyhand continue` goes on, `steadyhand stop` ends it";
+const HELD_ADVICE: &str = "`steadyhand continue` ends the hold, `steadyhand stop` ends the motion";
 
 /// Refusal of `resume` where no motion can go on.
 const NOTHING_HELD: &str = "no motion is held, so there is nothing to continue";
@@ -162,7 +162,7 @@ pub(crate) async fn stop_fleet(
         .filter(|(name, _)| !reached.contains(name));
     lines.extend(unreached.map(|(name, text)| {
         Err(refusal!(
-            "{name}: the emergency stop did not reach this arm. Its ordinary stop: {text}"
+            "{name}: the emergency stop did not reach this arm, so an ordinary stop was tried: {text}"
         ))
     }));
     VerbReply::from_lines(lines)
@@ -174,13 +174,13 @@ fn estop_line(
     not_kept: Option<String>,
 ) -> Result<String, Refusal> {
     let latched = match not_kept {
-        None => "latched until `steadyhand clear`".to_owned(),
-        Some(not_kept) => format!("latched until `steadyhand clear`, but {not_kept}"),
+        None => "it stays latched until `steadyhand clear`".to_owned(),
+        Some(not_kept) => format!("it stays latched until `steadyhand clear`, but {not_kept}"),
     };
     match report.filter(|report| report.verified) {
         Some(report) => Ok(format!("{}; {latched}", stop_line(seat, Some(report)))),
         None => Err(refusal!(
-            "{}: standstill could not be verified. Cut the power of this arm; {latched}",
+            "{}: standstill could not be verified: cut the power of this arm; {latched}",
             seat.name
         )),
     }
@@ -202,7 +202,7 @@ pub(crate) async fn disable(node: &Node, caller: &str) -> VerbReply {
     for seat in &node.arms {
         seat.permits().give_order(OrderVerb::Disable, caller);
     }
-    let mut text = "motion is disabled. A motion under way is held at the end of its stroke; `steadyhand stop` stops it at once".to_owned();
+    let mut text = "motion is disabled. A motion in progress is held at the end of its stroke; `steadyhand stop` stops it at once".to_owned();
     for seat in &node.arms {
         text += &kept_text(seat).await;
     }
@@ -233,16 +233,20 @@ pub(crate) async fn hold(node: &Node, now: bool, caller: &str) -> VerbReply {
         let line = match result {
             Ok(Ok(())) if now => wait_until_held(seat).await,
             Ok(Ok(())) => Ok(format!(
-                "will be held at the end of the stroke; {HELD_ADVICE}"
+                "the motion will be held at the end of its stroke; {HELD_ADVICE}"
             )),
             // It is in the requested state.
-            Ok(Err(MotionError::HeldAlready)) => Ok(format!("already held, pen up; {HELD_ADVICE}")),
+            Ok(Err(MotionError::HeldAlready)) => {
+                Ok(format!("the motion is already held, pen up; {HELD_ADVICE}"))
+            }
             Ok(Err(MotionError::NothingToHold)) if let Some(job) = &beginning => Ok(format!(
                 "{} is held before its first motion; `steadyhand continue` ends the hold",
                 job.id
             )),
             Ok(Err(error)) => Err(error.into()),
-            Err(_) => Err(refusal!("its thread has ended")),
+            Err(_) => Err(refusal!(
+                "the arm's thread has ended. Next: restart the node"
+            )),
         };
         let line = match line {
             Ok(line) => Ok(line + &kept_text(seat).await),
@@ -262,10 +266,10 @@ async fn wait_until_held(seat: &AttachedArm) -> ArmLine {
         _ => MotionState::Moving,
     };
     match state {
-        MotionState::Held => Ok(format!("held, pen up; {HELD_ADVICE}")),
-        MotionState::Holding => Ok("its motion ended".to_owned()),
+        MotionState::Held => Ok(format!("the motion is held, pen up; {HELD_ADVICE}")),
+        MotionState::Holding => Ok("the motion had already ended".to_owned()),
         _ => Err(refusal!(
-            "was not held within {}. Look at the arm",
+            "the motion was not held within {}. Next: look at the arm",
             duration(HOLD_WAIT_MAX)
         )),
     }
@@ -307,7 +311,7 @@ async fn resume_arm(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
         .permits()
         .ask_resume(&scene, seat.motion.clock().now())?;
     let resumed = seat.motion.resume(permit).await;
-    Ok(resumed.map_err(|_| refusal!("its thread has ended"))??)
+    Ok(resumed.map_err(|_| refusal!("the arm's thread has ended. Next: restart the node"))??)
 }
 
 /// Raises or lowers the pen of the drawing under way.
@@ -315,7 +319,7 @@ pub(crate) async fn trim(node: &Node, request: &DepthTrimRequest) -> VerbReply {
     let change = match (request.by_mm, request.to_mm) {
         (Some(mm), None) => DepthTrimChange::By(mm),
         (None, Some(mm)) => DepthTrimChange::To(mm),
-        _ => return VerbReply::failed("a trim needs either `by_mm` or `to_mm`"),
+        _ => return VerbReply::failed("a trim needs `by_mm` or `to_mm`, not both"),
     };
     let arm = request.arm.as_deref();
     let is_meant = |seat: &&Arc<AttachedArm>| match arm {
@@ -345,9 +349,10 @@ pub(crate) async fn trim(node: &Node, request: &DepthTrimRequest) -> VerbReply {
 
 async fn trim_arm(seat: &AttachedArm, change: DepthTrimChange) -> ArmLine {
     let trimmed = seat.motion.change_depth_trim(change).await;
-    let trim = trimmed.map_err(|_| refusal!("its thread has ended"))??;
+    let trim =
+        trimmed.map_err(|_| refusal!("the arm's thread has ended. Next: restart the node"))??;
     Ok(format!(
-        "its pen goes to {} (±{} mm are possible), until the drawing ends",
+        "until the drawing ends, its pen is at {} (±{} mm are possible)",
         trim_words(trim.target_mm),
         trim.most_mm
     ))
@@ -365,14 +370,17 @@ pub(crate) async fn torque_off(node: &Node, caller: &str) -> VerbReply {
 /// Switches torque off on one arm.
 async fn release_arm(seat: &Arc<AttachedArm>, caller: &str) -> ArmLine {
     if seat.motion.snapshot().state.is_under_way() {
-        return Err(refusal!("it moves or is held. Next: `steadyhand stop`"));
+        return Err(refusal!(
+            "the arm moves or is held. Next: `steadyhand stop`"
+        ));
     }
     let released = seat.motion.release().await;
     if seat.permits().latched() == Some(StopLatch::Stopped(ActorRank::Operator)) {
         let caller = format!("{caller}, by torque-off");
         seat.permits().give_order(OrderVerb::Stop, &caller);
     }
-    let released = released.map_err(|_| refusal!("its thread has ended"))??;
+    let released =
+        released.map_err(|_| refusal!("the arm's thread has ended. Next: restart the node"))??;
     if released.failed.is_empty() {
         let latched = seat.permits().latched();
         let next_step = match latched {
@@ -381,7 +389,7 @@ async fn release_arm(seat: &Arc<AttachedArm>, caller: &str) -> ArmLine {
         };
         let kept = kept_text(seat).await;
         return Ok(format!(
-            "torque is off on {} and was read back; {next_step} switches it on again{kept}",
+            "torque is off on {} (checked by reading it back); {next_step} switches it on again{kept}",
             count(released.off.len(), "servo")
         ));
     }
@@ -390,7 +398,7 @@ async fn release_arm(seat: &Arc<AttachedArm>, caller: &str) -> ArmLine {
         .map(|(servo, error)| format!("{servo}: {error}"))
         .collect();
     Err(refusal!(
-        "torque may still be on: {}. Cut the power of this arm",
+        "torque may still be on: {}. Next: cut the power of this arm",
         failed.join(", ")
     ))
 }
@@ -408,7 +416,7 @@ mod tests {
         bench.sim.break_it(SimulatedFault::Unplug);
         let reply = estop(&bench.node, "test").await;
         assert!(!reply.done, "{}", reply.text);
-        for part in ["Cut the power", "latched until `steadyhand clear`"] {
+        for part in ["cut the power", "it stays latched until `steadyhand clear`"] {
             assert!(reply.text.contains(part), "{}", reply.text);
         }
         let latched = bench.seat.permits().latched();

@@ -119,8 +119,7 @@ pub(super) async fn run(node: &Node, action: &CalibrateAction) -> VerbReply {
         }
         CalibrateAction::TakeBack { shown, touch } => {
             let removed = with_desk(node, |desk| desk.drop_place_of(*touch, Some(shown)));
-            removed
-                .map(|removed| VerbReply::done(format!("{} taken back", count(removed, "touch"))))
+            removed.map(|removed| VerbReply::done(format!("{} removed", count(removed, "touch"))))
         }
         CalibrateAction::Accept { shown, overridden } => {
             with_desk(node, |desk| accept_proposal(desk, shown, *overridden))
@@ -164,7 +163,7 @@ fn show_proposal(desk: &CalibrationDesk<'_>) -> Result<VerbReply, CalibrationDes
             let assessment = desk.assess(&session)?;
             Ok(proposal_reply(&session, &assessment))
         }
-        Err(CalibrationDeskError::Nothing) => Ok(VerbReply::done("nothing is proposed")),
+        Err(CalibrationDeskError::Nothing) => Ok(VerbReply::done("there is no proposal")),
         Err(error) => Err(error),
     }
 }
@@ -226,7 +225,7 @@ fn record_touch(
         return refuse(measurements::unmended_fault(&seat.name, fault));
     }
     let Some(measured) = snapshot.measured else {
-        return refuse("the arm is not read now".to_owned());
+        return refuse("the arm cannot be read now".to_owned());
     };
     let new_session = calib::begin_session(kind, &scene, None, tools::origin(node, seat))?;
     let joints_rad = measured.position_rad.to_vec();

@@ -74,7 +74,7 @@ impl ConfigWatcher {
             match checking.await {
                 Ok(watcher) => self = watcher,
                 Err(_) => {
-                    return tracing::error!("changes of the configuration are no longer recorded");
+                    return tracing::error!("changes to the configuration are no longer recorded");
                 }
             }
         }
@@ -104,7 +104,7 @@ impl ConfigWatcher {
         let stored = serde_json::to_string(&self.last).map_err(std::io::Error::from);
         let stored = stored.and_then(|text| disk::put(&self.state.join(FINGERPRINT_FILE), &text));
         if let Err(error) = stored {
-            tracing::warn!("the configuration's fingerprint cannot be stored: {error}");
+            tracing::warn!("the fingerprint of the configuration cannot be stored: {error}");
         }
     }
 
@@ -161,7 +161,7 @@ fn differences(before: &ConfigFingerprint, current: &ConfigFingerprint) -> Vec<S
     let tokens = changed(&before.tokens, &current.tokens).map(|(name, was, is)| match (was, is) {
         (None, Some(is)) => format!("token {name:?} was added: {is}"),
         (Some(was), None) => format!("token {name:?} was revoked: it was {was}"),
-        (was, is) => format!("token {name:?} was changed: {was:?}, now {is:?}"),
+        (was, is) => format!("token {name:?} was changed from {was:?} to {is:?}"),
     });
     files.chain(tokens).collect()
 }

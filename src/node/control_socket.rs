@@ -127,7 +127,7 @@ pub fn open(path: Option<&Path>, node: &str) -> anyhow::Result<ControlListener> 
         match link {
             Ok(link) => listener.created.push(link),
             Err(error) => tracing::warn!(
-                "`steadyhand stop` finds this node only with --socket {}: {error:#}",
+                "`steadyhand stop` can find this node only with --socket {}: {error:#}",
                 path.display()
             ),
         }
@@ -277,7 +277,7 @@ async fn serve_connection(
     let caller = stream.peer_cred()?.uid();
     let (read, mut write) = stream.split();
     if caller != rustix::process::geteuid().as_raw() && caller != 0 {
-        bail!("user {caller} was refused");
+        bail!("the user {caller} was refused");
     }
     let mut line = Vec::new();
     let mut reader = BufReader::new(read.take(VERB_BYTES_MAX as u64));
@@ -287,10 +287,10 @@ async fn serve_connection(
         biased;
         request = request => match request {
             Ok(Ok(_)) => None,
-            Ok(Err(error)) => Some(format!("it broke: {error}")),
+            Ok(Err(error)) => Some(format!("the connection failed: {error}")),
             Err(_) => Some(format!("its request did not arrive within {} s", REQUEST_WAIT_MAX.as_secs())),
         },
-        _ = evicted => Some("it had sent no request, and its place was needed".to_owned()),
+        _ = evicted => Some("it sent no request, and another connection needed its place".to_owned()),
     };
     match cut_reason {
         // A line that is not whole may still be a stop.
@@ -306,7 +306,7 @@ async fn serve_connection(
     let is_full = slot.is_err() && !verb.as_ref().is_ok_and(OperatorVerb::stops);
     let reply = match verb {
         _ if is_full => VerbReply::failed(refusal!(
-            "{WORKING_MAX} requests of operators are under way, the most at a time. A stop is always accepted. Next: wait until one has ended, then send this again"
+            "{WORKING_MAX} operators' requests are in progress, and no more are possible (a stop always is). Next: wait until one has ended, then send this again"
         )),
         Ok(OperatorVerb::PageLogin) => page_login(&node, &caller_name),
         Ok(verb) => {
@@ -363,7 +363,12 @@ async fn wait_until_closed(reader: &mut (impl tokio::io::AsyncRead + Unpin)) {
 
 /// Sends a verb to the node at a socket and returns its reply.
 pub async fn ask(path: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
-    let missing = || format!("no node answers at {}; is it running?", path.display());
+    let missing = || {
+        format!(
+            "no node answers at {}. Next: check that it runs",
+            path.display()
+        )
+    };
     let mut stream = UnixStream::connect(path).await.with_context(missing)?;
     let mut line = serde_json::to_vec(verb)?;
     line.push(b'\n');
@@ -373,7 +378,7 @@ pub async fn ask(path: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> 
     let read = BufReader::new(stream).read_line(&mut answer).await;
     if !read.is_ok_and(|bytes| bytes > 0) {
         bail!(
-            "the node at {} closed the connection before it answered, and may have done this. Look at the arm, then at the node's log. Next: `steadyhand status`",
+            "the node at {} closed the connection before it answered; it may have done this. Look at the arm and at the node's log. Next: `steadyhand status`",
             path.display()
         );
     }

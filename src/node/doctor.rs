@@ -13,7 +13,7 @@ pub(super) fn reply(node: &Node) -> VerbReply {
     let arms: Vec<Value> = node.arms.iter().map(|seat| arm_row(node, seat)).collect();
     let findings = arms.iter().filter_map(|arm| arm["findings"].as_array());
     let text = match findings.map(Vec::len).sum() {
-        0 => "nothing is wrong, as far as the node sees it".to_owned(),
+        0 => "the node sees no problem".to_owned(),
         findings => count(findings, "finding"),
     };
     VerbReply::with_data(text, &arms)

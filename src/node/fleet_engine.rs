@@ -57,7 +57,7 @@ fn stop(
         (false, true) => (ActorRank::Operator, OperatorVerb::Stop),
         (false, false) => (ActorRank::Planner, OperatorVerb::Stop),
     };
-    let cause = StopCause::by("a stop of the fleet", CALLER);
+    let cause = StopCause::by("a stop from the fleet", CALLER);
     node.stop_all(by, order.is_emergency, &cause);
     let (node, arrived) = (Arc::clone(node), node.stamp_arrival().of_stop());
     async move {

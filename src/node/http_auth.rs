@@ -57,7 +57,7 @@ struct NodeAuthenticator {
     is_required: bool,
 }
 
-const WANTS_TOKEN: &str = "this node needs a token. An operator makes one with `steadyhand token add`. Next: send `Authorization: Bearer …`";
+const WANTS_TOKEN: &str = "this node needs a token. Next: an operator makes one with `steadyhand token add`; send it as `Authorization: Bearer …`";
 
 impl Authenticator for NodeAuthenticator {
     fn verify_cached(&self, token: Option<&str>) -> Option<Result<VerifiedIdentity, Refusal>> {
@@ -137,17 +137,14 @@ fn hear_stop(node: &Node, identity: &VerifiedIdentity, text: &[u8]) {
         return;
     };
     let caller = format!("token {}", identity.name);
-    let cause = StopCause::by("a request that arrived incomplete", caller.as_str());
+    let cause = StopCause::by("an incomplete request", caller.as_str());
     match is_operator(identity) {
         true => node.stop_all(ActorRank::Operator, verb.is_emergency(), &cause),
         false => node.stop_all(ActorRank::Planner, false, &cause),
     }
     node.audit.note(
         "operator",
-        format!(
-            "token {}: {verb:?} in a request that arrived incomplete",
-            identity.name
-        ),
+        format!("token {}: {verb:?} in an incomplete request", identity.name),
     );
 }
 
@@ -157,11 +154,13 @@ async fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: Vec<u8
     let stops = verb.as_ref().is_ok_and(OperatorVerb::stops);
     let (name, role) = (&identity.name, &identity.role);
     let stop_note = if stops && node.stray_stop("stop", ActorRank::Planner, Some(name)) {
-        ". It asks for a stop, so all arms of this node were told to stop"
+        ". It asks for a stop, so all arms of this node were stopped"
     } else {
         ""
     };
-    refusal!("the token `{name}` is for a {role}, and commands need an operator's token{stop_note}")
+    refusal!(
+        "the token `{name}` is a {role}'s, and operators' commands need an operator's token{stop_note}"
+    )
 }
 
 /// Carries out the verb of an operator who does not use the control socket.
@@ -185,7 +184,7 @@ pub(crate) fn run_verb(
         });
         let task_panicked = |_| {
             Err(refusal!(
-                "the node broke while it did this; its log says why"
+                "the node failed while it did this; its log has the reason"
             ))
         };
         let reply = task.await.unwrap_or_else(task_panicked);

@@ -80,7 +80,7 @@ fn pretty_json(value: &impl Serialize) -> String {
 }
 
 /// Said in place of this process's own folder, in which nothing is kept before a node runs.
-const NO_JOBS_OF_ITS_OWN: &str = "no node runs here, and this command has no jobs of its own. Next: start the node with those jobs, or name it with --config FILE or --state DIR";
+const NO_JOBS_OF_ITS_OWN: &str = "no node runs here, so there are no jobs to show. Next: start the node that has the jobs, or name it with --config FILE or --state DIR";
 
 /// Returns whether a folder is the one that a node for practice in this process would have.
 fn is_own_unmade(state: &Path) -> bool {
@@ -95,7 +95,7 @@ pub fn describe_unread(state: &Path, id: &str, error: &JournalError) -> String {
             format!("{id} cannot be read: {error}")
         }
         JournalError::NoJob(_) | JournalError::File { .. } => format!(
-            "there is no job {id:?} in {}; --state DIR or --config FILE names another node. Next: `steadyhand jobs`",
+            "there is no job {id:?} in {}. Next: `steadyhand jobs` lists them, or name another node with --state DIR or --config FILE",
             state.display()
         ),
         other => format!("{id} cannot be read: {other}"),
@@ -114,7 +114,7 @@ fn list_reply(
             return VerbReply::done(match json {
                 true => "[]".to_owned(),
                 false => format!(
-                    "there are no jobs in {folder} yet; --state DIR or --config FILE names another node's folder"
+                    "there are no jobs in {folder} yet. Next: name another node's folder with --state DIR or --config FILE"
                 ),
             });
         }
@@ -219,7 +219,7 @@ fn job_card(state: &Path, past: &PastJob, is_pen_down: bool) -> String {
         ("approved", approved.collect::<Vec<_>>().join(", ")),
         ("pens", past.pens_confirmed.join(", ")),
         ("pen lengths", past.pens_measured.join(", ")),
-        ("pen deeper by", past.depth_trims.join(", ")),
+        ("pen trimmed by", past.depth_trims.join(", ")),
         ("pictures", pictures.join(", ")),
         ("bytes", traffic_text(&folder)),
         ("figures", figures_text(&past.figures)),
@@ -237,11 +237,11 @@ fn takeover_text(state: &Path, past: &PastJob) -> &'static str {
         return "followed by";
     };
     if later.resumes == past.id {
-        "taken over by"
+        "resumed by"
     } else if !past.has_remainder() {
         "followed by"
     } else if later.draws_same(past) {
-        "drawn anew by"
+        "drawn again by"
     } else {
         "given up for"
     }
@@ -253,7 +253,7 @@ fn repairs_text(repairs: &str) -> String {
     let describe = |repair: &Map<String, Value>| {
         let [field, got, used, reason] =
             ["field", "got", "used", "why"].map(|key| unquoted(repair.get(key)));
-        format!("{field}: {got} read as {used}: {reason}")
+        format!("{field}: {got} was read as {used} ({reason})")
     };
     parsed.iter().map(describe).collect::<Vec<_>>().join("; ")
 }

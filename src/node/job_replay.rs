@@ -78,7 +78,7 @@ impl ReplayedJob {
             "a different"
         };
         format!(
-            "{}: {which} plan {}; on the simulator {} of the job. The job {}",
+            "{}: {which} plan {}; the simulator's ink is {} of the job's. The job {}",
             self.past.id,
             self.plan.hash,
             self.deviation.describe(),
@@ -112,9 +112,9 @@ pub fn scene_of(
 ) -> anyhow::Result<Arc<Scene>> {
     let id = &past.id;
     let scene = tools::scene_of_job(library, state, past)
-        .map_err(|error| anyhow!("{id} cannot be replayed until this is restored: {error}"))?;
+        .map_err(|error| anyhow!("{id} can be replayed only after this is restored: {error}"))?;
     if scene.holder.is_by_hand() {
-        bail!("{id} cannot be replayed: a person changed its pens, and a replay cannot");
+        bail!("{id} cannot be replayed: a person changed its pens, and a replay has no person");
     }
     if scene.waits_for_person() {
         bail!(
@@ -139,7 +139,7 @@ fn plan_again(scene: &Scene, past: &PastJob) -> anyhow::Result<Plan> {
     // The job resumed an earlier one, or drew something other than the design.
     let (strokes, order) = (&past.strokes, Order::AsDrawn);
     let plan = plan::draw_strokes(scene, &start, strokes, order, &SilentObserver);
-    plan.context("the job's strokes can no longer be planned")
+    plan.context("the job's strokes cannot be planned any more")
 }
 
 /// Replays a job of a node for an operator.

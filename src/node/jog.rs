@@ -42,7 +42,9 @@ pub enum JogAxis {
 
 /// A text that is not a jog step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a step. Next: write x+1, z-0.1 or j2-1, by {STEP_MIN} to {STEP_MAX}")]
+#[error(
+    "{0:?} is not a step. Next: write a step such as x+1, z-0.1 or j2-1 ({STEP_MIN} to {STEP_MAX})"
+)]
 pub struct NoJogStep(String);
 
 impl std::str::FromStr for JogRequest {
@@ -192,7 +194,7 @@ async fn plan_step(
     request: JogRequest,
 ) -> Result<PlannedStep, Refusal> {
     if !request.is_valid() {
-        return Err(refusal!("a step is {STEP_MIN} to {STEP_MAX}"));
+        return Err(refusal!("a step must be {STEP_MIN} to {STEP_MAX}"));
     }
     let scene = node.scene(seat, scene, None)?;
     let seen_stops = node.stops_before(arrived, seat).stops;

@@ -42,11 +42,11 @@ pub(super) fn advertise(
     });
     match advertised {
         Ok(advertised) => {
-            tracing::info!("`steadyhand fleet nodes` finds this node on its network");
+            tracing::info!("`steadyhand fleet nodes` can find this node on its network");
             Some(advertised)
         }
         Err(error) => {
-            tracing::warn!("this node is not found by `steadyhand fleet nodes`: {error}");
+            tracing::warn!("`steadyhand fleet nodes` cannot find this node: {error}");
             None
         }
     }

@@ -76,7 +76,7 @@ pub fn begin(format: Option<LogFormat>, quiet: bool) -> Result<(), TryInitError>
         .try_init()?;
     if let Some(filter) = unread {
         tracing::warn!(
-            "{FILTER} is {filter:?}. This is not a filter, so it is ignored. Next: set it to `debug` for more detail"
+            "{FILTER} is {filter:?}, which is not a filter, so it is ignored. Next: for more detail, set it to `debug`"
         );
     }
     Ok(())

@@ -144,7 +144,7 @@ pub(super) fn unread_reason(seat: &AttachedArm, snapshot: &Snapshot) -> Option<S
     }
     let cause = snapshot.fault.as_deref();
     Some(format!(
-        "arm {} was last read {} ago, so its position is unknown: {}",
+        "arm {} was last read {} ago, so its present position is unknown: {}",
         seat.name,
         base::wording::seconds(age.as_secs_f64()),
         cause.unwrap_or("check its cable and supply")

@@ -11,7 +11,7 @@ use super::operator_verb::{OperatorVerb, VerbReply};
 use base::disk;
 use tools::Node;
 
-const REFUSAL: &str = "this system has no control socket (only Linux and macOS do). Next: draw, plan and practise in one command, or serve a planner on standard input and output";
+const REFUSAL: &str = "this system has no control socket (only Linux and macOS have one). Next: draw, plan or practise in a single command, or serve a planner on standard input and output";
 
 /// An open control socket: there is none on this system.
 pub enum ControlListener {}

@@ -12,7 +12,7 @@ use tools::Node;
 pub(super) fn join(node: &Arc<Node>) -> anyhow::Result<Option<Infallible>> {
     if node.file.fleet.zenoh.is_some() {
         anyhow::bail!(
-            "the node file has `[fleet.zenoh]`, and this program was built without it. Next: remove it, or build with the cargo feature `zenoh`"
+            "the node file has `[fleet.zenoh]`, but this program was built without Zenoh. Next: remove that, or build with the cargo feature `zenoh`"
         );
     }
     Ok(None)

@@ -77,7 +77,7 @@ async fn check_arms(node: Weak<Node>, send: mpsc::Sender<SentNotice>) {
             if send.try_send(notice).is_err() {
                 let text = &cause.text;
                 tracing::warn!(
-                    "a notice was dropped, because {WAITING_MAX} wait to be sent: {text}"
+                    "a notice was dropped, because {WAITING_MAX} others wait to be sent: {text}"
                 );
             }
         }
@@ -171,13 +171,13 @@ enum UndeliveredNotice {
     Program(#[from] std::io::Error),
     #[error("it ended with {0}")]
     Ended(std::process::ExitStatus),
-    #[error("no program is named")]
+    #[error("the command names no program")]
     NoProgram,
 }
 
 fn log_failure(route: &str, sent: Result<(), UndeliveredNotice>) {
     if let Err(error) = sent {
-        tracing::warn!("a notice by {route} of the node file did not arrive: {error}");
+        tracing::warn!("a notice to `{route}` of the node file did not arrive: {error}");
     }
 }
 

@@ -83,7 +83,7 @@ pub fn library(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<SceneLibra
     let folder = args.scenes.clone().or_else(|| file.scenes.clone());
     if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
         bail!(
-            "there is no folder {} to read scenes from. Next: correct --scenes, or `scenes` in the node file",
+            "the scenes' folder {} does not exist. Next: correct --scenes, or `scenes` in the node file",
             folder.display()
         );
     }
@@ -175,7 +175,7 @@ fn attach_recordings(args: &NodeOptions, node: &mut Node) -> anyhow::Result<()> 
     let Some(recordings) = args.recordings else {
         if node.file.record.is_on() {
             bail!(
-                "the node file has `record`, and this program was built without recordings. Next: remove it, or build with the cargo feature `recording` (on by default)"
+                "the node file has `record`, but this program was built without recordings. Next: remove that, or build with the cargo feature `recording` (on by default)"
             );
         }
         return Ok(());
@@ -372,7 +372,8 @@ fn warn_of_orders(node: &Node, entry: &ArmEntry, seat: &AttachedArm) {
     }
     let orders = seat.permits().orders();
     if !orders.is_empty() {
-        let notice = format!("an operator's order stands, so motion is disabled: {orders}");
+        let notice =
+            format!("an operator's order is still in force, so motion is disabled: {orders}");
         let notice = node.commands_for_arm(seat, &notice);
         tracing::warn!(arm = seat.name, "{notice}");
     }
@@ -387,7 +388,7 @@ pub(crate) fn orders_on_port(node: &Node, entry: &ArmEntry) -> Option<String> {
     let orders = files.kept();
     (!orders.is_empty()).then(|| {
         format!(
-            "an operator's order stands for the real arm {}: {orders}. This node simulates the arm and cannot end the order. Next: `steadyhand --port PORT serve`, with this node's --state or --config",
+            "an operator's order is still in force for the real arm {}: {orders}. This node simulates the arm, so it cannot end the order. Next: `steadyhand --port PORT serve` with this node's --state or --config",
             entry.name
         )
     })
@@ -423,7 +424,7 @@ pub fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
     if file_access::is_root() && !is_pseudo_terminal && !allow_root {
         let missing = match Path::new(port).exists() {
             true => "",
-            false => ". There is no such port now",
+            false => ". That port does not exist now",
         };
         bail!(
             "root ignores the lock on {port}, so two programs could drive the arm{missing}. Next: run this as another user, or add --allow-root"
@@ -450,7 +451,7 @@ fn open_on_port(
     if arm.file.simulation.wear.is_some() {
         let like = arm.file.like.as_ref();
         bail!(
-            "arm `{}`: {} simulates worn servos, and this arm is at {}. Next: name the model without wear{}",
+            "arm `{}`: {} is a model of worn servos for simulation, and this arm is at {}. Next: name the model without wear{}",
             entry.name,
             entry.model,
             entry.port,
@@ -526,7 +527,7 @@ fn attach(
 pub fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
     if node.has_orders() && !scenes.is_empty() {
         tracing::warn!(
-            "--enable is ignored while an operator's order stands. Next: `steadyhand enable`"
+            "--enable is ignored while an operator's order is in force. Next: `steadyhand enable`"
         );
         return Ok(());
     }
@@ -599,7 +600,7 @@ fn simulated_sheet(scene: &Scene) -> Result<ViewedSheet, Refusal> {
     let mut ids = all.map(|tag| tag.id);
     if let Some(id) = ids.find(|id| *id >= PRINTED) {
         return Err(refusal!(
-            "the simulator cannot show tag {id} (valid: 0 to {} of each family)",
+            "the simulator cannot show tag {id}; each family has 0 to {}",
             PRINTED - 1
         ));
     }

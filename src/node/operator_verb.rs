@@ -355,7 +355,7 @@ impl OperatorVerb {
         });
         let reader_panicked = |_| {
             Err(refusal!(
-                "the node broke while it read this; its log says why"
+                "the node failed while it read this; its log has the reason"
             ))
         };
         reading.await.unwrap_or_else(reader_panicked)

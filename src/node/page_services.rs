@@ -91,8 +91,9 @@ impl PageServices for NodePageServices {
         let sensing = verb_dispatch::call_as(&self.node, &caller, arrived, call);
         let sensing = worker_pool::spawn(sensing);
         Box::pin(async move {
-            let worker_panicked =
-                |_| ToolAnswer::failed("the node broke while it sensed; its log says why");
+            let worker_panicked = |_| {
+                ToolAnswer::failed("the node failed while it read the arm; its log has the reason")
+            };
             sensing.await.unwrap_or_else(worker_panicked)
         })
     }
@@ -115,7 +116,7 @@ impl PageServices for NodePageServices {
                 },
                 Err(_) => StopAnswer {
                     verified: false,
-                    words: "the node broke while it stopped the arm. Look at the arm; cut its power if it moves"
+                    words: "the node failed while it stopped the arm. Look at the arm, and cut its power if it moves"
                         .to_owned(),
                 },
             }

@@ -55,7 +55,7 @@ impl ShutdownRequest {
         Self {
             since: NodeClock::real(),
             hindrance: hindrance(seat.permits().latched().as_ref())
-                .or(is_held(seat).then_some("an operator holds it"))
+                .or(is_held(seat).then_some("an operator holds the arm"))
                 .or(is_stopping.then_some(STOPPED))
                 .or((!is_enabled).then_some("motion is not enabled")),
             deliberate_stops,
@@ -80,8 +80,8 @@ pub fn torque_text(seat: &AttachedArm) -> &'static str {
     let snapshot = seat.motion.snapshot();
     let is_read = snapshot.state != MotionState::Detached;
     match is_read && unread_reason(seat, &snapshot).is_none() {
-        true => "the arm is still energised where it stands",
-        false => "the arm does not answer and may still be energised: switch off its supply",
+        true => "the arm stands where it is, with its torque on",
+        false => "the arm does not answer and its torque may be on: switch off its supply",
     }
 }
 
@@ -142,7 +142,7 @@ pub async fn park(
     }
     let seen_stops = motion.stops_requested();
     if motion.deliberate_stops() != request.deliberate_stops {
-        return accept_if_at_rest(seat, "it was stopped while it parked");
+        return accept_if_at_rest(seat, "the arm was stopped while it parked");
     }
     let motion_max = PARK_MOTION_MAX.min(request.time_left());
     let parked = move_to_rest(node, seat, seen_stops, hindrance_but_own_stop, motion_max);
@@ -160,7 +160,7 @@ pub async fn park(
     drop(tokio::time::timeout(JOURNAL_WAIT_MAX, parked).await);
     let deadline = duration(PARK_DEADLINE);
     Err(refusal!(
-        "it was not at rest within {deadline}: this machine is too busy"
+        "the arm was not at rest within {deadline}: this machine is too busy"
     ))
 }
 
@@ -184,10 +184,10 @@ async fn move_to_rest(
 ) -> Result<ParkOutcome, Refusal> {
     let motion = &seat.motion;
     let scene = seat.last_scene().ok_or_else(|| {
-        refusal!("it has not moved since the node started, so no scene says where it rests")
+        refusal!("the arm has not moved since the node started, so no scene says where it rests")
     })?;
     let start = motion.snapshot().measured;
-    let start = start.ok_or_else(|| refusal!("it has not been read yet"))?;
+    let start = start.ok_or_else(|| refusal!("the arm has not been read yet"))?;
     if start.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD {
         return Ok(ParkOutcome::AtRest);
     }
@@ -218,10 +218,7 @@ async fn run_first_possible(
     permit: &MotionPermit,
     routes: &[Plan],
 ) -> (&'static str, Result<(), Refusal>) {
-    let mut outcome = (
-        "refused",
-        Err(refusal!("there is no path to its rest pose")),
-    );
+    let mut outcome = ("refused", Err(refusal!("there is no way to its rest pose")));
     for route in routes {
         outcome = match job.run(scene, permit.clone(), route).await {
             Ok(()) => ("reached", Ok(())),
@@ -255,7 +252,7 @@ fn routes_to_rest(
     from: &JointVector,
     duration_max: Duration,
 ) -> Result<Vec<Plan>, Refusal> {
-    let (mut routes, mut reason) = (Vec::new(), refusal!("there is no path to its rest pose"));
+    let (mut routes, mut reason) = (Vec::new(), refusal!("there is no way to its rest pose"));
     for poses in [&[scene.ready_rad, scene.rest_rad][..], &[scene.rest_rad]] {
         match plan::go_to(scene, from, poses, &plan::SilentObserver) {
             Ok(plan) => routes.push(plan),
@@ -270,7 +267,7 @@ fn routes_to_rest(
     routes.retain(|route| route.trajectory.duration() <= duration_max);
     if routes.is_empty() {
         return Err(refusal!(
-            "the path to its rest pose takes {} (at most {}). Next: in scene `{}`, bring the pose nearer (`poses.rest_rad`) or raise `limits.travel_mm_s`",
+            "the way to its rest pose takes {} (at most {}). Next: in scene `{}`, change `poses.rest_rad` to a nearer pose or raise `limits.travel_mm_s`",
             duration(shortest),
             duration(duration_max),
             scene.name

@@ -151,6 +151,6 @@ pub fn read_token(file: &Path) -> Result<String, String> {
         && !token.contains(|c: char| c.is_whitespace() || c.is_control());
     match is_single_token {
         true => Ok(token.to_owned()),
-        false => Err(format!("{shown} must hold one token and nothing else")),
+        false => Err(format!("{shown} must contain one token and nothing else")),
     }
 }

@@ -56,8 +56,8 @@ impl QualificationPolicy {
         level: RequiredQualification,
         here: &KnownNames,
     ) -> Result<(), Refusal> {
-        let card =
-            card.ok_or_else(|| refusal!("it has no token, so it cannot have a certificate"))?;
+        let card = card
+            .ok_or_else(|| refusal!("the caller has no token, so it cannot have a certificate"))?;
         let check = self.check.as_ref().ok_or_else(|| {
             refusal!("this program was built without the exam, so it cannot check certificates")
         })?;

@@ -64,7 +64,7 @@ impl RemoteTools for RemoteServers {
                 Err(_) => {
                     slot.lock().await.take();
                     Err(refusal!(
-                        "it did not answer within {limit_s} s (`timeout_s` of its server). It may have acted"
+                        "it did not answer within {limit_s} s (`timeout_s` of its server), but it may have acted"
                     ))
                 }
             }

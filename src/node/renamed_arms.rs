@@ -50,12 +50,12 @@ fn take_over(node: &Node, part: &str, is_on_port: bool) {
         return;
     }
     tracing::warn!(
-        "the node file no longer has the arm {part}; its operator's orders now stand for all arms: {orders}"
+        "the node file no longer has the arm {part}, so an operator's orders for it now apply to all arms: {orders}"
     );
     for permits in &permits {
         permits.disable();
         for order in orders.iter() {
-            permits.give_order(order.verb, &format!("{}, to arm {part}", order.by));
+            permits.give_order(order.verb, &format!("{}, for arm {part}", order.by));
         }
     }
     base::task::spawn(async move {

@@ -82,7 +82,7 @@ impl NodeResources {
                 mime: mime.to_owned(),
             });
         };
-        let text = "The nodes with arm, state and scenes.".to_owned();
+        let text = "The nodes, each with arm, state and scenes.".to_owned();
         add("nodes://all".to_owned(), "nodes".to_owned(), text, JSON);
         for tool in names.tools() {
             let (name, title) = (&tool.name, format!("usage of {}", tool.name));
@@ -90,15 +90,14 @@ impl NodeResources {
             add(format!("usage://{name}"), title, text, MARKDOWN);
         }
         for name in names.scenes {
-            let text = format!("What the scene {name} draws, with which arm.");
+            let text = format!("What the scene {name} draws and with which arm.");
             add(format!("scene://{name}"), name.clone(), text, JSON);
             let title = format!("preview of {name}");
-            let text =
-                format!("A picture of the plan that would draw {name}; made when it is read.");
+            let text = format!("A picture of the plan for {name}, made on each reading.");
             add(format!("preview://{name}"), title, text, PNG);
         }
         for id in self.node.listed_jobs() {
-            let text = format!("How far {id} is, its result, and what its journal says.");
+            let text = format!("Progress and result of {id}, and its journal.");
             add(format!("job://{id}"), id, text, JSON);
         }
         cards
@@ -198,7 +197,7 @@ impl NodeResources {
         let picture = picture.map_err(|_| {
             let limit = duration(PREVIEW_MAX);
             not_found(format!(
-                "planning takes longer than {limit}. Next: call stroke with dry_run"
+                "planning takes longer than {limit}. Next: call `stroke` with `dry_run`"
             ))
         })?;
         let picture = picture.map_err(|reason| not_found(reason.into()))?;
@@ -269,21 +268,16 @@ pub(crate) fn templates() -> Vec<TemplateCard> {
         template(
             "scene://{name}{?meta}",
             "scene",
-            "A scene, with an overlay if one is named.",
+            "A scene, with an overlay if you name one.",
             JSON,
         ),
         template(
             "preview://{name}{?meta}",
             "preview",
-            "A picture of the plan that would draw a scene.",
+            "A picture of a scene's plan.",
             PNG,
         ),
-        template(
-            "job://{id}",
-            "job",
-            "How far a job is, and its result.",
-            JSON,
-        ),
+        template("job://{id}", "job", "Progress and result of a job.", JSON),
     ]
 }
 

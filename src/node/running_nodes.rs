@@ -68,7 +68,7 @@ impl ProcessDescription {
         let starter = self.starter.as_deref().unwrap_or("another program");
         let address = self.address.as_deref().unwrap_or("standard input");
         let (id, age, doing) = (self.id, seconds(self.age_s), &self.doing);
-        format!("process {id}, started by {starter} {age} ago, serves {address}; {doing}")
+        format!("process {id} (started by {starter} {age} ago) serves {address}; {doing}")
     }
 }
 
@@ -113,7 +113,7 @@ pub(super) fn activity(snapshot: &Snapshot) -> String {
         (MotionState::Moving, _) => "draws or moves".to_owned(),
         (MotionState::Held, _) => "is held, pen up".to_owned(),
         (MotionState::Stopping, _) => "comes to a stop".to_owned(),
-        _ if snapshot.is_unsteady => "may not stand still".to_owned(),
+        _ if snapshot.is_unsteady => "may still be moving".to_owned(),
         _ if snapshot.energised => "holds still".to_owned(),
         _ => "is at rest, torque off".to_owned(),
     }

@@ -27,7 +27,7 @@ use tools::{AttachedArm, IncompleteMotion, Node, NodeJob, StopCause, catch_panic
 use visits::RepeatedVisits;
 use wake_latency::WakeupProbe;
 
-const OTHER_STOP: &str = "it was stopped by another caller";
+const OTHER_STOP: &str = "another caller stopped it";
 
 /// Name of the result's file in the state folder.
 const RESULT_FILE: &str = "selftest.json";
@@ -45,7 +45,7 @@ pub(crate) async fn run(
     if !ROUNDS.contains(&rounds) {
         let (least, most) = (ROUNDS.start(), ROUNDS.end());
         return VerbReply::failed(format!(
-            "a self-test cannot have {rounds} stops (valid: {least} to {most}). Nothing moved"
+            "a self-test with {rounds} stops is not possible (valid: {least} to {most}). Nothing moved"
         ));
     }
     let mut lines = Vec::new();
@@ -63,7 +63,7 @@ pub(crate) async fn run(
             let (name, model) = (&seat.name, &seat.motion.arm().file.name);
             let scene = &scene.name;
             lines.push(format!(
-                "{name} is left out: scene `{scene}` is not for the arm {model}"
+                "{name} is not tested: scene `{scene}` is not for the arm {model}"
             ));
             continue;
         }
@@ -128,13 +128,13 @@ async fn measure_arm(
         (None, Some(last)) => node.scene(seat, &last.name, last.overlay.as_deref())?,
         (None, None) => {
             return Err(refusal!(
-                "no scene is named to move in. Next: add --scene NAME"
+                "the test needs a scene to move in. Next: add --scene NAME"
             ));
         }
     };
     if seat.motion.snapshot().state.is_under_way() {
         return Err(refusal!(
-            "it moves or is held. Next: wait until it has ended, or `steadyhand stop`"
+            "the arm moves or is held. Next: wait for the end, or `steadyhand stop`"
         ));
     }
     seat.permits().ask(&scene, seat.motion.clock().now())?;
@@ -178,7 +178,7 @@ async fn permit_and_plan<T: Send + 'static>(
     let motion = &seat.motion;
     let permit = seat.permits().ask(scene, motion.clock().now())?;
     let start = motion.snapshot().measured;
-    let start = start.ok_or_else(|| refusal!("it has not been read yet"))?;
+    let start = start.ok_or_else(|| refusal!("the arm has not been read yet"))?;
     let from = start.position_rad;
     let scene = Arc::clone(scene);
     let planning = move || catch_panic("planning", || plan(&scene, &from));

@@ -89,13 +89,13 @@ pub async fn run(
 /// Warns of clocks that the environment changes for tests.
 fn warn_of_test_clocks() {
     for (variable, value) in clock::unread_variables() {
-        tracing::warn!("{variable} is {value:?}. This is not a valid number, so it is ignored");
+        tracing::warn!("{variable} is {value:?}, which is not a valid number, so it is ignored");
     }
     let (ahead_ms, rate) = (calendar_offset_ms(), simulation_rate());
     if ahead_ms != 0 {
         tracing::warn!(
             ahead_ms,
-            "the calendar is wrong on purpose ({CALENDAR_OFFSET})"
+            "the calendar is shifted on purpose ({CALENDAR_OFFSET})"
         );
     }
     if rate != 1 {
@@ -136,7 +136,7 @@ async fn serve_until_stopped(
         }
         Err(error) => {
             tracing::error!(
-                "this node cannot receive signals ({error}). `steadyhand stop` still stops the arm"
+                "this node cannot receive signals ({error}), but `steadyhand stop` still works"
             );
         }
     }
@@ -157,7 +157,7 @@ async fn serve_until_stopped(
         served = serve_clients(&node, &serve, listener, stop) => served,
         never = serve_operators(&control, &node) => never,
     };
-    systemd::notify("STOPPING=1\nSTATUS=stopping: every arm comes to a stand first");
+    systemd::notify("STOPPING=1\nSTATUS=stopping: first every arm is brought to a stand");
     // Operators can still stop an arm that is moving to rest.
     let ending = async {
         let exit = end(&node, parking.get()).await;
@@ -209,7 +209,7 @@ pub async fn close(node: &Node) {
     }
     if !node.wait_until_idle(JOURNAL_WAIT_MAX).await {
         tracing::error!(
-            "the end of a job was not written to its journal. The next start will ask about it"
+            "the end of a job was not written to its journal, so after the next start the job counts as interrupted"
         );
     }
 }
@@ -276,7 +276,7 @@ async fn serve_clients(
         identity: Some(local_network::identity_proof(identity)),
     };
     let page = page_services::page_address(scheme, listener.address());
-    tracing::info!("page for operators at {page}; `steadyhand page` lets you in");
+    tracing::info!("page for operators: {page} (`steadyhand page` logs you in)");
     tracing::info!("MCP at {}://{}/mcp", config.scheme(), listener.address());
     notify_ready(node);
     let web = listener.serve(Arc::clone(&service), config, repair, stop.clone());
@@ -392,7 +392,7 @@ impl StopSignals {
                 Some(()) = self.input_ended.recv() => request_parking(&node, &parking),
                 // An arm on its way to rest goes on.
                 _ = self.hangup.recv() => if parking.get().is_none() {
-                    let cause = StopCause::new("SIGHUP, or another signal that ends the node");
+                    let cause = StopCause::new("SIGHUP or another signal that ends the node");
                     node.stop_to_end(ActorRank::Node, false, &cause);
                 },
             }

@@ -23,10 +23,13 @@ pub async fn carry_out(
     trajectory: Trajectory,
 ) -> anyhow::Result<Vec<Vec<[f64; 2]>>> {
     if scene.holder.is_by_hand() {
-        bail!("a person changed its pens, and a replay cannot");
+        bail!("a person changed its pens, and a replay has no person");
     }
     let trajectory = without_compensation(scene, trajectory)?;
-    let start = trajectory.samples.first().context("nothing was sent")?;
+    let start = trajectory
+        .samples
+        .first()
+        .context("the recording has no sent bytes")?;
     let simulator = ArmSimulator::new(&without_wear(&scene.arm)?, start);
     open::lay(&simulator, scene);
     let open = open::simulated_port(&simulator);
@@ -36,7 +39,10 @@ pub async fn carry_out(
         .map_err(anyhow::Error::msg)?;
     let now = motion.clock().now();
     let permit = motion.permits().ask(scene, now)?;
-    let measured = motion.snapshot().measured.context("the arm was not read")?;
+    let measured = motion
+        .snapshot()
+        .measured
+        .context("the arm could not be read")?;
     let checked = gate::check(scene, permit, &measured, now, trajectory)?;
     match motion.run(checked, 0).await? {
         MotionOutcome::Reached { .. } => {}

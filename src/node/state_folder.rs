@@ -85,7 +85,7 @@ pub fn check_unshared(folder: &Path) -> anyhow::Result<()> {
     let folder = folder.display();
     ensure!(
         mode & 0o022 == 0,
-        "other users may write to the state folder {folder} (mode {mode:o}). They could clear an emergency stop or make a token. Look in it for files that are not yours. Next: `chmod 700 {folder}`, or name another folder with --state"
+        "other users may write to the state folder {folder} (mode {mode:o}), and so clear an emergency stop or make a token. Next: check it for files that are not yours, then `chmod 700 {folder}`, or name another folder with --state"
     );
     ensure!(
         file_access::is_root() || !file_access::is_of_another_user(&metadata),
@@ -124,7 +124,7 @@ pub fn place(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
 fn check_none_left(folder: &Path, here: &Path) -> anyhow::Result<()> {
     ensure!(
         folder.exists() || !holds_state(here),
-        "`state` in the node file names {}, and there is no such folder. {} holds a node's jobs or emergency stop. Next: move it there, or name it with --state",
+        "`state` in the node file names {}, which does not exist. {} has a node's jobs or emergency stop. Next: move that folder there, or name it with --state",
         folder.display(),
         here.display()
     );

@@ -96,7 +96,7 @@ fn arm_text(node: &Node, seat: &AttachedArm) -> String {
         "motion not enabled"
     };
     let holder = seat.holder(node.lease_idle());
-    let holder = holder.map_or_else(String::new, |by| format!(", {by} has it"));
+    let holder = holder.map_or_else(String::new, |by| format!(", used by {by}"));
     let (name, title, activity) = (&seat.name, seat.title(), activity(&snapshot));
     format!("{name} ({title}) {activity}{latched}, {enabled}{holder}")
 }

@@ -26,7 +26,7 @@ pub fn acceptor(file: &NodeFile) -> anyhow::Result<Option<SharedTlsAcceptor>> {
     let secret = read("tls_key", key)?;
     let acceptor = tls::acceptor(&chain, &secret).with_context(|| {
         format!(
-            "tls_cert {} and tls_key {} must be PEM and belong together, with the node's own certificate first",
+            "`tls_cert` {} and `tls_key` {} must be PEM files that belong together, with the node's own certificate first",
             certificates.display(),
             key.display()
         )
@@ -37,13 +37,13 @@ pub fn acceptor(file: &NodeFile) -> anyhow::Result<Option<SharedTlsAcceptor>> {
 fn read(what: &str, path: &Path) -> anyhow::Result<Vec<u8>> {
     let context = || {
         format!(
-            "cannot read {what} {} (the node's user or group must be able to)",
+            "cannot read `{what}` {}: the node's user or group must be able to read it",
             path.display()
         )
     };
     match plain_file::read_at_most(path, BYTES_MAX) {
         Err(error) if error.kind() == ErrorKind::FileTooLarge => bail!(
-            "{what} {} is not a PEM file: it is too long (at most {BYTES_MAX} bytes)",
+            "`{what}` {} is not a PEM file: it is too long (at most {BYTES_MAX} bytes)",
             path.display()
         ),
         read => read.with_context(context),
@@ -52,14 +52,14 @@ fn read(what: &str, path: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// Checks that only the key's owner and group, such as Debian's `ssl-cert`, may read it.
 fn check_secret(key: &Path) -> anyhow::Result<()> {
-    let metadata =
-        std::fs::metadata(key).with_context(|| format!("there is no tls_key {}", key.display()))?;
+    let metadata = std::fs::metadata(key)
+        .with_context(|| format!("there is no `tls_key` {}", key.display()))?;
     let mode = file_access::mode(&metadata);
     if mode & 0o027 == 0 {
         return Ok(());
     }
     bail!(
-        "other users may read or write tls_key {} (mode {mode:o}). Next: `chmod 640` or `chmod 600`",
+        "other users may read or write `tls_key` {} (mode {mode:o}). Next: `chmod 640` or `chmod 600` it",
         key.display()
     )
 }

@@ -51,7 +51,7 @@ pub async fn run_for_operator(
     } else {
         let worker = worker_pool::spawn(running);
         let worker_panicked =
-            |_| VerbReply::failed("the node broke while it did this; its log says why");
+            |_| VerbReply::failed("the node failed while it did this; its log has the reason");
         worker.await.unwrap_or_else(worker_panicked)
     };
     let reply = if stops { reply } else { with_step(reply) };
@@ -151,7 +151,7 @@ async fn carry_out(
         OperatorVerb::Progress { job } => progress_reply(node, job.as_deref()).await,
         OperatorVerb::Pen { job, confirmed } => pen_reply(node, job.as_deref(), confirmed).await,
         OperatorVerb::PageLogin => VerbReply::failed(
-            "login codes are made only on the node's own machine. Next: run `steadyhand page` there",
+            "a login code can be made only on the node's own machine. Next: run `steadyhand page` there",
         ),
         OperatorVerb::Refuse { job, plan } => VerbReply::of(node.refuse_plan(&job, &plan)),
         OperatorVerb::Approve { job, plan } => VerbReply::of(node.approve(&job, &plan)),
@@ -255,10 +255,10 @@ async fn pen_reply(node: &Arc<Node>, job: Option<&str>, confirmed: Option<usize>
     };
     match (awaited_pens.as_slice(), confirmed, job) {
         ([], _, Some(job)) => {
-            VerbReply::failed(idle_line(node, job, "does not wait for a pen or at a pause").await)
+            VerbReply::failed(idle_line(node, job, "does not wait for a person").await)
         }
-        ([], Some(_), None) => VerbReply::failed("no job waits for a pen or at a pause"),
-        ([], None, None) => VerbReply::done("no job waits for a pen or at a pause"),
+        ([], Some(_), None) => VerbReply::failed("no job waits for a person"),
+        ([], None, None) => VerbReply::done("no job waits for a person"),
         ([one], Some(pen), _) => VerbReply::of(node.confirm_pen(&one.job, pen)),
         (_, Some(_), _) => {
             VerbReply::failed("several jobs wait for a person. Next: name one of them")

@@ -29,6 +29,6 @@ fn build_pool() -> Option<Runtime> {
         .enable_all()
         .build();
     runtime
-        .inspect_err(|error| tracing::warn!("no threads for calls: {error}"))
+        .inspect_err(|error| tracing::warn!("the threads for calls cannot be started: {error}"))
         .ok()
 }

@@ -112,7 +112,7 @@ fn has_recording(state: &Path, id: &str) -> bool {
 
 /// Reads a job's recording.
 pub(super) fn recording(node: &Node, id: &str) -> Result<Vec<u8>, PageRefusal> {
-    let missing = || PageRefusal::Missing(format!("recording of a job {id:?}"));
+    let missing = || PageRefusal::Missing(format!("recording of job {id:?}"));
     let is_job = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     if !is_job || !has_recording(&node.state, id) {
         return Err(missing());
@@ -122,7 +122,7 @@ pub(super) fn recording(node: &Node, id: &str) -> Result<Vec<u8>, PageRefusal> {
     if length > RECORDING_BYTES_MAX {
         let mib = length >> 20;
         return Err(PageRefusal::Broken(format!(
-            "the recording has {mib} MiB, too much for the page. Next: `steadyhand recording export {id}`"
+            "the recording has {mib} MiB, which is too much for the page. Next: `steadyhand recording export {id}`"
         )));
     }
     plain_file::read_at_most(path, RECORDING_BYTES_MAX).map_err(|_| missing())
@@ -130,7 +130,7 @@ pub(super) fn recording(node: &Node, id: &str) -> Result<Vec<u8>, PageRefusal> {
 
 /// Makes the report of a recorded job.
 pub(super) fn report(node: &Node, id: &str) -> Result<String, PageRefusal> {
-    let missing = || PageRefusal::Missing(format!("report of a job {id:?}"));
+    let missing = || PageRefusal::Missing(format!("report of job {id:?}"));
     let recordings = node.recordings.as_ref().ok_or_else(missing)?;
     recordings
         .report(id)

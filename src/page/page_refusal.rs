@@ -11,14 +11,14 @@ use base::wording::with_statement;
 pub(super) enum PageRefusal {
     /// The request does not state that this node's own page sent it.
     #[error(
-        "only this node's own page may ask this: Sec-Fetch-Site must be same-origin. Next: open the address that `steadyhand page` prints"
+        "only this node's own page may ask this (`Sec-Fetch-Site` must be `same-origin`). Next: open the address that `steadyhand page` prints"
     )]
     OtherSite,
     /// A command from another page, or from none.
     #[error("only this node's own page may do this. Next: open {0}")]
     OtherOrigin(String),
     /// A plain form could have sent the command.
-    #[error("a command needs Content-Type application/json and the header Steadyhand-Page")]
+    #[error("a command needs `Content-Type: application/json` and the header `Steadyhand-Page`")]
     NotByScript,
     /// The browser is not logged in, or its session has ended.
     #[error(
@@ -36,7 +36,7 @@ pub(super) enum PageRefusal {
         role: String,
     },
     /// A refused verb was a stop, which was carried out all the same.
-    #[error("{}", with_statement(refusal, &format!("it names a stop, so all arms of this node were told to stop: {outcome}")))]
+    #[error("{}", with_statement(refusal, &format!("it contains a stop, so all arms of this node were stopped: {outcome}")))]
     Stopped {
         /// Reason why the verb is refused.
         refusal: Box<Self>,
@@ -48,11 +48,11 @@ pub(super) enum PageRefusal {
     Login(String),
     /// A token would go over the network in plain text.
     #[error(
-        "a token typed here would cross the network in plain text. Next: give the node TLS in its node file, or open the page on the node's own machine, or through `ssh -L`"
+        "a token typed here would cross the network unencrypted. Next: give the node TLS in its node file, or open the page on its own machine or through `ssh -L`"
     )]
     PlainText,
     /// The command of this number was carried out before.
-    #[error("this command was sent before and is not done twice. Next: load the page again")]
+    #[error("this command was already sent and is not repeated. Next: load the page again")]
     Twice,
     /// The body cannot be read.
     #[error("the request cannot be read: {0}. Next: load the page again")]
@@ -61,7 +61,7 @@ pub(super) enum PageRefusal {
     #[error("there is no {0}")]
     Missing(String),
     /// No more pages can follow the arms at once.
-    #[error("{0} pages follow this node, the most that may. Next: close one")]
+    #[error("{0} pages already follow this node, and no more are possible. Next: close one")]
     Full(usize),
     /// The node cannot do it now.
     #[error("{0}")]

@@ -177,7 +177,7 @@ impl PageDoor {
         let (cookie, secret) = self.keys(headers).ok_or(PageRefusal::NoSession)?;
         let number = headers.get(COMMAND_HEADER).and_then(|n| n.to_str().ok());
         let number = number.filter(|n| (1..=COMMAND_CHARS_MAX).contains(&n.len()));
-        let advice = "a command needs a number of its own in the header Steadyhand-Command";
+        let advice = "a command needs a new number in the header `Steadyhand-Command`";
         let number = number.ok_or_else(|| PageRefusal::Body(advice.to_owned()))?;
         match self.sessions.is_new_command(cookie, secret, number) {
             true => Ok(()),
@@ -269,7 +269,7 @@ async fn body_of(request: Request, bytes_max: usize) -> Result<Bytes, PageRefusa
             "it ends early or is longer than {bytes_max} bytes"
         ))),
         Err(_) => Err(PageRefusal::Body(format!(
-            "its body was not here after {} s",
+            "its body did not arrive within {} s",
             BODY_WAIT_MAX.as_secs()
         ))),
     }
@@ -285,7 +285,8 @@ async fn read<T: Send + 'static>(
     door.reader(headers, by).await?;
     let node = Arc::clone(&door.node);
     let result = tokio::task::spawn_blocking(move || work(&node)).await;
-    result.map_err(|_| PageRefusal::Broken("it could not be read; the log says why".to_owned()))
+    result
+        .map_err(|_| PageRefusal::Broken("it could not be read; the log has the reason".to_owned()))
 }
 
 /// Reads a command's body as JSON.
@@ -419,7 +420,7 @@ async fn prove(
 ) -> Result<(SessionHolder, VerifiedIdentity), PageRefusal> {
     if is_login_code(text) {
         let name = door.node.login_codes.spend(text, door.now());
-        let message = "this code is not valid: it opens once, and for five minutes; `steadyhand page` prints another";
+        let message = "this code is not valid: a code works once and for five minutes. Next: `steadyhand page` prints a new one";
         let name = name.ok_or_else(|| PageRefusal::Login(message.to_owned()))?;
         return Ok((SessionHolder::Person(name.clone()), operator(name)));
     }
@@ -476,7 +477,7 @@ async fn sheet_photo(State(door): SharedDoor, request: Request) -> Result<Respon
     let sense: SenseRequest = json_of(request).await?;
     let node = Arc::clone(&door.node);
     let taken = base::task::spawn(async move { node.sheet_photo(sense.arm.as_deref()).await });
-    let broken = |_| PageRefusal::Broken("the node broke while it looked".to_owned());
+    let broken = |_| PageRefusal::Broken("the node failed while it looked".to_owned());
     let photo = taken.await.map_err(broken)?;
     Ok(json_response(&match photo {
         Ok(photo) => {

@@ -24,10 +24,8 @@ pub fn split_unmarked_estop(state: &Path, file_name_part: &str) -> Result<(), Or
             continue;
         }
         for file in new {
-            file.write(
-                "kept by an older version, which did not record whether the arm was on a port",
-            )
-            .map_err(|error| file.failed(&error))?;
+            file.write("from an older version, which did not record whether the arm was real")
+                .map_err(|error| file.failed(&error))?;
         }
         old.remove().map_err(|error| old.failed(&error))?;
     }

@@ -146,7 +146,7 @@ pub enum PermitError {
     },
     /// No operator has enabled this drawing in place of a scene's own design.
     #[error(
-        "motion is not enabled for {scene} (revision {revision}). Enabled now: {enabled}. Next: an operator draws it with `steadyhand draw`, which enables it"
+        "motion is not enabled for {scene} (revision {revision}). Enabled now: {enabled}. Next: an operator runs `steadyhand draw`, which enables it"
     )]
     DrawingNeedsEnabling {
         /// The drawing and the scene.
@@ -173,14 +173,14 @@ pub enum PermitError {
     )]
     Held(String),
     /// A fault that has not been reset.
-    #[error("{}", with_next(format_args!("the arm has a fault: {}", .0), "remove its cause, then call `reset`"))]
+    #[error("{}", with_next(format_args!("the arm has a fault: {}", .0), "remove the cause, then call `reset`"))]
     Fault(String),
     /// A person changes the pen; the text says which pen is awaited, and how it is confirmed.
-    #[error("a person changes the pen, so nothing may move: {0}")]
+    #[error("a person is changing the pen, so nothing may move: {0}")]
     PenChange(String),
     /// An operator has said something since the word to enable arrived.
     #[error(
-        "another order of an operator came meanwhile and stands. Next: give this one again if you still mean it"
+        "another operator's order came first and is in force. Next: if you still mean this one, give it again"
     )]
     OrderedMeanwhile,
     /// Another arm of the node can be touched, and is in the way; the text names it.

@@ -81,7 +81,7 @@ impl OrderFile {
     fn records(&self) -> io::Result<Vec<u8>> {
         let metadata = std::fs::symlink_metadata(&self.0)?;
         if !metadata.is_file() {
-            return Err(io::Error::other("it is no plain file"));
+            return Err(io::Error::other("it is not a plain file"));
         }
         plain_file::read_start(&self.0, 2 * RECORD_BYTES as u64 + 1)
     }
@@ -137,7 +137,7 @@ fn read_record(bytes: &[u8]) -> Option<NumberedOrders> {
 fn newest(bytes: &[u8]) -> KeptOrders {
     if bytes.len() != 2 * RECORD_BYTES {
         let length = bytes.len();
-        return KeptOrders::Unreadable(format!("it has {length} bytes"));
+        return KeptOrders::Unreadable(format!("its length of {length} bytes is wrong"));
     }
     let mut records: Vec<NumberedOrders> =
         bytes.chunks(RECORD_BYTES).filter_map(read_record).collect();

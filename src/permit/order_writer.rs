@@ -49,19 +49,19 @@ pub enum OrderKeepingError {
         why: String,
     },
     /// The thread that writes the files could not be started: message of the system.
-    #[error("cannot start the thread that keeps operators' orders: {0}")]
+    #[error("cannot start the thread that saves operators' orders: {0}")]
     NoThread(String),
     /// The files were set before.
-    #[error("orders are kept already")]
+    #[error("operators' orders are already being saved")]
     KeptAlready,
     /// The thread that writes the files has ended.
-    #[error("the thread that keeps operators' orders has ended")]
+    #[error("the thread that saves operators' orders has ended")]
     ThreadEnded,
     /// The files were not written in time.
     #[error("the disk took longer than {} s", DISK_TIMEOUT.as_secs())]
     SlowDisk,
     /// Another emergency stop was requested while one was cleared.
-    #[error("another emergency stop came meanwhile")]
+    #[error("another emergency stop came first")]
     StoppedMeanwhile,
 }
 
@@ -73,7 +73,7 @@ impl OrderKeepingError {
             true => "a node with another state folder does not see the order",
             false => "the order ends with this process",
         };
-        format!("{what}, because it could not be saved: {self}")
+        format!("{what}, because the order could not be saved: {self}")
     }
 
     const fn is_of_record(&self) -> bool {
@@ -167,9 +167,9 @@ impl OrderFiles {
         let (file, damage) = self.orders.read().into_parts();
         let unwitnessed = match (&file, &recorded) {
             (None, RecordedOrders::None) | (Some(_), RecordedOrders::Last(_)) => None,
-            (None, RecordedOrders::Last(_) | RecordedOrders::Lost) => Some("it was removed"),
+            (None, RecordedOrders::Last(_) | RecordedOrders::Lost) => Some("the file was removed"),
             (Some(_), RecordedOrders::None | RecordedOrders::Lost) => {
-                Some("the audit log has lost its records")
+                Some("the audit log no longer has the orders' records")
             }
         };
         let logged = match recorded {
@@ -441,12 +441,14 @@ fn report(
     match failed {
         Some(failure) if before.as_ref() != Some(failure) => {
             tracing::error!(
-                "an operator's order is not saved: {}",
+                "an operator's order could not be saved: {}",
                 failure.consequence()
             );
         }
         None if is_removed && before.is_none() => {
-            tracing::error!("the files of operators' orders were removed and are written again");
+            tracing::error!(
+                "the files with operators' orders were removed, so they are written again"
+            );
         }
         _ => {}
     }

@@ -35,7 +35,10 @@ impl PermitRegistry {
     /// Ends the change without a pen. A hand may still be at the arm, so motion is disabled, also for later processes, until an
     /// operator enables it.
     pub fn give_up_pen_change(&self) {
-        self.give_order(OrderVerb::Disable, "the node: a hand may be at the arm");
+        self.give_order(
+            OrderVerb::Disable,
+            "the node, because a hand may be at the arm",
+        );
         self.state().pen_change = None;
     }
 }

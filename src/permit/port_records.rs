@@ -83,15 +83,17 @@ impl PortRecords {
         let kept = files.kept();
         // A record is there only while an order stands.
         let doubt = match files.read() {
-            KeptOrders::Missing => Some("its orders were removed"),
-            _ if kept.is_empty() => Some("no order stands where it leads to"),
+            KeptOrders::Missing => Some("the file with this arm's orders was removed"),
+            _ if kept.is_empty() => {
+                Some("it points to a state folder without an order for this arm")
+            }
             _ => None,
         };
         let doubt = doubt.map(|reason| unknown(record, reason));
         let mut orders: Vec<StandingOrder> = doubt.into_iter().collect();
         if *place != self.own {
             orders.extend(kept.iter().map(|order| {
-                let by = format!("{}, at this port, in {}", order.by, place.state.display());
+                let by = format!("{}, for this port, in {}", order.by, place.state.display());
                 StandingOrder::new(order.verb, &by, order.at_ms)
             }));
         }

@@ -84,7 +84,7 @@ impl StandingOrder {
 impl fmt::Display for StandingOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (verb, next) = (self.verb.name(), self.verb.ended_by());
-        write!(f, "{verb} by {}; {next} ends it", self.by)
+        write!(f, "{verb} by {} ({next} ends it)", self.by)
     }
 }
 

@@ -517,7 +517,7 @@ async fn an_order_is_found_by_its_port_until_it_is_ended() {
     bench.told("a", OrderVerb::Disable).await;
     let second = bench.node("b");
     let by = standing(&second).pop().unwrap().1;
-    assert!(by.starts_with("user 1, at this port, in "), "{by}");
+    assert!(by.starts_with("user 1, for this port, in "), "{by}");
     assert!(!second.any_enabled(ClockInstant::ZERO));
     second
         .enable(&scene(), ClockInstant::ZERO, None, second.orders_given())

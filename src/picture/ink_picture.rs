@@ -29,7 +29,7 @@ pub fn ink_png(view: &InkView) -> Result<Vec<u8>, PictureError> {
     let height = HEAD + sheet.area.height + FOOT;
     png(width, height, |canvas| {
         let times = sheet.px_per_mm / PX_PER_MM;
-        let caption = format!("{}; {times:.1} times as large as it is", view.caption);
+        let caption = format!("{}; enlarged {times:.1} times", view.caption);
         draw_head(canvas, &view.title, &caption, width);
         sheet.draw(canvas);
         if let Some(relief) = &view.relief {

@@ -30,7 +30,7 @@ pub fn reach_png(view: &ReachView) -> Result<Vec<u8>, PictureError> {
     check_sheet(view.sheet_mm)?;
     let [columns, rows] = view.size.map(to_f64);
     if columns < 1.0 || rows < 1.0 || view.step_mm <= 0.0 {
-        return Err(PictureError::Encoding("its map has no points".to_owned()));
+        return Err(PictureError::Encoding("the map has no points".to_owned()));
     }
     let px_per_mm = MAP_PX / (columns.max(rows) * view.step_mm);
     let [width, height] = [columns, rows].map(|count| count * view.step_mm * px_per_mm);
@@ -182,8 +182,8 @@ impl ReachMapLayout<'_> {
         let rows = bands
             .map(|(most, colour)| (*colour, format!("leans up to {most} deg")))
             .chain([
-                (WITHIN, format!("up to its cone, {cone_deg:.0} deg")),
-                (BEYOND, "leans further: refused".to_owned()),
+                (WITHIN, format!("leans up to its cone, {cone_deg:.0} deg")),
+                (BEYOND, "leans further (refused)".to_owned()),
                 (OUT_OF_REACH, "out of reach".to_owned()),
             ]);
         for (colour, text) in rows {
@@ -196,8 +196,11 @@ impl ReachMapLayout<'_> {
         let better = self
             .view
             .move_mm
-            .map(|_| (AIR, "the sheet where it would lie better"));
-        for (colour, text) in [(INK, "the sheet as it lies")].into_iter().chain(better) {
+            .map(|_| (AIR, "a better place of the sheet"));
+        for (colour, text) in [(INK, "the present place of the sheet")]
+            .into_iter()
+            .chain(better)
+        {
             canvas.draw_line(&[[x, y - 3.0], [x + 16.0, y - 3.0]], colour, 2.5);
             canvas.draw_text(text, [x + 26.0, y], 9.0, INK);
             y += ROW;

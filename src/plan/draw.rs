@@ -179,7 +179,10 @@ fn check_strokes(strokes: &[SheetStroke]) -> Result<(), PlanError> {
         return Err(PlanError::Nothing);
     }
     if strokes.len() > STROKES_MAX {
-        let why = format!("has {} strokes; {STROKES_MAX} are possible", strokes.len());
+        let why = format!(
+            "has {} strokes; at most {STROKES_MAX} are possible",
+            strokes.len()
+        );
         return Err(PlanError::unfit(None, "the design", why));
     }
     for (index, stroke) in strokes.iter().enumerate() {
@@ -268,7 +271,7 @@ impl DrawingPlanner<'_> {
         let pen = self.builder.in_use.map_or(0, |(pen, _)| pen);
         let label = SpanLabel::new(SpanKind::Pose, None, pen);
         if let Err(cause) = self.builder.swing_to(label, end) {
-            let name = "the pose in which the pen is changed";
+            let name = "the pose for changing the pen";
             self.builder.refuse(None, name, cause.into());
         }
     }

@@ -186,7 +186,7 @@ impl fmt::Display for RefusalCause {
         match self {
             Self::OutOfReach { by_mm } if *by_mm < 0.1 => write!(
                 f,
-                "is just beyond reach, by less than 0.1 mm; move the sheet or make the design smaller"
+                "is beyond reach by less than 0.1 mm; move the sheet or make the design smaller"
             ),
             Self::OutOfReach { by_mm } => write!(
                 f,
@@ -195,38 +195,38 @@ impl fmt::Display for RefusalCause {
             ),
             Self::Tilt { .. } => write!(
                 f,
-                "makes the tool lean {value}° (at most {limit}°, its cone); move the sheet or mount the tool at another angle"
+                "makes the tool lean by {value}° (its cone allows {limit}°); move the sheet or mount the tool at a different angle"
             ),
             Self::Stretched { .. } => write!(
                 f,
-                "is stretched by {value} % on the surface (at most {limit} %, limits.stretch); make the design narrower or lay it wrapped"
+                "is stretched by {value} % on the surface (at most {limit} %, `limits.stretch`); make the design narrower, or write `lay = \"wrapped\"`"
             ),
             Self::Turns { .. } => write!(
                 f,
-                "follows a surface that turns {value}° in a millimetre (at most {limit}° for this pen); draw along it, or on a larger radius"
+                "crosses a surface that bends by {value}° per millimetre (at most {limit}° for this pen); draw along the bend, or on a larger radius"
             ),
             Self::OffSurface => write!(
                 f,
-                "leaves the mesh, or comes to a fold or a badly scanned place of it; make the design smaller, or move it by design.at_mm or surface.point_m"
+                "leaves the mesh, or reaches a fold or a badly scanned place; make the design smaller, or move it with `design.at_mm` or `surface.point_m`"
             ),
             Self::Jump { by_deg, joint } => write!(
                 f,
-                "would make {joint} jump by {}°; move the sheet away from there",
+                "would make {joint} jump by {}°; move the sheet away from this place",
                 short(*by_deg)
             ),
             Self::NoWay { .. } => write!(
                 f,
-                "cannot be reached with the tip {limit} mm above the surface: it would come down to {value} mm; choose another pose"
+                "can be reached only if the tip comes down to {value} mm above the surface; at least {limit} mm is needed. Choose a different pose"
             ),
             Self::TooFast { .. } => write!(
                 f,
-                "needs {value} times a joint's limit at any speed: the arm is too near a singular pose; move the sheet or the design"
+                "is too near a singular pose: at any speed a joint would need {value} times its limit; move the sheet or the design"
             ),
             Self::Unfit { why } => write!(f, "{why}"),
             Self::Cancelled => write!(f, "was cancelled"),
             Self::TooLong { waypoints, most } => write!(
                 f,
-                "needs {waypoints} waypoints (at most {most}); split or simplify it"
+                "needs {waypoints} waypoints (at most {most}); split or simplify the line"
             ),
         }
     }

@@ -55,7 +55,7 @@ pub(super) fn follow_path(
 ) -> Result<Vec<PathWaypoint>, PathError> {
     let count: usize = path.iter().map(CartesianSegment::steps).sum();
     RefusalCause::refuse_longer(count, WAYPOINTS_MAX)?;
-    assert!(!path.is_empty(), "a path has segments");
+    assert!(!path.is_empty(), "a path needs segments");
     let mut waypoints = Vec::with_capacity(count + 1);
     let mut last = first_waypoint(ik, surface, path, start);
     let mut before = None;

@@ -178,7 +178,7 @@ impl JoinedParts {
     fn add(&mut self, (part, hover_from): (PartialPlan, usize), given: &[usize]) {
         let plan = part.plan;
         let (first_sample, first_item) = (self.samples.len(), self.drawn.len());
-        let to_given = |stroke: usize| *given.get(stroke).expect("a stroke of the part");
+        let to_given = |stroke: usize| *given.get(stroke).expect("every part has a stroke");
         let shifted = |span: TrajectorySpan| TrajectorySpan {
             item: span.item.map(|item| item + first_item),
             first: span.first + first_sample,

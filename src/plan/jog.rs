@@ -55,7 +55,7 @@ fn check(step: JogIncrement, joints: usize) -> Result<(), RefusalCause> {
     let why = match step {
         JogIncrement::Joint { joint, .. } if joint >= joints => {
             format!(
-                "is of joint {}; the arm has {joints}, counted from 1 at the base",
+                "names joint {}; the arm has {joints}, counted from 1 at the base",
                 joint + 1
             )
         }

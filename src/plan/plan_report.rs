@@ -71,7 +71,7 @@ impl PlanReport {
         let joint = Some(&self.margin_least_joint).filter(|joint| !joint.is_empty())?;
         (self.margin_least_deg < AT_LIMIT_DEG).then(|| {
             format!(
-                "{joint} reaches its limit, and the tip slows down there: move or turn the sheet, or tilt the pen differently in its holder"
+                "{joint} reaches its speed limit, so the tip slows down: move or turn the sheet, or tilt the pen differently in its holder"
             )
         })
     }
@@ -105,21 +105,21 @@ impl PlanReport {
 pub enum SlowestPart {
     /// The way with the pen up.
     #[error(
-        "the pen is up for most of the time: fewer, longer strokes are faster (`join_mm`, or --merge)"
+        "the pen is up most of the time: fewer, longer strokes are faster (`join_mm` or --merge)"
     )]
     PenUp,
     /// The speed that the scene asks for.
     #[error(
-        "most of the line is drawn at the requested speed: a higher draw_mm_s of [limits] or of the pen is faster"
+        "most of the line is drawn at the requested speed: a higher `draw_mm_s` in `[limits]` or of the pen is faster"
     )]
     DrawingSpeed,
     /// The named joint, which does all that it can.
     #[error(
-        "{0} is at its limit while it draws: another place of the sheet may be faster (`steadyhand scene reach`)"
+        "{0} is at its limit while it draws: a different place of the sheet may be faster (`steadyhand scene reach`)"
     )]
     Joint(String),
     /// The acceleration in corners and short lines.
-    #[error("corners and short lines slow the pen: a higher draw_mm_s2 of [limits] is faster")]
+    #[error("corners and short lines slow the pen: a higher `draw_mm_s2` in `[limits]` is faster")]
     Corners,
 }
 

@@ -54,7 +54,7 @@ pub fn probe_from(
     let mut builder = TrajectoryBuilder::new(scene, start, observer)?;
     if let Err(mut error) = plan_probe(&mut builder, (at_mm, from_mm), pen) {
         error.at_mm = Some(at_mm);
-        builder.refuse(None, "the point to be probed", error);
+        builder.refuse(None, "the point of the probe", error);
     }
     plan_report::without_ink(builder)
 }

@@ -90,7 +90,7 @@ impl<'a> ArmBody<'a> {
         let frames = self.scene.arm.chain.frames(q);
         let links = self.scene.arm.capsules.iter().map(|capsule| {
             let frame = frames.get(capsule.joints_before);
-            let frame = frame.expect("an arm's file names the joint of each capsule");
+            let frame = frame.expect("an arm's file names a joint for each capsule");
             place(
                 &(self.base * frame),
                 &capsule.from_m,
@@ -277,7 +277,7 @@ impl<'a> PoseWindow<'a> {
     )]
     fn pose(&self, sample: usize) -> &[Vec<PlacedCapsule>] {
         let pose = self.poses.get(sample - self.first);
-        pose.expect("the window is filled up to the farthest sample that is asked for")
+        pose.expect("the window reaches the farthest requested sample")
     }
 
     /// Returns the arm's own pose at a sample, and fills the window up to it.

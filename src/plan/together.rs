@@ -79,7 +79,7 @@ pub fn together(
         }
         (parts, starts) => {
             let why = format!(
-                "is shared by {} arms, {} of them read; only one or two arms can draw",
+                "is shared by {} arms ({} of them can be read); only one or two arms can draw",
                 parts.len(),
                 starts.len()
             );
@@ -110,7 +110,7 @@ fn refuse_attended(shared: &SharedScene) -> Result<(), PlanError> {
         .position(|one| one.stroke.pause.is_some());
     paused.map_or(Ok(()), |index| {
         let why =
-            "follows a pause; several arms draw without pauses: remove it, or draw with one arm"
+            "follows a pause, and several arms cannot pause: remove the pause, or draw with one arm"
                 .to_owned();
         Err(PlanError::unfit(Some(index), "the drawing", why))
     })
@@ -228,7 +228,7 @@ impl ArmPair<'_> {
             None => None,
         };
         let best = self.or_alone(best)?.ok_or_else(|| {
-            let why = "cannot be drawn so that the arms keep apart: start them from their rest poses, move their bases apart, or draw with one arm".to_owned();
+            let why = "cannot be drawn without the arms coming too near to each other: start from their rest poses, move their bases apart, or draw with one arm".to_owned();
             PlanError::unfit(None, "the drawing", why)
         })?;
         Ok(self.finished(best))
@@ -330,7 +330,7 @@ impl ArmPair<'_> {
             at_mm: stroke.and_then(|stroke| stroke.points_mm.first().copied()),
             cause: RefusalCause::Unfit {
                 why: format!(
-                    "can be drawn neither by {names}: no pen of either reaches all of it; move the sheet or make the design smaller"
+                    "cannot be drawn by {names}: no pen of either reaches all of it; move the sheet or make the design smaller"
                 ),
             },
         }
@@ -590,7 +590,7 @@ impl ArmPair<'_> {
         let refusals = reports.flat_map(|report| &report.parts).map(|part| {
             let refusal = PlanRefusal {
                 cause: RefusalCause::Unfit {
-                    why: format!("is too near to the base of arm `{other}`; move the bases apart or the sheet away"),
+                    why: format!("is too near the base of arm `{other}`; move the bases apart, or the sheet away"),
                 },
                 ..self.out_of_reach(*part)
             };

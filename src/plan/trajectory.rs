@@ -71,7 +71,7 @@ impl Trajectory {
     )]
     pub fn duration(&self) -> Duration {
         let steps = self.samples.len().saturating_sub(1);
-        self.period * u32::try_from(steps).expect("samples that fit into memory")
+        self.period * u32::try_from(steps).expect("as many samples as fit into memory")
     }
 
     /// Returns the expected joints of each sample.

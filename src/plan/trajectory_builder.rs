@@ -142,7 +142,7 @@ impl<'a> TrajectoryBuilder<'a> {
     pub(super) fn ik(&self, pen: usize) -> Result<ToolIk<'a>, RefusalCause> {
         self.iks.get(pen).copied().ok_or_else(|| {
             let count = self.iks.len();
-            let why = format!("asks for pen {pen}; the scene has {count} pens, counted from 0");
+            let why = format!("asks for pen {}; the scene has {count} pens", pen + 1);
             RefusalCause::Unfit { why }
         })
     }
@@ -176,7 +176,7 @@ impl<'a> TrajectoryBuilder<'a> {
     pub(super) fn joints_at(&self, checkpoint: &BuildCheckpoint) -> JointVector {
         let until = self.samples.get(..checkpoint.samples);
         let last = until.and_then(<[_]>::last);
-        *last.expect("the start is before every checkpoint, and the checkpoint is still part")
+        *last.expect("the start is before every checkpoint")
     }
 
     /// Returns the samples after a checkpoint that is still part of the trajectory.
@@ -505,6 +505,6 @@ pub(super) fn check_joints_fit(
         return Ok(());
     }
     let (count, arm) = (q.len(), &scene.arm.file.name);
-    let why = format!("has {count} joint angles; arm {arm} needs {joints} finite ones");
+    let why = format!("has {count} joint angles; arm {arm} needs {joints} finite angles");
     Err(PlanError::unfit(None, name, why))
 }

@@ -48,7 +48,7 @@ pub fn pace(limits: &PathLimits) -> Vec<f64> {
     let stations = limits.s.len();
     assert!(
         limits.x_max.len() == stations && limits.rows.len() == stations * limits.stride,
-        "{} speeds and {} limits for {stations} stations with {} limits each",
+        "{} speeds and {} limits were given for {stations} stations with {} limits each",
         limits.x_max.len(),
         limits.rows.len(),
         limits.stride

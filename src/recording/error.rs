@@ -50,7 +50,7 @@ pub enum RecordingError {
     },
     /// The file ends before its first tick.
     #[error(
-        "{path} is cut off after {bytes} bytes, before its first tick, so nothing can be shown. {LIST_JOBS}"
+        "{path} ends after {bytes} bytes, before its first tick, so there is nothing to show. {LIST_JOBS}"
     )]
     Cut {
         /// The file.
@@ -66,7 +66,7 @@ pub enum RecordingError {
     },
     /// Frames are asked for more often than ticks were recorded.
     #[error(
-        "{path} has {ticks_hz:.0} ticks a second and --fps is {fps}: frames would repeat readings. Next: --fps {ticks_hz:.0} or less"
+        "--fps is {fps}, but {path} has only {ticks_hz:.0} ticks a second, so frames would repeat. Next: `--fps {ticks_hz:.0}` or less"
     )]
     Rate {
         /// The recording.

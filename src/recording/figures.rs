@@ -112,7 +112,7 @@ fn with_cause(
 ) -> StrokeError {
     stroke_error.cause = match error.target_mm {
         Some(target_mm) if target_mm > error.mm / 2.0 => {
-            format!("the plan itself is {target_mm:.2} mm off the design there")
+            format!("there the plan itself is {target_mm:.2} mm off the design")
         }
         _ => lag_cause(job, tick),
     };
@@ -125,7 +125,7 @@ fn lag_cause(job: &RecordedJob, tick: &RecordedTick) -> String {
     let lags_deg = pairs.map(|(sent, read)| (sent - read).abs().to_degrees());
     let worst = lags_deg.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
     let Some((joint, deg)) = worst else {
-        return "the joints were not read there".to_owned();
+        return "there the joints were not read".to_owned();
     };
     let names = job.plan(tick.motion).map(|plan| plan.joints.as_slice());
     let name = names.and_then(|names| names.get(joint));

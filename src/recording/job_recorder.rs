@@ -122,7 +122,7 @@ impl JobRecording {
             .name("recorder".to_owned())
             .spawn(move || {
                 if let Err(error) = yield_to_arms() {
-                    tracing::debug!("the recorder keeps its priority: {error}");
+                    tracing::debug!("cannot lower the priority of the recorder's thread: {error}");
                 }
                 task.run(&received);
             })
@@ -280,7 +280,7 @@ impl RecorderTask {
         if file.bytes() > self.bytes_max {
             let at_ns = writer.ns(writer.motion().clock.now());
             let text = format!(
-                "the recording ends here: {} MB is half of the limit for all jobs; a larger `keep_jobs_mb` allows more",
+                "the recording ends here: its {} MB are half of the limit for all jobs. A larger `keep_jobs_mb` allows more",
                 self.bytes_max >> 20
             );
             log(file, at_ns, LOG_WARNING, &text)?;
@@ -304,8 +304,9 @@ impl RecorderTask {
         let dropped = ticks.0.dropped();
         if dropped > 0 {
             self.dropped += dropped;
-            let text =
-                format!("{dropped} ticks are missing: the machine was too slow to record them");
+            let text = format!(
+                "{dropped} ticks are missing, because the machine was too slow to record them"
+            );
             tracing::warn!("{text}");
             let at_ns = writer.ns(writer.motion().clock.now());
             log(file, at_ns, LOG_WARNING, &text)?;
@@ -335,7 +336,7 @@ impl RecorderTask {
             return Ok(());
         };
         let MissingPicture { camera, reason } = picture;
-        let message = format!("camera {camera} gives no picture: {reason}");
+        let message = format!("camera {camera} sends no picture: {reason}");
         let count = self.missing_pictures.entry(camera).or_default();
         *count += 1;
         if *count > 1 {

@@ -137,7 +137,7 @@ impl McapFile {
     ) -> Result<(), RecordingError> {
         if data.len() > ATTACHMENT_BYTES_MAX {
             let reason = format!(
-                "{name} has {} MB; {} MB can be attached",
+                "{name} has {} MB; at most {} MB can be attached",
                 data.len() >> 20,
                 ATTACHMENT_BYTES_MAX >> 20
             );

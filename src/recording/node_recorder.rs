@@ -183,13 +183,13 @@ impl JobRecordings {
             .spawn(move || {
                 if let Err(error) = yield_to_arms() {
                     tracing::debug!(
-                        "the thread that completes recordings keeps its priority: {error}"
+                        "cannot lower the priority of the thread that completes recordings: {error}"
                     );
                 }
                 complete_all(&jobs);
             });
         if let Err(error) = spawned {
-            tracing::warn!("torn recordings stay as they are: {error}");
+            tracing::warn!("incomplete recordings cannot be completed: {error}");
         }
     }
 }
@@ -201,7 +201,7 @@ fn complete_all(jobs: &Path) {
             continue;
         }
         if let Err(error) = complete_one(&path) {
-            tracing::warn!("a torn recording stays as it is: {error}");
+            tracing::warn!("an incomplete recording cannot be completed: {error}");
         }
     }
 }

@@ -72,9 +72,8 @@ impl StoredRecordings {
             let newest = jobs.iter().take(5);
             let newest: Vec<&str> = newest.map(|(_, job, _)| job.as_str()).collect();
             let hint = match newest.as_slice() {
-                [] => {
-                    "no job is recorded (`record = true` in the node file records jobs)".to_owned()
-                }
+                [] => "there are no recorded jobs (`record = true` in the node file records jobs)"
+                    .to_owned(),
                 newest => format!("the newest recorded jobs: {}", newest.join(", ")),
             };
             return Err(Refusal::new(format!(

@@ -35,7 +35,7 @@ pub(super) fn expand(file: &SceneFile) -> Result<Vec<ArmPlace>, Vec<String>> {
         if others.any(|other| other.name == arm.name) {
             let name = &arm.name;
             problems.push(format!(
-                "two arms are called `{name}`; each needs its own name"
+                "two arms have the name `{name}`; each needs its own"
             ));
         }
         match expand_for(file, arm) {
@@ -56,27 +56,27 @@ fn form_problems(file: &SceneFile) -> Vec<String> {
     let problems = [
         (
             !is_shared && file.arm.is_none(),
-            "missing field `arm`: name the model of the arm, or list several as [[arms]]",
+            "missing field `arm`: name the model of the arm, or list several as `[[arms]]`",
         ),
         (
             !is_shared && file.poses.is_none(),
-            "missing field `poses`: give rest_rad and ready_rad",
+            "missing field `poses`: give `rest_rad` and `ready_rad`",
         ),
         (
             is_shared && file.arm.is_some(),
-            "`arm` is for a scene of one arm; each of [[arms]] has its `model`: remove `arm`",
+            "`arm` is for a scene of one arm; with several, each of `[[arms]]` has its own `model`: remove `arm`",
         ),
         (
             is_shared && file.poses.is_some(),
-            "[poses] is for a scene of one arm; each of [[arms]] has its `poses`: remove [poses]",
+            "`[poses]` is for a scene of one arm; with several, each of `[[arms]]` has its own `poses`: remove `[poses]`",
         ),
         (
             is_shared && file.frame.is_some(),
-            "`frame` is for a scene of one arm; where several share it, places are in the frame of their `base_m`: remove `frame`",
+            "`frame` is for a scene of one arm; with several, all places are in the frame of their `base_m`: remove `frame`",
         ),
         (
             is_shared && by_hand,
-            "pen_change = \"by_hand\" is for a scene of one arm: mount all pens, or draw with one arm",
+            "`pen_change = \"by_hand\"` is for a scene of one arm: mount all pens, or draw with one arm",
         ),
     ];
     let wrong = problems.into_iter().filter(|(is_wrong, _)| *is_wrong);
@@ -93,12 +93,12 @@ fn pen_problems(file: &SceneFile) -> Vec<String> {
     for (index, name) in known.iter().enumerate() {
         if known.iter().take(index).any(|other| other == name) {
             problems.push(format!(
-                "two pens are called `{name}`; arms name their pens: each needs its own name"
+                "two pens have the name `{name}`; the arms find their pens by name, so each needs its own"
             ));
         }
         if !file.arms.iter().any(|arm| arm.pens.contains(name)) {
             problems.push(format!(
-                "pen `{name}` is of no arm: add it to `pens` of one of [[arms]]"
+                "pen `{name}` belongs to no arm: add it to `pens` of one of `[[arms]]`"
             ));
         }
     }
@@ -107,12 +107,12 @@ fn pen_problems(file: &SceneFile) -> Vec<String> {
         let unknown = arm.pens.iter().filter(|pen| !known.contains(pen));
         problems.extend(
             unknown.map(|pen| {
-                format!("arm `{name}`: there is no pen `{pen}`; the scene has {known:?}")
+                format!("arm `{name}` names pen `{pen}`; the scene's pens are {known:?}")
             }),
         );
         if arm.pens.is_empty() {
             problems.push(format!(
-                "arm `{name}` has no pens; an arm needs at least one"
+                "arm `{name}` has no pen; each arm needs at least one"
             ));
         }
     }
@@ -179,7 +179,7 @@ impl OwnFrame {
         }
         if let Some(CornersFile { min_m, max_m }) = &mut own.limits.workspace {
             if !self.is_square {
-                return Err("limits.workspace is a box along the common frame's axes, so base_yaw_deg must be a multiple of 90: leave the workspace out, or name keep_outs instead".to_owned());
+                return Err("`limits.workspace` is a box along the common frame's axes, so `base_yaw_deg` must be a multiple of 90: leave the workspace out, or use `keep_outs` instead".to_owned());
             }
             [*min_m, *max_m] = self.around(*min_m, *max_m)?;
         }

@@ -300,7 +300,7 @@ fn correction(file: &SceneFile, problems: &mut Vec<String>) -> Option<SheetCorre
 
 fn pens(file: &SceneFile, problems: &mut Vec<String>) -> Vec<ScenePen> {
     if file.pens.is_empty() {
-        problems.push("there are no pens; a scene needs at least one [[pens]]".to_owned());
+        problems.push("the scene has no pen; it needs at least one `[[pens]]`".to_owned());
     }
     keep_each(&file.pens, |pen| pen_of(pen, file), problems)
 }
@@ -470,7 +470,7 @@ fn keep_out(file: &BoxFile) -> Result<KeepOut, SceneFault> {
         .min_m
         .coords
         .zip_map(&corners.max_m.coords, |min, max| 0_f64.clamp(min, max));
-    check_near(&format!("{name}: its nearest point"), ends.into())?;
+    check_near(&format!("{name} (its nearest point)"), ends.into())?;
     Ok(KeepOut {
         name: file.name.clone(),
         corners,
@@ -512,19 +512,20 @@ fn check_tools(file: &SceneFile, problems: &mut Vec<String>) {
         }
         if file.keep_outs.is_empty() {
             problems.push(format!(
-                "`{name}` is a needle: name at least one [[keep_outs]] box that it must never enter"
+                "`{name}` is a needle: add at least one `[[keep_outs]]` box that it must never enter"
             ));
         }
     }
     let is_trimmed = file.heights.depth_trim_mm.get() > 0.0;
     if is_trimmed && (needle.is_some() || !file.inks.is_empty()) {
         problems.push(
-            "heights.depth_trim_mm: a pen's depth can be trimmed while it draws, but not a needle's or a dipped pen's; leave it out".to_owned(),
+            "`heights.depth_trim_mm` cannot be used with a needle or a dipped pen: leave it out"
+                .to_owned(),
         );
     }
     let only_by_hand = |key: &str| {
         format!(
-            "{key} is for pens that a person changes: write `pen_change = \"by_hand\"` as well, or leave it out"
+            "`{key}` is for pens that a person changes: also write `pen_change = \"by_hand\"`, or leave it out"
         )
     };
     let is_all_mounted = file.pen_change == PenChangeKind::AllMounted;
@@ -534,7 +535,7 @@ fn check_tools(file: &SceneFile, problems: &mut Vec<String>) {
     let is_bent = file.sheet.cylinder_radius_mm.is_some() || file.surface.is_some();
     if file.measure_change && (needle.is_some() || is_bent) {
         problems.push(
-            "measure_change: only pens are measured by a touch, and only on a flat sheet; leave it out, and calibrate each tool with `steadyhand calibrate tool`".to_owned(),
+            "`measure_change` works only for pens on a flat sheet. Leave it out, and calibrate each tool with `steadyhand calibrate tool`".to_owned(),
         );
     }
     let changes_in_pose = file
@@ -668,7 +669,7 @@ fn small_letters_note(capital_mm: f64, width_mm: f64) -> Option<String> {
     let least_mm = CAPITAL_WIDTHS * width_mm;
     (capital_mm < least_mm).then(|| {
         format!(
-            "its capitals are {} high; a line {} wide needs at least {}",
+            "its capital letters are {} high; with a line {} wide they should be at least {}",
             millimetres(capital_mm, 1),
             millimetres(width_mm, 1),
             millimetres(least_mm, 1)
@@ -768,7 +769,7 @@ mod tests {
             ),
             (
                 lamp_in_mm.map(|_| ()),
-                "keep-out `lamp`: its nearest point is [100, -150, 0]",
+                "keep-out `lamp` (its nearest point) is [100, -150, 0]",
             ),
             (tip.map(|_| ()), "pen `ink`: tip_m is [0, -38.6, -10.4]"),
         ] {

@@ -53,7 +53,7 @@ pub struct Canvas {
 pub enum CanvasBoundError {
     /// Too many strokes.
     #[error(
-        "the design has {strokes} strokes (at most {strokes_max} on this canvas). Next: draw less, or split it into several calls"
+        "the design has {strokes} strokes (at most {strokes_max} on this canvas). Next: draw less, or split the design into several calls"
     )]
     Strokes {
         /// Number of its strokes.
@@ -63,7 +63,7 @@ pub enum CanvasBoundError {
     },
     /// Too much line.
     #[error(
-        "the design has {length_mm:.0} mm of line (at most {} mm on this canvas). Next: draw it smaller, or split it into several calls",
+        "the design has {length_mm:.0} mm of line (at most {} mm on this canvas). Next: draw it smaller, or split the design into several calls",
         short(*length_mm_max)
     )]
     Length {
@@ -74,7 +74,7 @@ pub enum CanvasBoundError {
     },
     /// Too much time.
     #[error(
-        "the plan takes {time_s:.0} s of arm time (at most {} s on this canvas). Next: draw it smaller, or split it into several calls",
+        "the plan takes {time_s:.0} s of arm time (at most {} s on this canvas). Next: draw it smaller, or split the design into several calls",
         short(*time_s_max)
     )]
     Time {
@@ -189,7 +189,7 @@ fn bounds(design: &DesignFile) -> impl Iterator<Item = (&'static str, f64)> {
 /// Refuses bounds of a scene that is not a canvas.
 fn no_bounds(design: &DesignFile) -> Result<Option<Canvas>, Vec<String>> {
     let problems = bounds(design).map(|(key, _)| {
-        format!("design.{key} is a bound of a canvas: write design.from_caller = [\"text\"], or leave it out")
+        format!("`design.{key}` is a limit for a canvas: also write `design.from_caller = [\"text\"]`, or leave it out")
     });
     let problems: Vec<String> = problems.collect();
     match problems.is_empty() {
@@ -200,7 +200,7 @@ fn no_bounds(design: &DesignFile) -> Result<Option<Canvas>, Vec<String>> {
 
 fn bound_problems(design: &DesignFile) -> impl Iterator<Item = String> {
     let problems = bounds(design).filter(|(_, bound)| *bound <= 0.0);
-    problems.map(|(key, _)| format!("design.{key} must be above 0"))
+    problems.map(|(key, _)| format!("`design.{key}` must be above 0"))
 }
 
 /// Refuses canvases other than for pens on a flat sheet: callers draw on them without a person at
@@ -209,12 +209,12 @@ fn unfit_problems(file: &SceneFile) -> impl Iterator<Item = String> {
     let needle = file.pens.iter().find(|pen| pen.kind == ToolKind::Needle);
     let needle = needle.map(|pen| format!("`{}` is a needle", pen.name));
     let rolled = file.sheet.cylinder_radius_mm.is_some();
-    let rolled = rolled.then(|| "sheet.cylinder_radius_mm makes it a cylinder".to_owned());
+    let rolled = rolled.then(|| "`sheet.cylinder_radius_mm` makes it a cylinder".to_owned());
     let mesh = file.surface.is_some();
-    let mesh = mesh.then(|| "[surface] puts it on a mesh".to_owned());
+    let mesh = mesh.then(|| "`[surface]` puts it on a mesh".to_owned());
     let attended = file.attended.then(|| "it is `attended`".to_owned());
     let reasons = [needle, rolled, mesh, attended].into_iter().flatten();
-    reasons.map(|reason| format!("a canvas needs pens on a flat sheet that run unattended, and {reason}: leave design.from_caller out"))
+    reasons.map(|reason| format!("a canvas needs pens and a flat sheet and must run unattended, but {reason}: leave `design.from_caller` out"))
 }
 
 /// Refuses a design, place or size in the file: they come with the call.
@@ -234,7 +234,7 @@ fn own_design_problems(design: &DesignFile) -> impl Iterator<Item = String> + us
     ];
     let stated = keys.into_iter().filter(|(_, is_stated)| *is_stated);
     stated.map(|(key, _)| {
-        format!("design.{key} cannot be combined with design.from_caller: the design of a canvas comes with the call, so leave it out")
+        format!("`design.{key}` cannot be combined with `design.from_caller`, because a canvas gets its design with the call: leave it out")
     })
 }
 

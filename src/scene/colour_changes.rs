@@ -47,6 +47,6 @@ impl ColourChanges {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        (!self.0.is_empty()).then(|| format!("colours drawn with another pen: {listed}{more}"))
+        (!self.0.is_empty()).then(|| format!("colours drawn with a different pen: {listed}{more}"))
     }
 }

@@ -121,7 +121,9 @@ impl OverflowCollector {
         let reason = match is_larger {
             true => {
                 let [x, y] = sides_mm.map(length_text);
-                format!("design: {x} × {y} mm are larger than the sheet of {width} × {height} mm")
+                format!(
+                    "design: its {x} × {y} mm are larger than the sheet of {width} × {height} mm"
+                )
             }
             false => format!(
                 "design: it reaches {} mm beyond the {} edge of the sheet of {width} × {height} mm ({source})",
@@ -223,17 +225,17 @@ impl OverflowPlacement {
             false => String::new(),
         };
         let size_key = match self.is_letter_height {
-            true => "make design.letter_height_mm smaller",
-            false => "make design.size_mm smaller",
+            true => "make `design.letter_height_mm` smaller",
+            false => "make `design.size_mm` smaller",
         };
         let (place, size_words) = match fits_centred {
             true => (
                 "in the middle of the sheet",
-                format!("{size_key}, and leave design.at_mm out"),
+                format!("{size_key}, and leave `design.at_mm` out"),
             ),
             false => ("there", size_key.to_owned()),
         };
-        let place_words = key("change design.at_mm");
+        let place_words = key("change `design.at_mm`");
         match (moves_to_mm, fits_mm) {
             (Some([x, y]), _) => {
                 format!("; it fits at ({}, {}) mm{place_words}", short(x), short(y))
@@ -242,9 +244,9 @@ impl OverflowPlacement {
             (None, Some(fits_mm)) => {
                 let fits_mm = (fits_mm * 10.0 + ROUNDING).floor() / 10.0;
                 let words = key(&size_words);
-                format!("; {fits_mm} mm on its longer side fit {place}{words}")
+                format!("; with {fits_mm} mm on its longer side it fits {place}{words}")
             }
-            (None, None) => format!("; no size of it fits {place}{place_words}"),
+            (None, None) => format!("; it does not fit {place} in any size{place_words}"),
         }
     }
 }

@@ -34,12 +34,12 @@ pub struct DrawingTrim {
 pub enum DrawingTrimError {
     /// It is not a whole number of steps, or would lower the pen.
     #[error(
-        "raise_mm is {0}; 0 or more in steps of 0.1 is possible: a trim only raises the pen, and the scene sets its depth (press_mm)"
+        "`raise_mm` is {0}; it must be 0 or more, in steps of 0.1. A trim can only raise the pen (the scene's depth is `press_mm`)"
     )]
     Raise(f64),
     /// The pen would no longer touch the sheet.
     #[error(
-        "raise_mm is {raise_mm}; up to {most_mm} are possible: the pen is sent {most_mm} mm below the sheet"
+        "`raise_mm` is {raise_mm}; at most {most_mm} is possible, because the pen's goal is {most_mm} mm below the sheet"
     )]
     OffTheSheet {
         /// The requested height.
@@ -49,7 +49,7 @@ pub enum DrawingTrimError {
     },
     /// Faster than the scene allows, or too slow.
     #[error(
-        "speed_percent is {0}; 10 to 100 are possible: the scene sets the full speed (draw_mm_s)"
+        "`speed_percent` is {0}; 10 to 100 are possible. The scene sets the full speed (`draw_mm_s`)"
     )]
     Speed(f64),
 }

@@ -74,7 +74,7 @@ impl SceneFile {
     pub(super) fn check_name(&self, of_file: Option<&str>) -> Result<(), String> {
         match of_file.filter(|name| *name != self.name) {
             Some(name) => Err(format!(
-                "name is `{}`; it must be `{name}`, like the file",
+                "`name` is `{}`; it must be `{name}`, the name of the file",
                 self.name
             )),
             None => Ok(()),

@@ -101,7 +101,7 @@ pub enum SceneError {
     },
     /// Several arms share the scene where one is needed.
     #[error(
-        "scene `{scene}` is shared by the arms {}; this is for a scene of one arm. Next: name the part of one, such as `{scene}:{}`",
+        "scene `{scene}` is shared by the arms {}; this works for one arm. Next: name one arm's part, such as `{scene}:{}`",
         arms.join(", "),
         arms.first().map_or("ARM", String::as_str)
     )]
@@ -177,7 +177,7 @@ impl SceneError {
 
 /// Said where a fill is asked for in vain.
 const NOTHING_FILLED: &str =
-    "nothing is filled: the drawing has no coloured area that is wide enough for a line";
+    "nothing is filled, because no coloured area is wide enough for a line";
 
 impl SceneLibrary {
     /// Creates the library of the scenes in `folder` and in the binary; those in `folder` take
@@ -583,7 +583,7 @@ impl SceneLibrary {
             (None, None, None) if !file.from_caller.is_empty() => Ok(SizedDesign::default()),
             _ => {
                 let problem =
-                    "[design] needs exactly one of `file`, `text`, `polylines` and `from_caller`";
+                    "`[design]` needs exactly one of `file`, `text`, `polylines` and `from_caller`";
                 Err(invalid(problem.to_owned()).into())
             }
         }
@@ -702,7 +702,7 @@ impl SceneLibrary {
             return Ok(files.clone());
         }
         if !is_plain_name(name) {
-            let why = format!("design.file `{name}` must be a file name without folders");
+            let why = format!("`design.file` is `{name}`; it must be a file name without folders");
             return Err(FileError::single(scene, why).into());
         }
         for folder in ["", "designs/"] {
@@ -835,16 +835,17 @@ pub(super) struct DesignSheet {
 }
 
 /// Note on a file without lengths.
-const NO_LENGTHS_NOTE: &str = "the file has no lengths (only pixels, or numbers without a unit), so it is fitted to the sheet";
+const NO_LENGTHS_NOTE: &str =
+    "the file has only pixels or numbers without a unit, so the drawing is fitted to the sheet";
 
 /// Note on a design that cannot hide lines.
 const NO_AREAS_NOTE: &str = "nothing is hidden: only an SVG has filled areas";
 
 /// Note on a design that has no text in fonts.
-const NO_FONTS_NOTE: &str = "no letters in outlines: only an SVG has text in fonts";
+const NO_FONTS_NOTE: &str = "no letters are outlined: only an SVG has text in fonts";
 
 /// Note on a design that is a single dot.
-const DOT_NOTE: &str = "the drawing is one dot without a size, so it is not made larger";
+const DOT_NOTE: &str = "the drawing is one dot without a size, so it keeps its size";
 
 /// Returns a note that lists the files of the drawing if there are several.
 fn set_note(files: &[(String, Vec<u8>)]) -> Option<String> {

@@ -57,7 +57,7 @@ impl LineTidying {
     pub(super) fn note(&self, points: usize, left: usize) -> Option<String> {
         (self.simplify_mm > 0.0).then(|| {
             format!(
-                "simplified within {} mm: {left} of {points} points are left",
+                "lines simplified within {} mm: {left} of {points} points are left",
                 self.simplify_mm
             )
         })

@@ -107,7 +107,7 @@ impl SceneLibrary {
 
     fn mesh_bytes(&self, scene: &str, name: &str) -> Result<Vec<u8>, SceneError> {
         if !is_plain_name(name) {
-            let why = format!("surface.mesh `{name}` must be a file name without folders");
+            let why = format!("`surface.mesh` is `{name}`; it must be a file name without folders");
             return Err(FileError::single(scene, why).into());
         }
         for folder in ["", FOLDER] {

@@ -58,8 +58,9 @@ impl PaperFormat {
             None
         };
         if let Some(why) = why {
-            let text =
-                format!("its sheet {why}, so no {name} can lie there. Next: leave out --paper");
+            let text = format!(
+                "its sheet {why}, so {name} paper cannot lie there. Next: leave --paper out"
+            );
             return Err(FileError::single(file, text).into());
         }
         for (side, length_mm) in scene.sheet.size_mm.iter_mut().zip(size_mm) {

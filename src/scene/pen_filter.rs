@@ -93,7 +93,7 @@ impl PenFilter {
         let strokes = count(self.paper_coloured, "stroke");
         (of > 0 && self.paper_coloured == of).then(|| {
             format!(
-                "design: nothing would be visible: {strokes} in white, and the scene has no white pen; give its lines another colour"
+                "design: nothing would be drawn: {strokes} in white, and the scene has no white pen. Next: give the lines a different colour"
             )
         })
     }
@@ -102,7 +102,7 @@ impl PenFilter {
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let others = (self.left_out > 0).then(|| {
             let strokes = count(self.left_out, "stroke");
-            format!("{strokes} of other pens left out, as asked")
+            format!("{strokes} of other pens left out, as requested")
         });
         let white = (self.paper_coloured > 0).then(|| {
             let strokes = count(self.paper_coloured, "white stroke");

@@ -174,7 +174,7 @@ mod tests {
         let mounted = "pen_change = \"by_hand\"";
         let error = error_of(|text| measured(text).replace(mounted, ""));
         assert!(
-            error.contains("measure_change is for pens that a person changes"),
+            error.contains("`measure_change` is for pens that a person changes"),
             "{error}"
         );
         let rolled = "size_mm = [100.0, 100.0]\ncylinder_radius_mm = 400.0";

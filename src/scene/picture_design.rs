@@ -210,7 +210,7 @@ fn thinned(
     }
     design.notes.extend((options.ink < asked).then(|| {
         let percent = 100.0 * options.ink;
-        format!("drawn with {percent:.0} % of the ink, so that it is within the canvas's bounds")
+        format!("drawn with {percent:.0} % of the ink, so that it stays within the canvas's limits")
     }));
     Ok(design)
 }

@@ -335,9 +335,8 @@ mod design_texts {
         let file = |text: DesignText| {
             let name = text.name.clone();
             let bytes = text.into_bytes();
-            let error = || {
-                D::Error::custom("a file needs its `text`, or its `bytes` as Latin-1 characters")
-            };
+            let error =
+                || D::Error::custom("a file needs `text`, or `bytes` as Latin-1 characters");
             Ok((name, bytes.ok_or_else(error)?))
         };
         files.map(file).collect()

@@ -66,11 +66,11 @@ fn refusal(part: &RestingPart<'_>, distance_m: f64, keep_out: &KeepOut) -> Strin
     if part.moves {
         let least_mm = CLEARANCE_M * 1e3;
         return format!(
-            "keep-out `{name}`: at poses.rest_rad `{part_name}` is {place} it, and must be at least {least_mm:.0} mm away: make the box smaller, move it (min_m, max_m), or choose another rest_rad"
+            "keep-out `{name}`: in the rest pose `{part_name}` is {place} it; at least {least_mm:.0} mm are needed. Make the box smaller, move it (`min_m`, `max_m`), or choose a different `poses.rest_rad`"
         );
     }
     format!(
-        "keep-out `{name}`: the arm's fixed `{part_name}` is {place} it, and no part of the arm may be in a keep-out: make the box smaller or move it (min_m, max_m)"
+        "keep-out `{name}`: the arm's fixed `{part_name}` is {place} it; no part of the arm may be in a keep-out. Make the box smaller or move it (`min_m`, `max_m`)"
     )
 }
 
@@ -87,7 +87,7 @@ fn parts_at_rest<'a>(
     let parts = arm.capsules.iter().map(|capsule| {
         let frame = frames
             .get(capsule.joints_before)
-            .expect("an arm's file names the joint of each capsule");
+            .expect("an arm's file names a joint for each capsule");
         RestingPart {
             name: &capsule.name,
             moves: capsule.joints_before > 0,
@@ -131,7 +131,7 @@ mod tests {
             unreachable!("{everything:?}")
         };
         assert!(base.contains("keep-out `box`") && base.contains("fixed `base"));
-        assert!(rest.contains("at poses.rest_rad `") && rest.contains("mm inside it"));
+        assert!(rest.contains("in the rest pose `") && rest.contains("mm inside it"));
         // A thin rail through the base, below where anything else is at rest.
         let rail = problems(&scene, [0.0, -0.4, 0.01], [0.002, 0.4, 0.012]);
         assert!(rail.first().unwrap().contains("fixed `base"), "{rail:?}");

@@ -17,7 +17,7 @@ pub enum SceneFault {
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// The axis of the named pen has no direction.
-    #[error("pen `{0}`: axis must have a length above 0")]
+    #[error("pen `{0}`: `axis` must have a length above 0")]
     PenAxis(String),
     /// A pen's ink is not one of the scene's.
     #[error("pen `{pen}`: there is no ink `{ink}`; the scene has {known:?}")]
@@ -30,7 +30,7 @@ pub enum SceneFault {
         known: Vec<String>,
     },
     /// A pen's colour cannot be read.
-    #[error("pen `{pen}`: colour `{colour}` is not of the form #rrggbb")]
+    #[error("pen `{pen}`: `colour` is `{colour}`; it must be of the form #rrggbb")]
     PenColour {
         /// The pen.
         pen: String,
@@ -38,7 +38,7 @@ pub enum SceneFault {
         colour: String,
     },
     /// No pen has the name or number of a filter.
-    #[error("there is no pen {named:?}. Next: name {}", pen_names(pens))]
+    #[error("the scene has no pen {named:?}. Next: name {}", pen_names(pens))]
     NoPen {
         /// The name or number.
         named: String,
@@ -46,7 +46,7 @@ pub enum SceneFault {
         pens: Vec<String>,
     },
     /// No layer has the name or number of a choice.
-    #[error("there is no layer {named:?}; {}", layer_names(layers))]
+    #[error("the drawing has no layer {named:?}; {}", layer_names(layers))]
     NoLayer {
         /// The name or number.
         named: String,
@@ -54,7 +54,7 @@ pub enum SceneFault {
         layers: Vec<String>,
     },
     /// Strokes that a design does not have.
-    #[error("strokes {first} to {last} were asked for; the file has 1 to {of}")]
+    #[error("strokes {first} to {last} were requested; the file has strokes 1 to {of}")]
     StrokeRange {
         /// The first that was asked for.
         first: usize,
@@ -64,10 +64,10 @@ pub enum SceneFault {
         of: usize,
     },
     /// Chosen layers without a chosen stroke.
-    #[error("none of these strokes is in these layers, so nothing would be drawn")]
+    #[error("the chosen layers have none of the chosen strokes, so nothing would be drawn")]
     EmptyPart,
     /// Too few or too many copies.
-    #[error("{columns} by {rows} copies were asked for; 1 to {max} columns and rows are possible")]
+    #[error("{columns} by {rows} copies were requested; 1 to {max} columns and rows are possible")]
     Copies {
         /// Columns that were asked for.
         columns: u16,
@@ -77,7 +77,7 @@ pub enum SceneFault {
         max: u16,
     },
     /// Pauses that are too close.
-    #[error("a pause every {limit} {unit} was asked for; at least {least} {unit} are needed")]
+    #[error("a pause every {limit} {unit} was requested; at least every {least} {unit} is needed")]
     PauseEvery {
         /// What was asked for.
         limit: f64,
@@ -87,7 +87,7 @@ pub enum SceneFault {
         unit: &'static str,
     },
     /// No pen has the number of a stroke.
-    #[error("it asks for pen {number}; {}", pen_numbers(pens))]
+    #[error("the design asks for pen {number}; {}", pen_numbers(pens))]
     NoPenOfNumber {
         /// The number, from 1.
         number: u16,
@@ -96,7 +96,7 @@ pub enum SceneFault {
     },
     /// A point of the sheet lies outside of the workspace.
     #[error(
-        "sheet: its point {at_mm:?} mm is at ({:.3}, {:.3}, {:.3}) m, outside the workspace of x {:.3} to {:.3}, y {:.3} to {:.3}, z {:.3} to {:.3} m. The table is z = 0. Next: correct sheet.origin_m, or write limits.workspace for a lower table",
+        "the sheet's point {at_mm:?} mm is at ({:.3}, {:.3}, {:.3}) m, outside the workspace of x {:.3} to {:.3}, y {:.3} to {:.3}, z {:.3} to {:.3} m. The table is z = 0. Next: correct `sheet.origin_m`, or write `limits.workspace` for a lower table",
         point_m[0], point_m[1], point_m[2], min_m[0], max_m[0], min_m[1], max_m[1], min_m[2], max_m[2]
     )]
     SheetOutside {
@@ -122,7 +122,9 @@ pub enum SceneFault {
         max_m: f64,
     },
     /// The corners of a box are the wrong way round.
-    #[error("{what}: min_m {min_m} must be below max_m {max_m} along each axis")]
+    #[error(
+        "{what}: `min_m` is {min_m} and `max_m` is {max_m}; `min_m` must be below `max_m` along each axis"
+    )]
     Corners {
         /// The box.
         what: String,
@@ -132,7 +134,7 @@ pub enum SceneFault {
         max_m: Point3<f64>,
     },
     /// A pose has more or fewer angles than the arm has joints.
-    #[error("poses.{pose} has {angles} angles; {arm} has {joints} joints")]
+    #[error("`poses.{pose}` has {angles} angles; {arm} has {joints} joints")]
     PoseLength {
         /// The pose.
         pose: String,
@@ -145,7 +147,7 @@ pub enum SceneFault {
     },
     /// An angle of a pose is beyond its joint's limits.
     #[error(
-        "poses.{pose}: {joint} is {angle_rad} rad; {:.3} to {:.3} are possible", range_rad[0], range_rad[1]
+        "`poses.{pose}`: {joint} is {angle_rad} rad; {:.3} to {:.3} are possible", range_rad[0], range_rad[1]
     )]
     PoseAngle {
         /// The pose.
@@ -159,7 +161,7 @@ pub enum SceneFault {
     },
     /// Lines may be tidied only within small distances.
     #[error(
-        "design.{key} is {mm}; {} to {} mm are possible", TIDYING_MM.start(), TIDYING_MM.end()
+        "`design.{key}` is {mm}; {} to {} mm are possible", TIDYING_MM.start(), TIDYING_MM.end()
     )]
     Tidying {
         /// The distance's key.
@@ -168,38 +170,36 @@ pub enum SceneFault {
         mm: f64,
     },
     /// A font for a design without text that could have it.
-    #[error(
-        "design.font is for `text` and for the texts of an SVG; other designs have their own letters or none"
-    )]
+    #[error("`design.font` is only for `text` and for the texts of an SVG")]
     NoText,
     /// Lines of a text that is none.
-    #[error("design.{0} is for `text`; another design has its own lines")]
+    #[error("`design.{0}` is only for `text`")]
     NoLines(&'static str),
     /// A style for a design that is no picture.
-    #[error("design.style and ink_percent are for a PNG or JPEG in design.file")]
+    #[error("`design.style` and `design.ink_percent` are only for a PNG or JPEG in `design.file`")]
     NoPicture,
     /// Only an SVG has areas.
-    #[error("design.fill needs an SVG in design.file; other designs have no areas")]
+    #[error("`design.fill` needs an SVG in `design.file`; other designs have no areas")]
     NoAreas,
     /// Nothing is filled.
     #[error(
-        "design.fill_spacing_mm and fill_angle_deg need a design.fill: \"hatch\", \"cross\" or \"contour\""
+        "`design.fill_spacing_mm` and `design.fill_angle_deg` need a `design.fill` of \"hatch\", \"cross\" or \"contour\""
     )]
     FillOfNothing,
     /// The sheet with tags is not flat.
     #[error(
-        "fiducials: a camera finds only flat sheets. Next: remove them, or cylinder_radius_mm and [surface]"
+        "`fiducials`: a camera can find only flat sheets. Next: remove them, or `cylinder_radius_mm` and `[surface]`"
     )]
     TagsOnCurvedSheet,
     /// There are no tags, or too many.
-    #[error("fiducials: {0} tags; 1 to {TAGS_MAX} are possible")]
+    #[error("`fiducials` has {0} tags; 1 to {TAGS_MAX} are possible")]
     TagCount(usize),
     /// Two tags have one id, or overlap.
-    #[error("fiducials: tags {} and {} overlap or have the same id", .0[0], .0[1])]
+    #[error("`fiducials`: tags {} and {} overlap or have the same id", .0[0], .0[1])]
     TagsOverlap([u16; 2]),
     /// The family has no such tag.
     #[error(
-        "fiducials: there is no tag {id} in {}; ids are 0 to {}", family.word(), family.count() - 1
+        "`fiducials`: there is no tag {id} in {}; ids are 0 to {}", family.word(), family.count() - 1
     )]
     NoTag {
         /// The tag.
@@ -209,7 +209,7 @@ pub enum SceneFault {
     },
     /// A tag is too near to the sheet's edge.
     #[error(
-        "fiducials: tag {id} with its white edge reaches beyond the sheet of {} by {} mm. Next: move it inwards, or print it smaller", sheet_mm[0], sheet_mm[1]
+        "`fiducials`: tag {id} with its white edge reaches beyond the sheet of {} by {} mm. Next: move the tag inwards, or print it smaller", sheet_mm[0], sheet_mm[1]
     )]
     TagBeyondSheet {
         /// The tag.
@@ -218,17 +218,17 @@ pub enum SceneFault {
         sheet_mm: [f64; 2],
     },
     /// An axis of the sheet, given by name and value, has no direction.
-    #[error("sheet: {0} is {1:?}; it must have a length above 0")]
+    #[error("`sheet.{0}` is {1:?}; it must have a length above 0")]
     SheetAxis(String, [f64; 3]),
     /// The sheet's axes are not at right angles.
-    #[error("sheet: x_axis and y_axis are {degrees:.1}° apart; they must be 90°")]
+    #[error("`sheet.x_axis` and `sheet.y_axis` are {degrees:.1}° apart; they must be 90° apart")]
     SheetAngle {
         /// The angle between them.
         degrees: f64,
     },
     /// The sheet's correction is too large at some place.
     #[error(
-        "sheet.correction moves a place of the sheet by {most_mm:.2} mm (at most {CORRECTION_MM_MAX} mm). Next: calibrate the sheet's place first"
+        "`sheet.correction` moves a place of the sheet by {most_mm:.2} mm (at most {CORRECTION_MM_MAX} mm). Next: calibrate the sheet's place first"
     )]
     Correction {
         /// Its largest offset.
@@ -236,38 +236,38 @@ pub enum SceneFault {
     },
     /// The scene's frame is not that of its arm's file.
     #[error(
-        "frame is \"foot\", but the file of arm `{arm}` names no frame, so its places are in a different one. Next: give that arm a file with frame = \"foot\", or its own scenes without `frame`"
+        "`frame` is \"foot\", but the file of arm `{arm}` has no `frame`, so its places are in a different one. Next: write `frame = \"foot\"` into that arm's file, or give it scenes without `frame`"
     )]
     OtherFrame {
         /// The arm.
         arm: String,
     },
     /// The sheet's size is not possible.
-    #[error("sheet: size_mm is {0:?}; each side must be above 0 and at most {SIDE_MM_MAX}")]
+    #[error("`sheet.size_mm` is {0:?}; each side must be above 0 and at most {SIDE_MM_MAX}")]
     SheetSize([f64; 2]),
     /// The sheet is said to lie on two shapes.
     #[error(
-        "sheet: cylinder_radius_mm and lay are for a cylinder, and [surface] puts the sheet on a mesh. Next: remove one of them"
+        "`cylinder_radius_mm` and `lay` in `[sheet]` are for a cylinder, and `[surface]` is for a mesh. Next: remove one of them"
     )]
     TwoShapes,
     /// A map of heights of a sheet that has another shape already.
     #[error(
-        "sheet.heights is the map of a sheet on a plane, and this one lies on a cylinder or a mesh. Next: remove one of them"
+        "`sheet.heights` is for a flat sheet, and this one lies on a cylinder or a mesh. Next: remove one of them"
     )]
     MappedShape,
     /// Lists of a map that do not belong together.
     #[error(
-        "sheet.heights has {} values of x_mm, {} of y_mm and {} of height_mm; each place needs one of each", .0[0], .0[1], .0[2]
+        "`sheet.heights` has {} values of `x_mm`, {} of `y_mm` and {} of `height_mm`; each place needs one of each", .0[0], .0[1], .0[2]
     )]
     HeightMapLists([usize; 3]),
     /// Too few or too many places of a map.
     #[error(
-        "sheet.heights has {0} places; {least} to {most} are possible. Next: `steadyhand call align '{{\"touch\": true, \"grid\": [3, 3]}}'`", least = MAP_PLACES.start(), most = MAP_PLACES.end()
+        "`sheet.heights` has {0} places; {least} to {most} are possible. Next: `steadyhand call align '{{\"touch\": true, \"grid\": [3, 3]}}'`", least = MAP_PLACES.start(), most = MAP_PLACES.end()
     )]
     HeightMapPlaces(usize),
     /// Places of a map that are too near to each other.
     #[error(
-        "sheet.heights: two places at ({:.1}, {:.1}) mm are {gap_mm:.1} mm apart; {least_mm} mm is the least", at_mm[0], at_mm[1]
+        "`sheet.heights`: two places at ({:.1}, {:.1}) mm are {gap_mm:.1} mm apart; {least_mm} mm is the least", at_mm[0], at_mm[1]
     )]
     HeightMapApart {
         /// One of them.
@@ -278,11 +278,11 @@ pub enum SceneFault {
         least_mm: f64,
     },
     /// Places of a map that are all on a line.
-    #[error("sheet.heights: all places are on a line. Next: touch a grid of the sheet")]
+    #[error("`sheet.heights`: all places are on one line. Next: touch a grid of the sheet")]
     HeightMapLine,
     /// A map that is too steep.
     #[error(
-        "sheet.heights rises {slope:.2} mm in a millimetre; {most} is the limit. Next: touch the sheet again, or scan it as a mesh"
+        "`sheet.heights` rises by {slope:.2} mm per millimetre; {most} is the limit. Next: touch the sheet again, or scan it as a mesh"
     )]
     HeightMapSlope {
         /// The steepest slope.
@@ -292,7 +292,7 @@ pub enum SceneFault {
     },
     /// The sheet reaches too far around its cylinder.
     #[error(
-        "sheet: cylinder_radius_mm is {radius_mm}; a sheet {width_mm} mm wide may cover at most half of the cylinder, so it must be at least {least_mm:.1}"
+        "`sheet.cylinder_radius_mm` is {radius_mm}; it must be at least {least_mm:.1}, so that a sheet {width_mm} mm wide covers at most half of the cylinder"
     )]
     CylinderRadius {
         /// The cylinder's radius.
@@ -323,7 +323,7 @@ fn pen_names(pens: &[String]) -> String {
 
 fn pen_numbers(pens: &[String]) -> String {
     match pens {
-        [only] => format!("the scene's only pen is 1, `{only}`"),
+        [only] => format!("the scene has only pen 1, `{only}`"),
         _ => format!("the scene's pens are 1 to {}", pens.len()),
     }
 }

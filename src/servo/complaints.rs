@@ -26,7 +26,7 @@ pub enum ServoComplaint {
         max_v: f64,
     },
     /// It is close to taking its torque off.
-    #[error("it is at {temperature_c:.0} °C; it switches its torque off at {max_c:.0} °C")]
+    #[error("it is at {temperature_c:.0} °C; at {max_c:.0} °C it switches its torque off")]
     Heat {
         /// Measured.
         temperature_c: f64,
@@ -57,7 +57,7 @@ impl ServoComplaint {
                 voltage_v, max_v, ..
             } if voltage_v > max_v => SWITCH_OFF,
             Self::Supply { .. } => {
-                "measure the supply at the servo while the arm moves; use the right adapter, thick short wires and firm plugs"
+                "measure the voltage at the servo while the arm moves. Use the right power adapter, thick short wires and firm plugs"
             }
             Self::Heat { .. } => "let it cool without torque, then reduce its load",
             Self::Reported(_) => {

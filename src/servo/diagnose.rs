@@ -89,7 +89,7 @@ pub fn check_machine(host: &HostSystem, port: &Path, out: &mut BusDiagnosis) -> 
         out.add(
             DiagnosisCause::ModemManager,
             format!("ModemManager runs (process {process}) and may send modem commands to this port"),
-            "install a udev rule with ENV{ID_MM_DEVICE_IGNORE}=\"1\" for the adapter (systemd/60-steadyhand.rules)",
+            "install a udev rule with `ENV{ID_MM_DEVICE_IGNORE}=\"1\"` for the adapter (`systemd/60-steadyhand.rules`)",
         );
     }
     let latency = Duration::from_millis(host.latency_timer_ms(port)?);
@@ -100,7 +100,7 @@ pub fn check_machine(host: &HostSystem, port: &Path, out: &mut BusDiagnosis) -> 
                 "the FTDI adapter holds replies back for {} ms",
                 latency.as_millis()
             ),
-            "set its latency_timer to 1 (systemd/60-steadyhand.rules does so at every start)",
+            "set its `latency_timer` to 1 (`systemd/60-steadyhand.rules` does so at every start)",
         );
     }
     Some(latency)
@@ -199,8 +199,8 @@ async fn listen_to_servos(
     };
     diagnosis.add(
         DiagnosisCause::OtherTalk,
-        format!("another device sends on this port beside the servos, unasked: {what}"),
-        "take it off the servo bus, because it disturbs the replies; or name the arm's own port (/dev/serial/by-id shows which adapter is which)",
+        format!("another device sends on this port without a request, beside the servos: {what}"),
+        "take that device off the servo bus, because it disturbs the replies, or name the arm's own port (`/dev/serial/by-id` names the adapters)",
     );
     Ok(())
 }
@@ -239,7 +239,7 @@ impl BusDiagnosis {
             Some(expected) => self.add(
                 DiagnosisCause::WrongFamily,
                 format!(
-                    "{what}; arm `{}` has servos of the family {}",
+                    "{what}, but arm `{}` has servos of the family {}",
                     expected.arm,
                     expected.protocol.name()
                 ),
@@ -271,17 +271,17 @@ impl BusDiagnosis {
             self.add(
                 DiagnosisCause::OtherTalk,
                 format!(
-                    "this port sends bytes unasked, {} or more within a second at {baud} baud. They are not text, and no servo answers",
+                    "this port sends bytes without a request: {} or more within a second at {baud} baud. They are not text, and no servo answers",
                     talk.bytes
                 ),
-                "check the data wire and the ground: a loose or shorted wire floods the line. Then remove any other device, or name the arm's own port (/dev/serial/by-id shows which adapter is which)",
+                "check the data wire and the ground: a loose or shorted wire floods the line. Then remove any other device, or name the arm's own port (`/dev/serial/by-id` names the adapters)",
             );
             return Ok(true);
         };
         self.add(
             DiagnosisCause::OtherTalk,
-            format!("the device on this port is not an arm: it sends unasked, at {baud} baud: {text:?}"),
-            "name the arm's own port: `steadyhand doctor` lists the ports, and /dev/serial/by-id shows which adapter is which",
+            format!("the device on this port is not an arm: without a request it sends, at {baud} baud: {text:?}"),
+            "name the arm's own port: `steadyhand doctor` lists the ports, and `/dev/serial/by-id` names the adapters",
         );
         Ok(true)
     }

@@ -17,10 +17,10 @@ use link::LinkError;
 pub(super) const RIGHT_ARM: &str = "connect the right arm, or name the right one in the node file";
 
 /// Fix for a port that was there and vanished.
-const VANISHED_FIX: &str = "If the port comes and goes, brltty (`sudo apt remove brltty`) or ModemManager takes it: systemd/60-steadyhand.rules keeps both away";
+const VANISHED_FIX: &str = "If the port appears and disappears, brltty (`sudo apt remove brltty`) or ModemManager takes it: `systemd/60-steadyhand.rules` keeps both away";
 
 /// Place of the jumpers of a common adapter.
-const JUMPERS: &str = "on a Waveshare adapter both jumpers must be at B (USB)";
+const JUMPERS: &str = "on a Waveshare adapter, set both jumpers to B (USB)";
 
 /// Least number of requests answered unreadably that cannot be a disturbance.
 const UNREADABLE_MIN: u64 = 3;
@@ -149,7 +149,7 @@ impl BusDiagnosis {
             LinkError::Missing { .. } if cfg!(unix) && !port.contains('/') => self.add(
                 DiagnosisCause::NotAPort,
                 format!("`{port}` is not a serial port: a port is the path of a device"),
-                "name one, such as /dev/ttyACM0 or a link in /dev/serial/by-id; for a simulated arm, write `port = \"simulator\"` into the node file",
+                "name a port such as `/dev/ttyACM0` or a link in `/dev/serial/by-id`; for a simulated arm, write `port = \"simulator\"` into the node file",
             ),
             LinkError::Missing { .. } => {
                 let ports = host.ports();
@@ -178,7 +178,7 @@ impl BusDiagnosis {
             other => self.add(
                 DiagnosisCause::NotAPort,
                 other.to_string(),
-                "name a serial port, such as a link in /dev/serial/by-id",
+                "name a serial port, such as a link in `/dev/serial/by-id`",
             ),
         }
     }
@@ -200,8 +200,8 @@ impl BusDiagnosis {
     fn add_busy(&mut self, port: &str, holder: &str) {
         self.add(
             DiagnosisCause::AnotherProgram,
-            format!("{port} is open in {holder}"),
-            "end it, then try again: two programs on one bus take each other's replies",
+            format!("{holder} has {port} open"),
+            "end that program, then try again: two programs on one bus take each other's replies",
         );
     }
 
@@ -219,7 +219,7 @@ impl BusDiagnosis {
                 "replies arrive {} ms late: the adapter holds them back",
                 took.as_millis()
             ),
-            "on an FTDI adapter set latency_timer to 1; otherwise connect it without a hub",
+            "on an FTDI adapter, set `latency_timer` to 1; otherwise connect the adapter without a hub",
         );
     }
 
@@ -244,12 +244,12 @@ impl BusDiagnosis {
             ),
             _ if noise.unreadable >= UNREADABLE_MIN => (
                 DiagnosisCause::Unreadable,
-                format!("the replies to {} requests cannot be read as those of either servo family", noise.unreadable),
-                "check that the adapter is made for a half-duplex servo bus and runs at the servos' speed (mostly 1,000,000 baud, eight data bits). Then check its ground and the data wire's polarity, or try another adapter".to_owned(),
+                format!("the replies to {} requests do not fit either servo family", noise.unreadable),
+                "check that the adapter is for a half-duplex servo bus and runs at the servos' speed (mostly 1,000,000 baud, eight data bits). Then check its ground and the data wire's polarity, or try another adapter".to_owned(),
             ),
             _ => (
                 DiagnosisCause::NoPower,
-                format!("no servo{of_ids} answers, at any speed of either family"),
+                format!("no servo{of_ids} answers at any speed of either family"),
                 format!("switch the servo supply on and check its voltage; {JUMPERS}. Then check the cable to the first servo and the adapter. {then}"),
             ),
         };
@@ -260,7 +260,7 @@ impl BusDiagnosis {
         if let Some(id) = scan.noise.damaged_id {
             self.add(
                 DiagnosisCause::DuplicateId,
-                format!("every reply from id {id} is damaged, as if two servos answer at once"),
+                format!("every reply from id {id} is damaged: probably two servos answer at once"),
                 format!("connect the servos one by one and give each its own id: `steadyhand bus configure PORT --id {id} --new-id N`"),
             );
         }
@@ -275,7 +275,7 @@ impl BusDiagnosis {
         self.add(
             DiagnosisCause::WrongFamily,
             format!(
-                "servos of the family {} answer at {baud} baud; arm `{arm}` has {has}",
+                "servos of the family {} answer at {baud} baud, but arm `{arm}` has {has}",
                 protocol.name()
             ),
             RIGHT_ARM,
@@ -294,11 +294,11 @@ impl BusDiagnosis {
             self.add(
                 DiagnosisCause::WrongBaud,
                 format!(
-                    "servos answer at {} baud; arm `{}` runs at {}",
+                    "the servos answer at {} baud, but arm `{}` runs at {}",
                     first.baud, expected.arm, expected.baud
                 ),
                 format!(
-                    "set `baud = {}` in the arm's file, or the servos' baud to {}",
+                    "set `baud = {}` in the arm's file, or set the servos to {} baud",
                     first.baud, expected.baud
                 ),
             );
@@ -338,16 +338,19 @@ impl BusDiagnosis {
         };
         let (missing, extra) = (beside(ids, found), beside(found, ids));
         let text = |ids: &[u8]| join_ids(ids).unwrap_or_default();
-        let mut what = format!("id {} answers; no known arm has just these", text(found));
+        let mut what = format!(
+            "id {} answers; no known arm has exactly these servos",
+            text(found)
+        );
         let mut fix = String::new();
         if !missing.is_empty() {
-            what += &format!(". Arm `{name}` has id {} too", text(&missing));
+            what += &format!(". Arm `{name}` also has id {}", text(&missing));
             fix = match extra.is_empty() {
                 true => missing_fix(&missing, found, ids),
                 false => wrong_id_fix(&extra, &missing),
             } + "; or ";
         }
-        let fix = format!("{fix}name the arm that this is: `steadyhand doctor PORT --arm NAME`");
+        let fix = format!("{fix}name this arm: `steadyhand doctor PORT --arm NAME`");
         self.add(DiagnosisCause::MissingServo, what, fix);
     }
 
@@ -373,7 +376,7 @@ impl BusDiagnosis {
             (Some(extra), None) => (
                 DiagnosisCause::UnexpectedServo,
                 format!(
-                    "id {extra} answers, and arm `{}` has no such servo",
+                    "id {extra} answers, but arm `{}` has no such servo",
                     expected.arm
                 ),
                 "take it off the bus, or name it in the arm's file".to_owned(),
@@ -385,11 +388,11 @@ impl BusDiagnosis {
         let fix = match other.map(|(other, _)| other) {
             // The cable to the last servos is loose more often.
             Some(other) if extra.is_empty() => {
-                format!("{fix}. Or arm `{other}` is connected: it has exactly the ids that answer")
+                format!("{fix}. Or arm `{other}` is connected, which has exactly these ids")
             }
-            Some(other) => format!(
-                "the ids that answer are those of arm `{other}`: {RIGHT_ARM}. Otherwise {fix}"
-            ),
+            Some(other) => {
+                format!("the ids that answer belong to arm `{other}`: {RIGHT_ARM}. Otherwise {fix}")
+            }
             None => fix,
         };
         self.add(cause, what, fix);
@@ -456,10 +459,12 @@ fn missing_fix(missing: &[u8], found: &[u8], chain: &[u8]) -> String {
     };
     let inside: Vec<u8> = missing.iter().filter(is_inside).copied().collect();
     match join_ids(&inside) {
-        None => "check the cable from the servo before it, and its id: `steadyhand bus scan PORT`"
-            .to_owned(),
+        None => {
+            "check the cable from the servo before it, and its id with `steadyhand bus scan PORT`"
+                .to_owned()
+        }
         Some(inside) => format!(
-            "the cables are good, because servos behind id {inside} answer. A missing one may have a different id, or share one (a new servo has id 1): `steadyhand bus scan PORT`, then connect each alone and `steadyhand bus configure PORT --id 1 --new-id N`"
+            "the cables are good: servos behind id {inside} answer. A missing servo may have a wrong id, or share one (a new servo has 1). Find it with `steadyhand bus scan PORT`, connect it alone, then `steadyhand bus configure PORT --id 1 --new-id N`"
         ),
     }
 }
@@ -469,7 +474,7 @@ fn missing_fix(missing: &[u8], found: &[u8], chain: &[u8]) -> String {
 fn wrong_id_fix(extra: &[u8], missing: &[u8]) -> String {
     match (extra, missing) {
         ([extra], [missing]) => format!(
-            "a servo may have the wrong id: `steadyhand bus configure PORT --id {extra} --new-id {missing}`. Or check the cable from the servo before it"
+            "a servo may have the wrong id: `steadyhand bus configure PORT --id {extra} --new-id {missing}`. If not, check the cable from the servo before it"
         ),
         _ => "check which arm is connected, then the cable to the first missing servo. To change a wrong id, connect that servo alone and run `steadyhand bus configure PORT --id N --new-id M`".to_owned(),
     }

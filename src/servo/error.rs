@@ -28,14 +28,14 @@ pub enum BusError {
     Read(#[source] LinkError),
     /// No servo can be restarted on request.
     #[error(
-        "servo {id} cannot restart on request. Next: if the arm is energised, `steadyhand torque-off`; then switch the supply off and on"
+        "servo {id} cannot restart on request. Next: if its torque is on, `steadyhand torque-off`; then switch the supply off and on"
     )]
     NoReboot {
         /// The requested id.
         id: u8,
     },
     /// A write that lets a servo move, without the authority for it.
-    #[error("{register} lets a servo move, so only an arm's driver may write it")]
+    #[error("{register} can make a servo move, so only an arm's driver may write it")]
     NoAuthority {
         /// The register, as the manual calls it.
         register: &'static str,
@@ -50,7 +50,7 @@ pub enum ServoFault {
     Voltage,
     /// Supply far from the others' or from the one that the arm's file states.
     #[error(
-        "its supply differs from that of the others, or from `supply_v` in the arm's file: check its plugs and the supply (`steadyhand doctor` says which)"
+        "its supply differs from the other servos' or from `supply_v` in the arm's file (`steadyhand doctor` says which): check its plugs and the supply"
     )]
     OddSupply,
     /// The servo distrusts its own position sensor.
@@ -66,7 +66,7 @@ pub enum ServoFault {
     Current,
     /// Pushed too hard for too long.
     #[error(
-        "overload: free the arm, then release and energise it again (a Dynamixel servo needs `steadyhand bus reboot` first)"
+        "overload: free the arm, then switch its torque off and on again (a Dynamixel servo first needs `steadyhand bus reboot`)"
     )]
     Overload,
     /// Torque reads off although it was switched on.
@@ -77,7 +77,7 @@ pub enum ServoFault {
     Watchdog,
     /// A latched hardware error without a more specific name.
     #[error(
-        "it reports a hardware error: switch its supply off and on, or `steadyhand bus reboot`"
+        "it reports a hardware error: switch its supply off and on, or run `steadyhand bus reboot`"
     )]
     Hardware,
 }

@@ -75,14 +75,14 @@ pub enum ServiceError {
     )]
     NobodyUsual,
     /// The new id is taken.
-    #[error("servo {id} exists already, and two servos with one id disturb each other")]
+    #[error("there is already a servo {id}; two servos with one id disturb each other")]
     Taken {
         /// The new id.
         id: u8,
     },
     /// Something that cannot be read replies to the new id.
     #[error(
-        "the reply from id {id} is damaged, so a servo may have this id already. Nothing was written. Next: `steadyhand doctor PORT`"
+        "the reply from id {id} is damaged, so a servo may already have this id. Nothing was written. Next: `steadyhand doctor PORT`"
     )]
     MayBeTaken {
         /// The new id.
@@ -128,14 +128,14 @@ pub enum ServiceError {
         id: u8,
     },
     /// Torque stayed on.
-    #[error("servo {id} keeps its torque on, and settings are only written with torque off")]
+    #[error("the torque of servo {id} stays on, and settings can only be written with torque off")]
     TorqueOn {
         /// The servo.
         id: u8,
     },
     /// Two readings of a servo's position or offset differ.
     #[error(
-        "servo {id} moves, or its replies are late. Nothing was written. Next: hold the joint still, and check the line with `steadyhand doctor`"
+        "servo {id} moves, or its replies are late. Nothing was written. Next: hold the joint still, and check the bus with `steadyhand doctor`"
     )]
     Unsteady {
         /// The servo.
@@ -152,7 +152,7 @@ pub enum ServiceError {
         found: i32,
     },
     /// A setting was not taken.
-    #[error("{name} of servo {id} reads {found} after {written} was written")]
+    #[error("{written} was written to {name} of servo {id}, but it reads {found}")]
     NotTaken {
         /// The servo.
         id: u8,

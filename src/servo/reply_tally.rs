@@ -76,7 +76,7 @@ pub(super) async fn check_replies(
         diagnosis.add(
             DiagnosisCause::LostReplies,
             describe(&unreliable),
-            "push every plug in fully, look for a loose crimp and a supply that sags, and keep the servo cable away from the motor cables",
+            "push every plug in fully, check for a loose crimp and a weak supply, and keep the servo cable away from motor cables",
         );
     }
     Ok(())

@@ -10,7 +10,7 @@ pub enum SetupFault {
     NoDynamixelX(u16),
     /// A Dynamixel servo whose speed caps are durations.
     #[error(
-        "drive mode (register 10) is {drive}, and bit 0x04 makes speed caps durations: set it to {needed}"
+        "drive mode (register 10) is {drive}; its bit 0x04 turns speed limits into durations. Set it to {needed}"
     )]
     TimeBased {
         /// The drive mode.
@@ -20,12 +20,12 @@ pub enum SetupFault {
     },
     /// A Dynamixel servo that does not control its position within one turn.
     #[error(
-        "operating mode (register 11) is {0} and must be 3 (position): in extended position mode the servo may move on after its watchdog trips"
+        "operating mode (register 11) is {0} and must be 3 (position). In extended position mode a servo may move again after its watchdog has tripped"
     )]
     DynamixelMode(u8),
     /// A Dynamixel servo that also obeys another one's goals.
     #[error(
-        "secondary id (register 12) is {0}, the id of another servo of this arm, so it would follow that servo's goals too: set it to 255"
+        "secondary id (register 12) is {0}, the id of another servo, so it would also follow that servo's goals: set it to 255"
     )]
     SecondaryId(u8),
     /// A Feetech servo of a different model.
@@ -38,7 +38,7 @@ pub enum SetupFault {
     },
     /// Two Feetech servos with one id.
     #[error(
-        "id (register 5) is {id} in a reply from id {requested}, so two servos share one id: connect one alone and give it a different id"
+        "a reply from id {requested} has id {id} (register 5), so two servos share one id: connect one alone and give it a different id"
     )]
     SharedId {
         /// The id in the reply.
@@ -51,7 +51,7 @@ pub enum SetupFault {
     ResponseLevel(u8),
     /// A Feetech servo that counts beyond one turn.
     #[error(
-        "phase (register 18) is {phase}, and bit 0x10 makes positions count beyond one turn: set it to {needed}"
+        "phase (register 18) is {phase}; its bit 0x10 makes positions count beyond one turn. Set it to {needed}"
     )]
     MultiTurn {
         /// The phase.
@@ -76,12 +76,12 @@ pub enum SetupFault {
     },
     /// A homing offset that does not fit into its register.
     #[error(
-        "homing offset (register 31) is {0}, which is invalid (eleven bits, and a sign in bit 11): calibrate the servo again"
+        "homing offset (register 31) is {0}, which is invalid (valid: eleven bits and a sign in bit 11): calibrate the servo again"
     )]
     HomingOffset(u16),
     /// A servo whose position is not within one turn.
     #[error(
-        "it reports position {0}, which is beyond one turn: it counts several turns, or its homing offset is wrong. Calibrate it again"
+        "its position {0} is beyond one turn: it counts several turns, or its homing offset is wrong. Calibrate it again"
     )]
     BeyondTurn(i32),
     /// A joint whose range leaves the turn that its servo counts.
@@ -101,8 +101,8 @@ pub enum SetupFault {
 /// Returns what to do about a joint whose range leaves the turn that its servo counts.
 fn turn_fix(least: i32, most: i32, turn: &RangeInclusive<i32>) -> &'static str {
     if most.saturating_sub(least) > turn.end().saturating_sub(*turn.start()) {
-        "that is more than a turn, so narrow the joint in the arm's file (its limits are in radians, not degrees)"
+        "that is more than one turn: narrow the joint in the arm's file (its limits are in radians, not degrees)"
     } else {
-        "set its homing offset so that the middle of the joint's range is near the middle of the turn, and calibrate it. Or narrow the joint in the arm's file"
+        "set its homing offset so that the middle of the joint's range is near the middle of the turn, then calibrate it; or narrow the joint in the arm's file"
     }
 }

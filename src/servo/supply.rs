@@ -89,10 +89,10 @@ impl OddSupply {
                 "connect the supply that these servos are made for, or correct `supply_v` in the arm's file"
             }
             SupplySource::ServoMaximum => {
-                "connect the supply that the servos' label says; where this is it, write `supply_v` into the arm's file"
+                "connect the supply that is on the servos' label; if it is already that one, write `supply_v` into the arm's file"
             }
             SupplySource::OtherServos => {
-                "push the plugs of these servos home, on both sides, and look for a crimp or a wire that is broken; then measure the supply there"
+                "push both plugs of these servos in fully, check for a broken crimp or wire, then measure the voltage there"
             }
         }
     }
@@ -107,12 +107,12 @@ impl std::fmt::Display for OddSupply {
         let (servos, volts, expected) = (servo_words(&self.ids), self.voltage_v, self.expected_v);
         write!(f, "{servos}: the supply is {volts:.1} V; ")?;
         match self.source {
-            SupplySource::ArmFile => write!(f, "the arm's file states {expected:.1} V"),
+            SupplySource::ArmFile => write!(f, "the arm's file has {expected:.1} V"),
             SupplySource::OtherServos => write!(f, "the others have {expected:.1} V"),
             SupplySource::ServoMaximum => {
                 write!(
                     f,
-                    "half or less of the {expected:.1} V that the servos allow"
+                    "the servos allow up to {expected:.1} V, so this is half or less"
                 )
             }
         }

@@ -285,7 +285,7 @@ async fn a_servo_with_an_unexpected_id_is_named_with_the_missing_one() {
     assert_eq!(finding.cause, DiagnosisCause::UnexpectedServo);
     assert_eq!(
         finding.what,
-        "id 6 answers, and arm `so101` has no such servo"
+        "id 6 answers, but arm `so101` has no such servo"
     );
 }
 
@@ -295,11 +295,11 @@ async fn another_arm_of_the_family_is_named_before_any_servo_is_set_otherwise() 
     for (ids, named) in [
         (
             11..=15,
-            "the ids that answer are those of arm `so101`: connect the right arm",
+            "the ids that answer belong to arm `so101`: connect the right arm",
         ),
         (
             1..=4,
-            "the ids that answer are those of arm `so101`: connect the right arm",
+            "the ids that answer belong to arm `so101`: connect the right arm",
         ),
         (1..=9, "check the cable from the servo before it"),
     ] {
@@ -327,7 +327,7 @@ async fn the_servos_own_reports_are_judged() {
                 id: 3,
                 temperature_c: 66.0,
             },
-            "it is at 66 °C; it switches its torque off at 70 °C",
+            "it is at 66 °C; at 70 °C it switches its torque off",
         ),
         (
             SimulatedFault::ErrorBits { id: 3, bits: 32 },

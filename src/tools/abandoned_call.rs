@@ -59,7 +59,7 @@ impl AttachedArm {
         reply
             .reworded(message)
             .with("client_left", call.to_json())
-            .hint("give the client a longer timeout, or let the node answer sooner (`answer_within_s` of its file): the motion then continues as a job")
+            .hint("give the client a longer timeout, or make the node answer sooner (`answer_within_s` in its file); then the motion continues as a job")
     }
 
     /// Adds to a refusal because of a stop which client it was for, or that the arm's torque is off.
@@ -102,7 +102,7 @@ impl AbandonedCall {
             None => "a client without a name".to_owned(),
         };
         format!(
-            "the arm was stopped because {client} stopped waiting for {} after {}",
+            "the arm was stopped, because {client} stopped waiting for {} after {}",
             self.job,
             duration(self.waited)
         )

@@ -35,14 +35,14 @@ impl Node {
             return Err(refused(
                 "role",
                 format!(
-                    "{} moves the arm, and the token `{}` is a {}'s, which may only look (sense, list_nodes). Next: ask the operator for a planner's token",
+                    "{} moves the arm, but the token `{}` is a {}'s, which may only use `sense` and `list_nodes`. Next: ask the operator for a planner's token",
                     tool.name, principal.name, principal.role
                 ),
             ));
         }
         self.count_call(principal).map_err(|wait_s| {
             refused(RATE, format!(
-                "the token `{}` allows {} calls a minute; stop is never limited. Next: call again in {}",
+                "the token `{}` allows {} calls a minute (`stop` is never limited). Next: call again in {}",
                 principal.name, principal.calls_per_minute, seconds(wait_s)
             ))
             .with("retry_in_s", (wait_s * 10.0).ceil() / 10.0)
@@ -92,7 +92,7 @@ fn check_may_write(tool: &ToolDefinition, request: &ToolRequest) -> Result<(), B
         None => "this caller has no token".to_owned(),
     };
     Err(Reply::failed(format!(
-        "{} writes into this node's record and needs an operator's token, and {who}; nothing was written. Next: an operator runs `steadyhand exam cases add`",
+        "{} writes into this node's record, which needs an operator's token, but {who}. Nothing was written. Next: an operator runs `steadyhand exam cases add`",
         tool.name
     ))
     .with("code", "role")
@@ -162,7 +162,7 @@ impl ToolContext<'_> {
         taken.map(|()| is_new.then_some(arm)).map_err(|taken| {
             refused(
                 "leased",
-                format!("{taken}. Next: look with sense, or ask the operator"),
+                format!("{taken}. Next: look with `sense`, or ask the operator"),
             )
             .with("holder", taken.by)
             .boxed()

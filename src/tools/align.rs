@@ -56,7 +56,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         return match offset_mm {
             Some(_) => Err(refused(
                 "no_dry_run",
-                "`measured` has no dry run: it moves nothing and proposes at once",
+                "`measured` has no dry run, because it moves nothing",
             )),
             None => preview(ctx, arm, &scene, is_touch || is_ink).await,
         };
@@ -108,14 +108,14 @@ async fn preview(
     });
     let plan = plan.await.map_err(|error| error.reply().1.boxed())?;
     let words = format!(
-        "It would visit {} of scene {} in {}, {} above the sheet",
+        "The arm would visit {} of scene {} in {}, {} above the sheet",
         count(visits.len(), "point"),
         scene.title(),
         seconds(plan.report.duration_s),
         millimetres(scene.heights.hover_mm, 1),
     );
     let rest = match follows_sensor {
-        true => "; this is the approach, and the sensor decides the rest",
+        true => "; this is only the approach: the rest depends on what it feels",
         false => ", then draw its registration cross",
     };
     let last = visits
@@ -258,7 +258,7 @@ async fn propose(
 }
 
 /// Hint for a simulated arm whose sheet has no place of its own.
-const SHEET_FOLLOWS_SCENE: &str = "this simulated sheet lies where the scene says, so it moves with every proposal that is accepted, and the error stays. To practise, give the sheet a place of its own: `truth = \"FOLDER\"` of the arm in the node file (docs/practice.md)";
+const SHEET_FOLLOWS_SCENE: &str = "this simulated sheet always lies where the scene says, so an accepted proposal moves it too and the error stays. To practise, give it a place of its own: `truth = \"FOLDER\"` of the arm in the node file (docs/practice.md)";
 
 /// Adds, to the proposal of a sheet's place, that accepting it moves a simulated sheet as well, where it does.
 fn with_practice_hint(

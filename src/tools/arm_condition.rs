@@ -129,7 +129,7 @@ impl ArmCondition {
     #[must_use]
     pub fn of_lost_node() -> Self {
         Self::new(ConditionKind::NotConnected, "Not connected to the node")
-            .because("what is shown is old: look at the arm itself".to_owned())
+            .because("this page shows an old state: look at the arm itself".to_owned())
     }
 
     /// Returns the sentence with its cause.
@@ -167,7 +167,7 @@ impl ArmCondition {
     pub fn next_line(&self) -> String {
         match &self.next {
             Some(next) => format!("next: `steadyhand {}` ({})", next.command, next.label),
-            None => "next: nothing to do but wait".to_owned(),
+            None => "next: wait (nothing else to do)".to_owned(),
         }
     }
 }
@@ -205,7 +205,7 @@ impl ConditionFacts {
                 .then(clear.sending(&json!({"verb": "clear"})));
         }
         if self.state == MotionState::Detached {
-            let doctor = NextStep::new("See what is wrong", "doctor").opening("arm");
+            let doctor = NextStep::new("Find the problem", "doctor").opening("arm");
             return ArmCondition::new(ConditionKind::NotConnected, "Not connected to the arm")
                 .because(self.fault.clone())
                 .then(doctor);
@@ -213,13 +213,13 @@ impl ConditionFacts {
         if let Some(fault) = self.fault_text() {
             return ArmCondition::new(ConditionKind::Fault, "Fault")
                 .because(fault)
-                .then(self.to_rest("Cause removed: bring to rest"));
+                .then(self.to_rest("Bring to rest (once the cause is removed)"));
         }
         if self.state == MotionState::Stopping {
             return ArmCondition::new(ConditionKind::Stopping, "Stopping");
         }
         if latched.is_some() || self.state == MotionState::Stopped {
-            let unsteady = self.is_unsteady.then_some("not seen to stand still");
+            let unsteady = self.is_unsteady.then_some("standstill not verified");
             let causes = self.stopped_by.as_deref().into_iter().chain(unsteady);
             return ArmCondition::new(ConditionKind::Stopped, "Stopped")
                 .because(causes.collect::<Vec<_>>().join("; "))
@@ -242,7 +242,7 @@ impl ConditionFacts {
         };
         let is_faulted = self.state == MotionState::Faulted || latched.is_some();
         let text = self.fault.clone().or(latched);
-        text.or_else(|| is_faulted.then(|| "the node's log says which".to_owned()))
+        text.or_else(|| is_faulted.then(|| "the node's log names it".to_owned()))
     }
 
     /// Returns the condition of an arm with a job that has not ended.
@@ -251,7 +251,7 @@ impl ConditionFacts {
         if let Some(awaited) = &job.waits_for {
             let label = match job.pauses {
                 true => "Go on".to_owned(),
-                false => "The pen is in: go on".to_owned(),
+                false => "The pen is in: continue".to_owned(),
             };
             let pen = NextStep::new(label, format!("pen {id}"));
             let verb = json!({"verb": "pen", "job": id, "confirmed": self.awaited_pen});
@@ -264,7 +264,7 @@ impl ConditionFacts {
         }
         if job.awaits_approval {
             let look = NextStep::new("Look at the plan", format!("approve {id}"));
-            return ArmCondition::new(ConditionKind::WaitsForPerson, "Waits for your yes")
+            return ArmCondition::new(ConditionKind::WaitsForPerson, "Waits for your approval")
                 .because(format!("{} asks to draw {}", job.caller, job.scene))
                 .then(look.opening("jobs"));
         }
@@ -292,7 +292,7 @@ impl ConditionFacts {
         } else if self.is_at_rest {
             ArmCondition::new(ConditionKind::AtRest, "At rest")
         } else {
-            let unsteady = self.is_unsteady.then_some("not seen to stand still");
+            let unsteady = self.is_unsteady.then_some("standstill not verified");
             ArmCondition::new(ConditionKind::Standing, "Stands and holds its pose")
                 .because(unsteady.map(str::to_owned))
         };
@@ -311,7 +311,11 @@ impl ConditionFacts {
         };
         let command = permit::enabling_command(scene, overlay.as_deref()) + option;
         let verb = json!({"verb": "enable", "scene": scene, "meta": overlay, "for_s": ENABLED_S, "arm": arm});
-        NextStep::new(format!("Enable {scene}, to bring it to rest"), command).sending(&verb)
+        NextStep::new(
+            format!("Enable {scene}, so that it can go to rest"),
+            command,
+        )
+        .sending(&verb)
     }
 }
 
@@ -332,7 +336,7 @@ fn action(job: &JobCard) -> String {
     let title = &job.scene;
     match job.tool.as_str() {
         "stroke" => format!("Drawing {title}"),
-        "frame" => format!("Showing the frame of {title}"),
+        "frame" => format!("Moving around the frame of {title}"),
         "align" => format!("Aligning in {title}"),
         "reset" => "Going to rest".to_owned(),
         "park" => "Parking".to_owned(),

@@ -68,14 +68,12 @@ impl JobCard {
         if let Some(awaited) = waits_for {
             let continue_text = continue_text(id, self.pauses);
             return Some(format!(
-                "{id} waits for {awaited}: {continue_text}. No tool call can do that"
+                "{id} waits for {awaited}: {continue_text}. A tool call cannot do that"
             ));
         }
         let reason = match self.awaits_approval {
-            true => format!("waits for a person: `steadyhand approve {id}` allows it"),
-            false => {
-                "is held, pen up: an operator continues it with `steadyhand continue`".to_owned()
-            }
+            true => format!("waits for a person's approval: `steadyhand approve {id}`"),
+            false => "is held, pen up: an operator continues with `steadyhand continue`".to_owned(),
         };
         (self.state == "held").then(|| format!("{id} {reason}"))
     }

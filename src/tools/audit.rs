@@ -18,7 +18,7 @@ const ARGUMENTS_CHARS_MAX: usize = 500;
 const SAME_REFUSALS: u32 = 3;
 
 /// Noted at the start if the previous process was killed or lost its power.
-const UNCLOSED: &str = "the previous process did not close this log: records of calls that only looked may be missing from its last second";
+const UNCLOSED: &str = "the previous process did not close this log. From its last second, records of calls that moved nothing may be missing";
 
 /// Callers whose refusals are remembered.
 const CALLERS_MAX: usize = 64;
@@ -104,7 +104,7 @@ impl RefusalHistory {
             return reply;
         }
         reply.hint(&format!(
-            "{kind} {times} times in a row: if the next correction does not help, ask the operator"
+            "{kind} {times} times in a row. If the next correction does not help, ask the operator"
         ))
     }
 }

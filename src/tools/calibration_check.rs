@@ -32,7 +32,7 @@ pub(super) fn check(node: &Node, arm: &AttachedArm, scene: &Scene) -> Result<(),
 
 fn missing_text(arm: &AttachedArm, missing: &[String]) -> String {
     format!(
-        "arm {} is not calibrated. If all of it was measured elsewhere, set `calibrated = \"elsewhere\"` of the arm in the node file. Next: an operator calibrates {}",
+        "arm {} is not calibrated. (If all of it was measured elsewhere, write `calibrated = \"elsewhere\"` for the arm in the node file.) Next: an operator calibrates {}",
         arm.name,
         missing.join(", then ")
     )
@@ -51,7 +51,7 @@ pub(super) fn uncalibrated_basis(
     let is_missing = !calib::missing(&history, scene, &origin(node, arm)).is_empty();
     is_missing.then_some(match entry.is_simulated() {
         true => "a simulated arm needs no calibration: it matches its files",
-        false => "calibrated elsewhere, as the node file says",
+        false => "calibrated elsewhere, according to the node file",
     })
 }
 
@@ -73,7 +73,7 @@ pub fn check_same_zeros(arm: &AttachedArm, scene: &Scene) -> Result<(), Refusal>
         return Ok(());
     }
     Err(refusal!(
-        "the file of arm {} has changed: its zeros, limits or geometry differ from the running node's. Until the node restarts, that file enables, moves and touches nothing. Next: start the node again",
+        "the file of arm {} has changed: its zeros, limits or geometry differ from the running node's. Nothing can be enabled, moved or touched with it. Next: restart the node",
         scene.arm.file.name
     ))
 }
@@ -89,7 +89,7 @@ pub fn check_zeros_after_wait(node: &Node, arm: &AttachedArm) -> Result<(), Refu
         return Ok(());
     }
     Err(refusal!(
-        "the file of arm {} has changed: its zeros, limits or geometry differ from those that this job was planned with. Next: stop the job, then start the node again",
+        "the file of arm {} has changed: its zeros, limits or geometry differ from those in this job's plan. Next: stop the job, then restart the node",
         attached.file.name
     ))
 }

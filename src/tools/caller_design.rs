@@ -197,7 +197,7 @@ impl ToolContext<'_> {
         }
         Err(not_drawn(
             "needs_preview",
-            "this node draws only what was previewed. Next: send this call with `dry_run` true, then with the `plan_hash` of its result as `plan`",
+            "this node draws only plans that it has previewed. Next: send this call with `dry_run` true, then with its result's `plan_hash` as `plan`",
         ))
     }
 }
@@ -238,7 +238,7 @@ pub(super) fn with_correction(refusal: Reply, mut call: Map<String, Value>) -> B
     let call_text = Value::Object(call.clone()).to_string();
     let mut refusal = with_corrected_call(refusal, "stroke", &Value::Object(call));
     if call_text.len() <= CALL_BYTES_MAX {
-        let next = format!("corrected call: stroke {call_text}");
+        let next = format!("corrected call: `stroke {call_text}`");
         let message = with_next(next_apart(&refusal.text).0, &next);
         refusal = refusal.reworded(message);
     }

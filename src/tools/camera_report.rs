@@ -136,7 +136,7 @@ fn camera_card(scene: Option<&Scene>, capture: &CameraCapture) -> (Value, String
             text = format!("{text}; {used_count} of {all} tags");
             if let Some((_, offset)) = &observation.placement {
                 let offset = offset_text(offset);
-                text = format!("{text}; the sheet lies {offset} from where it was taught");
+                text = format!("{text}; the sheet lies {offset} from its taught place");
             }
         }
         let allowed = json!({"mm": fiducials.moved_mm_max, "deg": fiducials.moved_deg_max});
@@ -145,11 +145,11 @@ fn camera_card(scene: Option<&Scene>, capture: &CameraCapture) -> (Value, String
             SheetEvidence::InPlace => None,
             SheetEvidence::Nothing(reason) => Some(reason),
             SheetEvidence::Moved(offset) if has_left_plane(fiducials, &offset) => Some(
-                "the sheet seems to have left its plane: if the camera was moved, `steadyhand calibrate camera`"
+                "the sheet seems to be out of its plane: if the camera was moved, `steadyhand calibrate camera`"
                     .to_owned(),
             ),
             SheetEvidence::Moved(_) => {
-                Some("the sheet has moved: put it back, or call align".to_owned())
+                Some("the sheet has moved: put it back, or call `align`".to_owned())
             }
         };
         if let Some(note) = note {

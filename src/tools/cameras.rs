@@ -30,7 +30,7 @@ pub(super) const NO_CAMERA: &str =
 const NO_SUCH_CAMERA: &str = "this node has no camera for an arm of this scene. Next: add one as `[[cameras]]` to its node file";
 
 /// Message for a camera whose pictures are shown but not measured.
-const NO_FOCAL: &str = "has no focal_px in the node file, so nothing is measured in its pictures";
+const NO_FOCAL: &str = "has no `focal_px` in the node file, so its pictures cannot be measured";
 
 /// A camera of a node.
 pub(super) struct NodeCamera {
@@ -181,7 +181,7 @@ fn choose<'a>(cameras: Vec<WatchedArm<'a>>, name: Option<&str>) -> Result<Watche
     found.ok_or_else(|| match names.as_slice() {
         [] => Refusal::new(NO_SUCH_CAMERA),
         _ => refusal!(
-            "this needs the name of one camera. Next: name one with --camera: {}",
+            "there are several cameras. Next: name one with --camera: {}",
             names.join(", ")
         ),
     })
@@ -247,16 +247,16 @@ impl NodeCamera {
         let name = self.entry.name.clone();
         let fail = move |reason: &dyn Display| refusal!("camera {name}: {reason}");
         let Some(simulated) = self.entry.simulated else {
-            return Err(fail(&"it is simulated and has no place"));
+            return Err(fail(&"it is simulated and has no place in the node file"));
         };
         let scene =
-            scene.ok_or_else(|| fail(&"it is simulated, and no scene says what it sees"))?;
+            scene.ok_or_else(|| fail(&"it is simulated, and no scene is known for it to show"))?;
         let (arm, lens) = (Arc::clone(arm), self.lens());
         let seed = self.pictures_taken.fetch_add(1, Ordering::Relaxed);
         let render = move || {
             let workcell = arm.workcell.as_ref();
             let workcell =
-                workcell.ok_or_else(|| refusal!("it is simulated, and this arm is real"))?;
+                workcell.ok_or_else(|| refusal!("it is simulated, but this arm is real"))?;
             let pose = simulated_pose(&simulated);
             let exposure = RenderExposure {
                 light: simulated.light,
@@ -339,7 +339,7 @@ impl NodeCamera {
         let record = store.camera(name)?;
         let record = record.ok_or_else(|| {
             refusal!(
-                "camera {name} is not calibrated. Next: put the sheet where it was taught, then `steadyhand calibrate camera --camera {name} --scene SCENE`"
+                "camera {name} is not calibrated. Next: put the sheet in its taught place, then `steadyhand calibrate camera --camera {name} --scene SCENE`"
             )
         })?;
         let history = store.history()?;
@@ -368,7 +368,7 @@ impl CameraCapture {
         }
         let sheet = match &self.sheet {
             None if scene.fiducials.is_none() => Err(refusal!(
-                "scene {} has no [fiducials], and a camera is calibrated by the tags of a sheet",
+                "scene {} has no `[fiducials]`; calibrating a camera needs the tags of a sheet",
                 scene.name
             )),
             None => Err(refusal!("camera {name} {NO_FOCAL}")),
@@ -377,7 +377,7 @@ impl CameraCapture {
                 .map_err(|error| refusal!("camera {name}: {error}")),
         }?;
         let taught = scene.surface.flat_pose();
-        let taught = taught.ok_or_else(|| refusal!("a camera finds only flat sheets"))?;
+        let taught = taught.ok_or_else(|| refusal!("a camera can find only flat sheets"))?;
         Ok(self.tag_observation(sheet, &(taught * sheet.location.sheet.inverse())))
     }
 
@@ -399,7 +399,7 @@ impl CameraCapture {
     pub(super) fn old_reason(&self) -> Option<String> {
         (self.age > AGE_MAX).then(|| {
             format!(
-                "camera {}: its picture is {:.1} s old (an identical picture keeps its age): start the camera again",
+                "camera {}: its picture has not changed for {:.1} s: restart the camera",
                 self.camera,
                 self.age.as_secs_f64()
             )
@@ -442,7 +442,7 @@ impl CameraCapture {
             return match moved.mm > moved_mm_max + 3.0 * sigma_mm {
                 true => SheetEvidence::Moved(*moved),
                 false => SheetEvidence::Nothing(format!(
-                    "camera {} sees too little of the sheet: its corners are known to {sigma_mm:.2} mm (at most half of the {moved_mm_max} mm that the scene allows), so uncover its tags",
+                    "camera {} sees too little of the sheet: the corners are uncertain by {sigma_mm:.2} mm (at most half of the scene's {moved_mm_max} mm). Uncover its tags",
                     self.camera
                 )),
             };

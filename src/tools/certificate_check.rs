@@ -51,11 +51,11 @@ impl Node {
             }
         };
         let denied = format!(
-            "{} moves the arm, and this caller has not proven level {level}: {reason}",
+            "{} moves the arm, but this caller has not proven level {level}: {reason}",
             tool.name
         );
         let next = format!(
-            "the operator examines the planner with `steadyhand exam run --planner URL --level {level}` and attaches its certificate to a token"
+            "the operator runs `steadyhand exam run --planner URL --level {level}` and attaches the certificate to a token"
         );
         Err(refused("needs_qualification", with_next(denied, &next))
             .with("level", level)

@@ -26,6 +26,6 @@ impl CompletedMotion {
         let sags: Vec<_> = sags.collect();
         reply
             .with("sags", sags)
-            .hint("align with touch measures how far the joints in `sags` give way under the arm's weight")
+            .hint("`align` with `touch` measures how far the joints in `sags` give way under the arm's weight")
     }
 }

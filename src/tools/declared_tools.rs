@@ -116,7 +116,7 @@ impl DeclaredTools {
             .collect();
         (!names.is_empty()).then(|| {
             format!(
-                "longer than {PREFIXED_CHARS_MAX} letters, so some clients refuse them once they add the server's name: {}",
+                "with a server's name in front, these are longer than {PREFIXED_CHARS_MAX} letters, so some clients refuse them: {}",
                 names.join(", ")
             )
         })
@@ -262,7 +262,7 @@ impl DeclarationChecker<'_> {
         let existing = tools_of(&entry.name, TOOLS.iter().chain(&self.tools));
         if let Some(existing) = existing.first() {
             let problem = format!(
-                "`{}` is already a name of the tool `{}`: choose another name",
+                "`{}` is already a name of the tool `{}`: choose a different name",
                 entry.name, existing.name
             );
             self.add_problem(format!("{path}.name"), problem);
@@ -310,7 +310,7 @@ impl DeclarationChecker<'_> {
         let Some(tool) = TOOLS.iter().find(is_called) else {
             let names = TOOLS.iter().map(|tool| tool.name.as_str());
             let problem = format!(
-                "there is no built-in tool `{}`; nearest first: {}",
+                "there is no built-in tool `{}`; valid (nearest first): {}",
                 entry.calls,
                 args::nearest(&entry.calls, names).join(", ")
             );
@@ -338,7 +338,7 @@ impl DeclarationChecker<'_> {
         let Some(parameter) = parameter(tool, name) else {
             let names = tool.parameters.iter().map(|known| known.name.as_str());
             let problem = format!(
-                "`{}` has no argument `{name}`; nearest first: {}",
+                "`{}` has no argument `{name}`; valid (nearest first): {}",
                 tool.name,
                 args::nearest(name, names).join(", ")
             );
@@ -369,7 +369,7 @@ impl DeclarationChecker<'_> {
             let inner_parameter = self.inner_parameter(entry, argument, steps, path)?;
             if inner_parameter.kind.json_type() != kind.json_type() {
                 let problem = format!(
-                    "argument `{}` is a {}, and the built-in tool takes a {}",
+                    "argument `{}` is a {}, but the built-in tool takes a {}",
                     argument.name,
                     kind.json_type(),
                     inner_parameter.kind.json_type()
@@ -408,13 +408,13 @@ impl DeclarationChecker<'_> {
         }
         let (mut all, tool) = (steps.iter(), &entry.name);
         let problem = if all.any(|step| parameter(step.tool, name).is_some()) {
-            format!("argument `{name}` of tool `{tool}` is fixed already")
+            format!("argument `{name}` of tool `{tool}` is already fixed")
         } else {
             let known = steps.iter().flat_map(|step| &step.tool.parameters);
             let known: BTreeSet<&str> = known.map(|parameter| parameter.name.as_str()).collect();
             let nearest = args::nearest(name, known).join(", ");
             format!(
-                "no built-in tool of `{tool}` takes an argument `{name}`; nearest first: {nearest}"
+                "no built-in tool of `{tool}` takes an argument `{name}`; valid (nearest first): {nearest}"
             )
         };
         self.add_problem(format!("{path}.name"), problem);
@@ -426,7 +426,7 @@ impl DeclarationChecker<'_> {
         let is_unknown = |name: &&String| DeclaredUnit::named(name).is_none();
         if let Some(name) = unit.as_ref().filter(is_unknown) {
             let problem = format!(
-                "argument `{}`: the unit `{name}` is unknown; write one such as mm, cm, m, deg, rad, s, ms, mm/s or hz",
+                "argument `{}`: the unit `{name}` is unknown; write a unit such as mm, cm, m, deg, rad, s, ms, mm/s or hz",
                 argument.name
             );
             self.add_problem(format!("{path}.unit"), problem);
@@ -459,7 +459,7 @@ fn understood(shape: &ArgumentShape, name: &str, value: &Value) -> Result<Value,
     match reading.given.get(name) {
         Some(value) if reading.loss == RepairClass::L0 => Ok(value.clone()),
         _ => Err(refusal!(
-            "{name}: {value} means nothing. Next: leave it out"
+            "{name}: {value} has no effect. Next: leave it out"
         )),
     }
 }
@@ -582,11 +582,11 @@ impl DeclaredAction {
             Self::Sequence(_) => vec![field(
                 "steps",
                 ResultFieldKind::Objects,
-                "per step its tool, what was understood and what came of it",
+                "for each step: tool, understood arguments and result",
             )],
             Self::Remote { .. } => {
-                let answer = "what it answered, as data";
-                let server = field("server", ResultFieldKind::Text, "which server answered");
+                let answer = "the answer as data";
+                let server = field("server", ResultFieldKind::Text, "the server that answered");
                 vec![server, field("result", ResultFieldKind::Object, answer)]
             }
             Self::Helps | Self::Recordings => Vec::new(),

@@ -70,7 +70,7 @@ impl DesignArguments<'_> {
             return Ok(());
         }
         let reason = format!(
-            "`resume` continues the unfinished drawing, and {} begins another. Next: send only one of them",
+            "`resume` continues the unfinished drawing, but {} begins a new one. Next: send only one of them",
             sent.join(" and ")
         );
         Err(not_drawn("resume_differs", reason))
@@ -84,7 +84,7 @@ impl DesignArguments<'_> {
             return Ok(());
         };
         let reason = format!(
-            "`{key}` needs a `text`, an `svg` or an `image`, and this call has none: a scene is drawn in its own size and place"
+            "`{key}` needs a `text`, an `svg` or an `image`, and this call has none. A scene's own design keeps its size and place"
         );
         Err(not_drawn("no_design", reason))
     }
@@ -97,7 +97,7 @@ impl DesignArguments<'_> {
             (None, [only]) => Ok(only.clone()),
             (Some(named), all) => {
                 let reason = format!(
-                    "scene `{named}` draws its own design, and `{}` needs a canvas: {}",
+                    "scene `{named}` draws its own design; `{}` needs a canvas. Canvases: {}",
                     kind.word(),
                     all.join(", ")
                 );
@@ -111,7 +111,7 @@ impl DesignArguments<'_> {
             }
             (None, all) => {
                 let reason = format!(
-                    "this call names no canvas. Next: `scene` with one of: {}",
+                    "this call needs a canvas as `scene`. Next: send one of: {}",
                     all.join(", ")
                 );
                 Err(not_drawn("no_canvas", reason))
@@ -150,7 +150,7 @@ impl DesignArguments<'_> {
         };
         if self.given.contains_key(key) {
             let reason = format!(
-                "`{key}` is for {whose}, and this call draws its `{}`. Next: leave `{key}` out",
+                "`{key}` is only for {whose}, but this call draws its `{}`. Next: leave `{key}` out",
                 kind.word()
             );
             return Err(not_drawn("arguments_refused", reason));
@@ -205,7 +205,7 @@ fn picture(image: &str) -> Result<DesignReplacement, Box<Reply>> {
     let text: String = text.split_whitespace().collect();
     let bytes = BASE64.decode(text.trim_end_matches('=')).map_err(|error| {
         let reason = format!(
-            "`image` is no base64 ({error}). Next: send the whole file as base64, or as a data URL"
+            "`image` is not base64 ({error}). Next: send the whole file as base64, or as a data URL"
         );
         not_drawn("design_refused", reason)
     })?;
@@ -224,7 +224,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// Refuses a canvas in a call that brings no design.
 pub(super) fn no_design_on(scene: &str) -> Box<Reply> {
     let reason = format!(
-        "scene `{scene}` is a canvas without a design of its own. Next: send your design as `text`, `svg` or `image`"
+        "scene `{scene}` is a canvas: it has no design of its own. Next: send your design as `text`, `svg` or `image`"
     );
     not_drawn("no_design", reason)
 }

@@ -35,8 +35,7 @@ use permit::ActorRank;
 use scene::{Scene, SceneLibrary};
 
 /// Hint with every result of a node that reads arguments leniently although its arm is real.
-const LENIENT: &str =
-    "this node reads leniently though its arm is real (forgiveness = \"lenient\")";
+const LENIENT: &str = "this node ignores what it does not understand although its arm is real (`forgiveness = \"lenient\"`)";
 
 /// A call as received.
 #[derive(Clone, Debug)]
@@ -440,7 +439,7 @@ impl Node {
             Ok(None) => {
                 return Err(refusal(
                     "unknown_plan",
-                    "no preview of the last hour has this plan".to_owned(),
+                    "no preview in the last hour had this plan".to_owned(),
                 ));
             }
             Err(reason) => return Err(refusal("unknown_plan", reason)),
@@ -498,7 +497,7 @@ impl Node {
         Err(refused(
             "one_hop",
             format!(
-                "node `{}` passed this call on to node `{own}`, and a call is passed on only once. Next: call node `{named}` from a node that knows it",
+                "node `{}` passed this call on to node `{own}`; a call can be passed on only once. Next: call node `{named}` from a node that knows it",
                 hop.from
             ),
         ))
@@ -632,14 +631,14 @@ const NAMING_ARGUMENTS: [&str; 7] = ["arm", "node", "scene", "meta", "plan", "ag
 pub(super) fn no_default_scene() -> Box<Reply> {
     refused(
         "scene",
-        "this node has no default scene: each is for another arm, or needs a `text` or an `svg`. Next: name a scene",
+        "this node has no default scene: each scene is for another arm, or needs a `text` or an `svg`. Next: name a scene",
     )
 }
 
 /// Says that a call must name one of these arms.
 fn naming_one_of(arms: &[&Arc<AttachedArm>]) -> String {
     let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
-    format!("name an arm that draws it with `arm`: {}", names.join(", "))
+    format!("name one of its arms with `arm`: {}", names.join(", "))
 }
 
 impl Node {

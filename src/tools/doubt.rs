@@ -86,7 +86,7 @@ impl MotionOrder {
     pub(super) fn log_repairs(&self) {
         if let Self::Call(understood) = self {
             let repairs = understood.reading().repairs.len();
-            tracing::debug!(repairs, "a motion that was understood begins");
+            tracing::debug!(repairs, "the motion of an understood call begins");
         }
     }
 }
@@ -140,7 +140,7 @@ pub(super) fn without_preview(
     refused(
         "not_understood",
         format!(
-            "not understood: {words}. `{}` moves and has no preview: {valid}",
+            "not understood: {words}. `{}` moves the arm and has no preview: {valid}",
             tool.name
         ),
     )
@@ -185,7 +185,7 @@ impl DoubtfulCall<'_> {
         });
         match running {
             Some(job) => {
-                let words = format!("this plan is being drawn already: {}", job.card().id);
+                let words = format!("this plan is already being drawn: {}", job.card().id);
                 reply.set("job", job.card());
                 reply.hint(&words)
             }
@@ -227,7 +227,7 @@ impl DoubtfulCall<'_> {
         let keys: Vec<&str> = keys.collect();
         let first = keys.first()?;
         Some(format!(
-            "Shown already. This client adds `{first}` to every call: an operator can allow it with {}",
+            "This preview was already shown. If this client adds `{first}` to every call, an operator can allow it with {}",
             ignore_line(&keys)
         ))
     }
@@ -296,7 +296,7 @@ pub(super) fn warn_of_default(
         .filter(|_| keys(&reading.leftover).next().is_some())
         .map(|own| format!("; {own}"));
     let message = format!(
-        "WARNING: not understood and ignored, so the {default} is used: {words}{}. {}",
+        "WARNING: the {default} is used, because this was not understood and is ignored: {words}{}. {}",
         own.unwrap_or_default(),
         reply.text
     );
@@ -315,7 +315,7 @@ pub(super) fn plan_complaint(
             code,
             path: "plan".to_owned(),
             received: received.to_owned(),
-            expected: "a plan that a preview of the last hour has shown".to_owned(),
+            expected: "a plan that a preview showed in the last hour".to_owned(),
             valid: Vec::new(),
             why: reason,
         }],

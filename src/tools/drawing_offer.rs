@@ -290,9 +290,9 @@ fn disabled_note(arm: &AttachedArm, scene: &Scene) -> Option<String> {
     let is_ordered = !arm.permits().orders().is_empty();
     let note = match is_ordered {
         true => {
-            "motion is disabled by an operator's order: a person's yes to this drawing ends the order"
+            "an operator's order disables motion; a person's yes to this drawing ends that order"
         }
-        false => "motion is disabled: to draw this enables it for this drawing alone",
+        false => "motion is disabled; a yes enables it for this drawing only",
     };
     (arm.workcell.is_some() && is_disabled).then(|| note.to_owned())
 }

@@ -87,7 +87,7 @@ pub(super) fn check_no_resume(ctx: &ToolContext<'_>) -> Result<(), Box<Reply>> {
         false => Ok(()),
         true => Err(refused(
             "arguments_refused",
-            "`resume` continues a drawing, and `frame` draws nothing. Next: send only one of them",
+            "`resume` continues a drawing, but `frame` draws nothing. Next: send only one of them",
         )),
     }
 }
@@ -98,7 +98,7 @@ pub(super) fn check_hull(ctx: &ToolContext<'_>) -> Result<(), Box<Reply>> {
         false => Ok(()),
         true => Err(refused(
             "arguments_refused",
-            "`hull` says how `frame` goes round the drawing. Next: send \"frame\": true with it",
+            "`hull` works only with `frame`. Next: send `\"frame\": true` with it",
         )),
     }
 }
@@ -139,7 +139,7 @@ pub(super) async fn show(
     let box_mm = extent.corners();
     let [[left, low], [right, high]] = box_mm;
     let message = format!(
-        "the pen went once round x {left:.1} to {right:.1} mm, y {low:.1} to {high:.1} mm, {} over the sheet; nothing was drawn",
+        "the raised pen went once around x {left:.1} to {right:.1} mm, y {low:.1} to {high:.1} mm, {} over the sheet; nothing was drawn",
         millimetres(height_mm, 1)
     );
     Ok(Reply::done(message)

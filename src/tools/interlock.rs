@@ -82,7 +82,7 @@ impl fmt::Display for ArmSeparation {
         match &self.kind {
             SeparationKind::ByWord(arm) => write!(
                 f,
-                "`{one}` and `{other}` cannot reach each other, as the node file says (`apart = true` of `{arm}`)"
+                "`{one}` and `{other}` cannot reach each other, according to the node file (`apart = true` of `{arm}`)"
             ),
             SeparationKind::ByDistance { gap_m, reach_m } => write!(
                 f,
@@ -137,7 +137,7 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind
     }
     let [Some(one_m), Some(other_m)] = arms.map(|arm| arm.base_m) else {
         return SeparationKind::OneAtATime(
-            "the node file says neither where both bases stand (`base_m`) nor that the arms cannot reach each other (`apart = true`)".to_owned(),
+            "the node file does not give the places of both bases (`base_m`), or say that the arms cannot reach each other (`apart = true`)".to_owned(),
         );
     };
     let [Some(one_reach_m), Some(other_reach_m)] = reach_m else {
@@ -154,7 +154,7 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind
         }
     } else {
         SeparationKind::OneAtATime(format!(
-            "their bases stand {gap_m:.2} m apart and need {needed_m:.2} m (reaches of {one_reach_m:.2} m and {other_reach_m:.2} m, and {SEPARATION_M:.2} m between)"
+            "their bases are {gap_m:.2} m apart and must be {needed_m:.2} m apart (reaches of {one_reach_m:.2} m and {other_reach_m:.2} m, plus {SEPARATION_M:.2} m)"
         ))
     }
 }
@@ -204,7 +204,7 @@ fn base_check(own: &ArmEntry, other: &ArmEntry) -> Option<ObstructionCheck> {
         };
         (off_m > beside.uncertainty_m + BASE_ROUNDING_M).then(|| {
             format!(
-                "scene `{}` places the bases of `{own}` and `{other}` {:.3} m apart, the node file {:.3} m; that is {:.0} mm off (at most {:.0} mm). Next: measure them, and correct `base_m` in one of the files",
+                "scene `{}` places the bases of `{own}` and `{other}` {:.3} m apart, but the node file {:.3} m, a difference of {:.0} mm (at most {:.0} mm). Next: measure the distance, and correct `base_m` in one of the files",
                 scene.shared_name(),
                 in_scene_m.norm(),
                 between_m.norm(),
@@ -221,7 +221,7 @@ fn reach_check(max_m: f64) -> ObstructionCheck {
         let reach_m = scene.reach_m();
         (reach_m > max_m).then(|| {
             format!(
-                "in scene `{}` the arm reaches {reach_m:.3} m from its base (at most {max_m:.3} m, so that it cannot touch the other arms). Next: start the node again, which computes the reach anew",
+                "in scene `{}` the arm reaches {reach_m:.3} m from its base (at most {max_m:.3} m, so that it cannot touch other arms). Next: restart the node; it computes the reach again",
                 scene.title()
             )
         })
@@ -309,7 +309,7 @@ fn obstruction(
             // The gate keeps arms apart that move in a scene that they share.
             Some(other) if is_enabled_beside(&other, scene) => return None,
             Some(other) => obstruction_reason(&other, &rests)?,
-            None => "it is no longer attached. Next: start the node again".to_owned(),
+            None => "it is no longer attached. Next: restart the node".to_owned(),
         };
         Some(format!(
             "`{arm_name}` is not enabled because of `{name}` ({pair}): {reason}"
@@ -340,7 +340,7 @@ fn obstruction_reason(arm: &AttachedArm, rests: &[JointVector]) -> Option<String
         ));
     }
     if snapshot.state.is_under_way() {
-        return Some("its motion is still under way. Next: `steadyhand stop`".to_owned());
+        return Some("its motion has not ended. Next: `steadyhand stop`".to_owned());
     }
     let is_at_rest = arm.is_at_rest()
         || snapshot.measured.is_some_and(|measured| {
@@ -349,7 +349,7 @@ fn obstruction_reason(arm: &AttachedArm, rests: &[JointVector]) -> Option<String
         });
     (snapshot.energised && !is_at_rest).then(|| {
         format!(
-            "its torque is on and it is not at rest. Next: enable it, then `steadyhand reset --arm {}` and `steadyhand disable`; or `steadyhand torque-off`, which lets every arm drop",
+            "its torque is on and it is not at rest. Next: enable it, then `steadyhand reset --arm {}` and `steadyhand disable` (or `steadyhand torque-off`: every arm drops)",
             arm.name
         )
     })
@@ -425,7 +425,7 @@ impl Node {
         let excludes = |pair: &&ArmSeparation| pair.is_one_at_a_time() && pair.is_between(&arms);
         if let Some(pair) = self.separations.iter().find(excludes) {
             return Err(refusal!(
-                "scene {} is for several arms, and {pair}; nothing was enabled. Next: name one of them with `--arm`",
+                "scene {} fits several arms, and {pair}. Nothing was enabled. Next: name one of them with `--arm`",
                 scene.title()
             ));
         }
@@ -476,7 +476,7 @@ impl Node {
         arms.retain(|arm| name.is_none_or(|name| arm.name == name));
         match (arms.is_empty(), name) {
             (true, Some(name)) => Err(refusal!(
-                "scene {} is for the arm {model}, and `{name}` is not one of this node; nothing was enabled. Next: name one of {names}",
+                "scene {} is for the arm {model}, and this node has no such arm `{name}`. Nothing was enabled. Next: name one of {names}",
                 scene.title()
             )),
             _ => Ok(arms),

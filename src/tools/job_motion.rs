@@ -180,7 +180,7 @@ impl JobContext {
             Some(MotionOutcome::Refused(reason)) => Err(Refusal::from(reason).into()),
             Some(MotionOutcome::Faulted(reason)) => Err(JobError::Faulted(reason)),
             None => Err(JobError::Faulted(
-                "the arm's thread ended; restart the node".to_owned(),
+                "the arm's thread has ended. Next: restart the node".to_owned(),
             )),
         }
     }
@@ -204,11 +204,11 @@ impl JobContext {
         let begin = move || {
             let begun = arm.recorder.as_ref().map(|recorder| recorder.begin(&file));
             if let Some(Err(error)) = begun {
-                tracing::warn!("the job's bytes are not kept: {}: {error}", file.display());
+                tracing::warn!("the job's bytes are not saved: {}: {error}", file.display());
             }
         };
         if tokio::task::spawn_blocking(begin).await.is_err() {
-            tracing::warn!("the job's bytes are not kept: their thread failed");
+            tracing::warn!("the job's bytes are not saved: their thread failed");
         }
     }
 
@@ -216,7 +216,7 @@ impl JobContext {
         let arm = Arc::clone(&self.arm);
         let end = move || arm.recorder.iter().for_each(|recorder| recorder.end());
         if tokio::task::spawn_blocking(end).await.is_err() {
-            tracing::warn!("the job's bytes may not be whole: their thread failed");
+            tracing::warn!("the job's bytes may be incomplete: their thread failed");
         }
     }
 
@@ -239,7 +239,7 @@ impl JobContext {
             Ok(Err(error)) => {
                 Err(Refusal::from(UnrecordedJobError::Journal(error.to_string())).into())
             }
-            Err(_) => Err(refusal!("the journal's thread failed").into()),
+            Err(_) => Err(refusal!("the thread that writes the journal failed").into()),
         }
     }
 }

@@ -46,7 +46,7 @@ impl Node {
         let jobs = self.board_jobs().filter(|(_, job)| matches(job));
         let Some((arm, job)) = jobs.min_by_key(|(_, job)| job.is_over()) else {
             let id = id.ok_or_else(|| {
-                refusal!("no job is under way, and this node has had none since it started")
+                refusal!("no job is in progress, and this node has had none since it started")
             })?;
             let (node, id) = (Arc::clone(self), id.to_owned());
             let reading = tokio::task::spawn_blocking(move || node.past_progress(&id));

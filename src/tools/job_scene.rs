@@ -34,10 +34,10 @@ pub fn of_job(library: &SceneLibrary, state: &Path, past: &PastJob) -> Result<Ar
 fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, Refusal> {
     let name = &past.drawing;
     let drawing = journal_drawing(state, past);
-    let drawing = drawing.map_err(|error| refusal!("its drawing {name} was not kept: {error}"))?;
+    let drawing = drawing.map_err(|error| refusal!("its drawing {name} was not saved: {error}"))?;
     // The revision of a canvas does not cover the design.
     if drawing.hash_hex() != past.design_hash {
-        return Err(refusal!("its drawing {name} is not the one that was kept"));
+        return Err(refusal!("its drawing {name} is not the saved one"));
     }
     DesignReplacement::from_toml(&format!("design of {}", past.id), &drawing.design)
         .map_err(|error| refusal!("its drawing {name} cannot be read: {error}"))

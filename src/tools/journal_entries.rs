@@ -20,9 +20,9 @@ const MOTION: &str = "motion";
 /// Reason why a job does not begin: nothing moves that is not recorded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UnrecordedJobError {
-    #[error("nothing moves without a journal, so repair this first: {0}")]
+    #[error("the journal cannot be written, so nothing may move: {0}")]
     Journal(String),
-    #[error("nothing moves without its record in the audit log, so repair this first: {0}")]
+    #[error("the audit log cannot be written, so nothing may move: {0}")]
     Audit(#[from] UnrecordedError),
 }
 
@@ -114,7 +114,10 @@ pub(super) async fn end(
         let message = reply.text.lines().next().unwrap_or_default();
         let tip = tip_at_end(&node, &entry, state, &reply);
         if let Err(error) = entry.ended(state, message, &figures, tip) {
-            tracing::error!("the end of {} is not in its journal: {error}", entry.id());
+            tracing::error!(
+                "the end of {} could not be written to its journal: {error}",
+                entry.id()
+            );
         }
         if let Some(recorder) = &node.job_recorder {
             recorder.finish(entry.id(), state, message);
@@ -123,7 +126,7 @@ pub(super) async fn end(
         node.job_store.ended_with(&entry);
     });
     if ended.await.is_err() {
-        tracing::error!("the journal's thread failed");
+        tracing::error!("the thread that writes the journal failed");
     }
 }
 

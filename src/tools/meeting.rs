@@ -85,6 +85,6 @@ impl<Part, Share> Meeting<Part, Share> {
     fn reason(&self) -> String {
         let state = self.state.locked();
         let reason = state.cancelled.clone();
-        reason.unwrap_or_else(|| "the step failed for another arm".to_owned())
+        reason.unwrap_or_else(|| "this step failed for another arm".to_owned())
     }
 }

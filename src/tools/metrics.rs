@@ -64,7 +64,7 @@ const METRICS: [MetricFamily; 26] = [
     ),
     metric(
         "steadyhand_arm_faulted",
-        "1 while something is broken",
+        "1 while the arm has a fault",
         Gauge(|sample| Some(f64::from(sample.snapshot.fault.is_some()))),
     ),
     metric(
@@ -74,7 +74,7 @@ const METRICS: [MetricFamily; 26] = [
     ),
     metric(
         "steadyhand_arm_warnings",
-        "Things that a person should look at",
+        "Number of warnings for a person",
         Gauge(|sample| Some(count(sample.snapshot.warnings.len() as u64))),
     ),
     metric(
@@ -84,7 +84,7 @@ const METRICS: [MetricFamily; 26] = [
     ),
     metric(
         "steadyhand_bus_cycles_total",
-        "Cycles that were begun",
+        "Started cycles",
         Counter(|sample| Some(count(sample.snapshot.counts.cycles))),
     ),
     metric(
@@ -99,67 +99,67 @@ const METRICS: [MetricFamily; 26] = [
     ),
     metric(
         "steadyhand_bus_resent_total",
-        "Requests, or a controller's pieces of motion, that were sent again",
+        "Requests, or parts of a controller's motion, that were sent again",
         Counter(|sample| Some(count(sample.snapshot.counts.resent))),
     ),
     metric(
         "steadyhand_bus_foreign_replies_total",
-        "Replies that were not asked for, late ones among them",
+        "Replies without a request, including late ones",
         Counter(|sample| Some(count(sample.snapshot.counts.foreign))),
     ),
     metric(
         "steadyhand_bus_echoes_total",
-        "Requests that the adapter returned",
+        "Requests that the adapter echoed",
         Counter(|sample| Some(count(sample.snapshot.counts.echoes))),
     ),
     metric(
         "steadyhand_bus_cycle_seconds",
-        "How long a cycle took, from the first byte sent to the last one used",
+        "Duration of a cycle, from the first byte sent to the last byte used",
         Times(|sample| &sample.snapshot.counts.cycle_time),
     ),
     metric(
         "steadyhand_bus_cycle_work_seconds",
-        "How long the processor worked for a cycle",
+        "Processor time of a cycle",
         Times(|sample| &sample.snapshot.counts.cycle_work),
     ),
     metric(
         "steadyhand_bus_lateness_seconds",
-        "By how much a tick came too late while the arm moved",
+        "Lateness of ticks while the arm moved",
         Times(|sample| &sample.snapshot.lateness),
     ),
     metric(
         "steadyhand_bus_lost_cycles_total",
-        "Ticks that came more than a period too late while the arm moved: with each a cycle was lost",
+        "Ticks more than a period late while the arm moved; each lost a cycle",
         Counter(|sample| Some(count(sample.snapshot.lateness.longer_than(PERIOD)))),
     ),
     metric(
         "steadyhand_bus_wake_lateness_seconds",
-        "By how much the machine woke the sleeping loop too late while the arm moved",
+        "Lateness with which the machine woke the sleeping loop while the arm moved",
         Times(|sample| &sample.snapshot.woken_late),
     ),
     metric(
         "steadyhand_servo_retries_total",
-        "Times that a servo was asked again, or a piece of its motion was sent again",
+        "Repeated requests to a servo, or repeated parts of its motion",
         Counts(|servo| count(servo.retries)),
     ),
     metric(
         "steadyhand_servo_blind_cycles_total",
-        "Cycles in which a servo gave no reading in the end",
+        "Cycles in which a servo gave no reading after all tries",
         Counts(|servo| count(servo.blind)),
     ),
     metric(
         "steadyhand_servo_blind_seconds_total",
-        "How long those cycles took together",
+        "Total duration of those cycles",
         Counts(|servo| servo.blind_time.as_secs_f64()),
     ),
     metric(
         "steadyhand_servo_jumps_rejected_total",
-        "Positions that no movement explains, which were discarded",
+        "Discarded positions that no movement can explain",
         Counts(|servo| count(servo.jumps)),
     ),
     metric(
         "steadyhand_servo_temperature_celsius",
-        "How hot a servo is",
+        "Temperature of a servo",
         State(|servo| servo.temperature_c),
     ),
     metric(
@@ -169,12 +169,12 @@ const METRICS: [MetricFamily; 26] = [
     ),
     metric(
         "steadyhand_servo_load_ratio",
-        "Signed share of what a servo can push",
+        "Load of a servo: signed share of its largest torque",
         State(|servo| servo.load_ratio),
     ),
     metric(
         "steadyhand_servo_position_ticks",
-        "Where a servo stands",
+        "Position of a servo",
         State(|servo| servo.position_ticks.map(f64::from)),
     ),
     metric(
@@ -184,7 +184,7 @@ const METRICS: [MetricFamily; 26] = [
     ),
     metric(
         "steadyhand_servo_error_bits",
-        "A servo's error bits as its manual numbers them",
+        "Error bits of a servo, numbered as in its manual",
         State(|servo| servo.error_bits.map(f64::from)),
     ),
 ];

@@ -35,7 +35,7 @@ const END_NOT_JOURNALLED: &str = "end_not_journalled";
 
 /// Hint for a call that an equal call did moments ago.
 pub(super) const DONE_BEFORE: &str =
-    "this call was done moments ago and nothing moved now; `again` true repeats it";
+    "this call was already done moments ago, so nothing moved now. To repeat it, send `again` true";
 
 /// Reason why a motion was not carried out, or only in part.
 pub(super) enum JobError {
@@ -312,7 +312,7 @@ async fn run_job(ctx: JobContext, work: JobWork) {
 }
 
 /// Hint for a drawing that broke off after its last line.
-pub const ALL_DRAWN: &str = "the whole drawing is on the sheet: after reset nothing is left to do, and drawing it again puts it there twice";
+pub const ALL_DRAWN: &str = "the whole drawing is on the sheet. After `reset` nothing is left to do; drawing again would draw it twice";
 
 /// Adds to the answer of a drawing that broke off how to draw the rest; an operator's also lists the commands.
 fn with_resume_hint(reply: Reply, node: &Node, arm: &AttachedArm, past: &PastJob) -> Reply {
@@ -345,7 +345,7 @@ fn resume_hint(past: &PastJob, resets: &[String], resume_call: &str) -> Option<S
     past.has_remainder()
         .then(|| match resume::is_of_operator(past) {
             false => {
-                format!("{after}, {resume_call} draws the rest; without it the drawing starts over")
+                format!("{after}, {resume_call} draws the rest (without `resume`, the drawing starts over)")
             }
             true => format!("{after}, `steadyhand draw --resume` draws the rest"),
         })
@@ -434,14 +434,14 @@ fn still_moving(arm: &AttachedArm, card: &JobCard) -> Reply {
         .with("arm", arm.title())
         .with("state", card.state)
         .with("job", card)
-        .hint("sense reports the job, stop ends it; the same call again returns this job and draws nothing twice")
+        .hint("`sense` reports the job and `stop` ends it. The same call again returns this job and draws nothing twice")
 }
 
 fn busy_reply(node: &Node, card: &JobCard) -> Reply {
     let way_out = node.way_out_of_wait(&card.id);
     let way_out = way_out.map_or_else(String::new, |text| format!(". {text}"));
     Reply::failed(format!(
-        "the arm is busy with {}, {} {} by {} ({}); nothing moved for this call{way_out}",
+        "the arm is busy with {}, {} {} by {} ({}). Nothing moved for this call{way_out}",
         card.id,
         article(&card.tool),
         card.tool,
@@ -450,7 +450,7 @@ fn busy_reply(node: &Node, card: &JobCard) -> Reply {
     ))
     .with("code", "busy")
     .with("job", card)
-    .hint("sense reports the job, stop ends it")
+    .hint("`sense` reports the job, `stop` ends it")
 }
 
 fn article(tool: &str) -> &'static str {
@@ -473,7 +473,7 @@ impl JobError {
             Self::Denied(denied) => ("refused", denied_reply(&denied)),
             Self::Plan(PlanError::Cancelled) => (
                 "stopped",
-                *refused("stopped", "stopped while it was planned"),
+                *refused("stopped", "the call was stopped while it was being planned"),
             ),
             Self::Plan(error) => ("refused", *refused("plan_refused", error)),
             Self::Gate(error) => (
@@ -491,37 +491,37 @@ impl JobError {
             }
             Self::Journal(reason) => {
                 let reason = format!(
-                    "the arm was stopped on the way, because the journal could not be written: {reason}"
+                    "the arm was stopped during its motion, because the journal could not be written: {reason}"
                 );
                 let hint = "make room on the disk of the state folder before you resume";
                 ("faulted", faulted_reply("journal", reason).hint(hint))
             }
             Self::EndNotJournalled(reason) => {
                 let reason = format!(
-                    "the motion reached its end, but the job counts as interrupted, because its end is not in the journal: {reason}"
+                    "the motion reached its end, but that could not be written to the journal, so the job counts as interrupted: {reason}"
                 );
                 let reply = Reply::failed(reason).with("code", END_NOT_JOURNALLED);
-                let hint = "make room on the disk of the state folder. Look at the sheet before you resume or draw again: the last lines may be drawn twice";
+                let hint = "make room on the disk of the state folder. Before you resume or draw again, look at the sheet: the last lines could be drawn twice";
                 ("faulted", reply.hint(hint))
             }
             Self::NotKept(reason) => (
                 "reached",
                 Reply::failed(format!(
-                    "the arm has measured, but nothing is proposed until you align again: {reason}"
+                    "the arm has measured, but the result could not be saved. Call `align` again: {reason}"
                 ))
                 .with("code", "calibration"),
             ),
             Self::Faulted(reason) => (
                 "faulted",
-                faulted_reply("fault", format!("fault on the way: {reason}")),
+                faulted_reply("fault", format!("a fault during the motion: {reason}")),
             ),
             Self::Overtaken => (
                 "stopped",
                 Reply::failed(
-                    "the arm is at rest, but another stop or fault came meanwhile and is still latched",
+                    "the arm is at rest, but another stop or fault came and is still latched",
                 )
                 .with("code", "stopped")
-                .hint("sense shows what is latched; call reset again"),
+                .hint("`sense` shows what is latched; then call `reset` again"),
             ),
         }
     }
@@ -529,7 +529,7 @@ impl JobError {
 
 fn faulted_reply(code: &str, reason: String) -> Reply {
     let reply = Reply::failed(reason).with("code", code);
-    reply.hint("sense shows where the arm is: remove the cause, then call reset")
+    reply.hint("`sense` shows where the arm is. Remove the cause, then call `reset`")
 }
 
 fn denied_reply(denied: &PermitError) -> Reply {
@@ -556,7 +556,7 @@ fn stopped_reply(report: &StopReport, drawn: InkProgress, raised_mm: Option<f64>
     };
     let message = match report.standstill_ms {
         Some(ms) => format!(
-            "stopped before the end; the arm stood still {} after the stop, {lift_text}",
+            "the motion was stopped before its end; the arm stood still {} after the stop, and {lift_text}",
             seconds(ms / 1e3)
         ),
         None => "a stop was sent, but standstill could not be verified. Next: look at the arm"

@@ -5,7 +5,7 @@ use super::{AttachedArm, Node};
 use job::PastJob;
 
 /// Reason that no command goes on with a drawing whose journal is of a version that did not say whether its arm was on a port.
-pub(super) const PAPER_UNKNOWN: &str = "its journal is from an older version and does not say whether it was drawn on paper or in practice, so it cannot be resumed";
+pub(super) const PAPER_UNKNOWN: &str = "its journal is from an older version and does not say whether the arm was real or simulated, so it cannot be resumed";
 
 /// Describes the drawing that another arm of this name left half done, and what to do about it.
 pub(super) fn drawing_text(node: &Node, arm: &AttachedArm) -> Option<String> {
@@ -20,7 +20,7 @@ pub(super) fn drawing_text(node: &Node, arm: &AttachedArm) -> Option<String> {
         None => (
             format!("by arm {name}{}", pen()),
             format!(
-                "{PAPER_UNKNOWN}. It counts as the real arm's, and practice does not close it: run `steadyhand --port PORT serve` with this node's --state or --config, and draw it there from its beginning"
+                "{PAPER_UNKNOWN}. It counts as the real arm's. Next: run `steadyhand --port PORT serve` with this node's --state or --config, and draw it there from its beginning"
             ),
         ),
         Some(true) => {
@@ -29,20 +29,19 @@ pub(super) fn drawing_text(node: &Node, arm: &AttachedArm) -> Option<String> {
                 false => "draw --resume",
             };
             (
-                format!("by arm {name} on its port{}", pen()),
+                format!("by the real arm {name}{}", pen()),
                 format!(
-                    "it belongs to the real arm, and this node simulates that arm: `steadyhand --port PORT {command}` with this node's --state or --config continues it"
+                    "this node simulates that arm. `steadyhand --port PORT {command}` with this node's --state or --config continues it"
                 ),
             )
         }
         Some(false) => (
-            format!("by arm {name} while it was simulated"),
-            "the arm here is real, and its paper has none of it: draw it from its beginning"
-                .to_owned(),
+            format!("by the simulated arm {name}"),
+            "this arm is real and its paper is empty: draw it from its beginning".to_owned(),
         ),
     };
     Some(format!(
-        "{} draws {} and was left half done ({}) {by}; {next}",
+        "{} is an unfinished drawing of {} ({}) {by}; {next}",
         past.id,
         title(&past),
         past.summary()
@@ -55,7 +54,7 @@ pub(super) fn left_on_port(node: &Node, arm: &AttachedArm) -> Option<String> {
     let pen_text = || {
         let (id, name) = (pen_on_port(node, arm)?.id, &arm.name);
         Some(format!(
-            "{id} may have left the pen of the real arm {name} on the paper, and this node simulates that arm: run `steadyhand --port PORT serve` with this node's --state or --config, then `steadyhand reset` lifts it"
+            "{id} may have left the pen of the real arm {name} on the paper, and this node simulates that arm. Next: run `steadyhand --port PORT serve` with this node's --state or --config, then `steadyhand reset` lifts the pen"
         ))
     };
     drawing_text(node, arm).or_else(pen_text)

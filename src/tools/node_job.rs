@@ -103,7 +103,7 @@ impl NodeJob {
             Err(JobError::Stopped(report, ..)) => Err(IncompleteMotion {
                 stop: Some(*report),
                 state: "stopped",
-                why: refusal!("it was stopped on its way"),
+                why: refusal!("it was stopped before its end"),
             }),
             Err(error) => {
                 let (state, reply) = error.reply();

@@ -105,7 +105,7 @@ impl DrawingOrder {
             return Ok(());
         }
         Err(refusal!(
-            "{} draws {} and was left half done ({}); nothing moved. Next: leave out {} to continue it",
+            "{} is an unfinished drawing of {} ({}). Nothing moved. Next: leave {} out to continue it",
             past.id,
             past.scene_title(),
             past.summary(),
@@ -226,7 +226,7 @@ impl Node {
         if shared_drawing::revision(&drawings) != assent.revision {
             let title = drawings.first().map(|drawing| drawing.scene.title());
             return Err(refusal!(
-                "{} is not what was shown: its scene, overlay, arm or calibration has changed; nothing moved. Next: look at it again",
+                "{} differs from what was shown: its scene, overlay, arm or calibration has changed. Nothing moved. Next: look at it again",
                 title.unwrap_or_default()
             ));
         }
@@ -374,7 +374,7 @@ impl Node {
         }
         if past.is_drawing_of_caller {
             return Err(cannot(refusal!(
-                "it drew {} for {}, and only that caller can ask for it again",
+                "it drew {} for {}, and only that caller can have it drawn again",
                 past.scene_title(),
                 past.caller
             )));
@@ -399,15 +399,15 @@ impl Node {
             let busy = remaining.clone().find_map(|arm| busy_text(arm));
             let reason = busy.or_else(|| self.why_none_is_left(order, remaining.clone()));
             let reason = reason.unwrap_or_else(|| match name {
-                Some(name) => format!("no drawing of arm `{name}` was left half done"),
-                None => "no drawing was left half done".to_owned(),
+                Some(name) => format!("arm `{name}` has no unfinished drawing"),
+                None => "there is no unfinished drawing".to_owned(),
             });
             not_moved(reason)
         })?;
         order.check_same_scene(&past)?;
         if past.is_drawing_of_caller {
             return Err(refusal!(
-                "{} draws {} for {}, and only that caller can continue it, with stroke {{\"resume\":true}}; nothing moved",
+                "{} draws {} for {}; only that caller can continue it, with `stroke {{\"resume\":true}}`. Nothing moved",
                 past.id,
                 past.scene_title(),
                 past.caller
@@ -465,7 +465,7 @@ impl Node {
                 .map(|(arm, past)| format!("{} ({})", arm.name, past.scene_title()))
                 .collect();
             return Err(refusal!(
-                "several arms of this node left a drawing half done; nothing moved. Next: name one with --arm: {}",
+                "several arms of this node have an unfinished drawing. Nothing moved. Next: name one with --arm: {}",
                 names.join(", ")
             ));
         }
@@ -567,7 +567,7 @@ fn busy_text(arm: &AttachedArm) -> Option<String> {
         _ => format!("`steadyhand watch {id}` follows it"),
     };
     Some(format!(
-        "arm {} is busy with {id} ({scene}): {next}, `steadyhand stop` ends it",
+        "arm {} is busy with {id} ({scene}). {next}; `steadyhand stop` ends it",
         arm.name
     ))
 }
@@ -614,7 +614,7 @@ fn hindrance_of_arm(node: &Node, drawing: &ResolvedDrawing, again: bool) -> Opti
         false => format!(", and {}", namesake::PAPER_UNKNOWN),
     };
     let reason = format!(
-        "{} draws {} and was interrupted: {}{}{unknown_paper}. With --again, this command draws its own design from the beginning; nothing moved",
+        "{} was drawing {} and was interrupted: {}{}{unknown_paper}. Nothing moved. With --again, this command draws its own design from the beginning",
         cut_short.id,
         cut_short.scene_title(),
         cut_short.summary(),

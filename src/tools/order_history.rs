@@ -52,7 +52,7 @@ impl OrderHistory {
     /// Adds that lost jobs disable an arm.
     fn with_lost_jobs(&self, mut change: NumberedOrders) -> NumberedOrders {
         if self.has_lost_jobs {
-            let by = "the node, because the folder of jobs was removed";
+            let by = "the node, because its folder of jobs was removed";
             let order = StandingOrder::new(OrderVerb::Disable, by, calendar_ms());
             change.orders.give(order);
         }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Panic during a piece of work: a bug in the program, regardless of the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "internal error while {work}: {message}. Next: report it with the scene, the design and the log of that moment"
+    "internal error while {work}: {message}. Next: report it with the scene, the design and the node's log"
 )]
 pub struct InternalError {
     /// The work, as a phrase after "while".
@@ -33,7 +33,7 @@ pub fn catch_panic<T>(work: &'static str, run: impl FnOnce() -> T) -> Result<T, 
 fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-    text.map_or_else(|| "a panic without words".to_owned(), str::to_owned)
+    text.map_or_else(|| "a panic without a message".to_owned(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -61,6 +61,6 @@ mod tests {
         let expected = "while the plan is judged: no words of its own";
         assert!(error.unwrap_err().to_string().contains(expected));
         let odd = catch_panic("planning", || std::panic::panic_any(3)).unwrap_err();
-        assert!(odd.to_string().contains("a panic without words"));
+        assert!(odd.to_string().contains("a panic without a message"));
     }
 }

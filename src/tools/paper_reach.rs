@@ -30,7 +30,7 @@ pub(super) fn words(
             short(high)
         ),
         Some(_) => format!("{named}: the pen reaches all of it"),
-        None => format!("{named}: the pen reaches nothing of it"),
+        None => format!("{named}: the pen cannot reach any of it"),
     })
 }
 

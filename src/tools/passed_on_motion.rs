@@ -41,7 +41,7 @@ impl Node {
         }
         self.end_sequences();
         self.passed_on_motion.give_up();
-        tracing::warn!(?moving, "{cause}: all arms of this node were sent a stop");
+        tracing::warn!(?moving, "{cause}: all arms of this node were stopped");
         let entry = json!({"cause": cause.cause, "caller": caller, "moving": moving});
         self.audit.note("cancellation", entry.to_string());
     }

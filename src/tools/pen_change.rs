@@ -177,7 +177,7 @@ impl Node {
         let request = requests.swap_remove(index);
         if request.sender.send(()).is_err() {
             request.arm.permits().give_up_pen_change();
-            return Err(refusal!("{job} no longer waits; nothing moved"));
+            return Err(refusal!("{job} no longer waits. Nothing moved"));
         }
         Ok(match request.awaited.is_pause {
             true => format!("{job} continues: keep your hands away"),
@@ -199,7 +199,7 @@ fn out_of_wait(node: &Node, request: &PenRequest) -> Option<String> {
     let commands = reset::commands_after_wait(node, &request.arm, &request.scene);
     let option = node.arm_option(&request.arm);
     Some(format!(
-        "The arm needs a reset, and cannot have one while {} waits. Next: {}, then `steadyhand draw --resume{option}` draws the rest of a drawing that was begun",
+        "The arm needs a reset, which is not possible while {} waits. Next: {}, then `steadyhand draw --resume{option}` draws the rest",
         request.awaited.job,
         reset::as_typed(&commands).join(", then ")
     ))
@@ -223,7 +223,7 @@ fn find_request<'a>(
     if request.awaited.pen != pen {
         let words = &request.awaited.words;
         return Err(refusal!(
-            "{job} waits for {words}, not for pen {pen}; it still waits, and nothing moved"
+            "{job} waits for {words}, not for pen {pen}. It still waits, and nothing moved"
         ));
     }
     Ok((index, request))
@@ -407,7 +407,7 @@ impl JobContext {
         if let Err(error) = recorded {
             self.arm.permits().give_up_pen_change();
             return Err(JobError::PenNotConfirmed(format!(
-                "{error} while it waited for {words}; motion is disabled, because a hand may be at the arm. Next: an operator enables it"
+                "{error} while the job waited for {words}. Motion is disabled, because a hand may be at the arm. Next: an operator enables it"
             )));
         }
         self.arm.take_pen(scene, Some(part.pen));
@@ -459,7 +459,7 @@ fn later_strokes(parts: &[AttendedPart], index: usize) -> Vec<scene::SheetStroke
 pub(super) fn continue_text(job: &str, is_pause: bool) -> String {
     match is_pause {
         true => format!("an operator continues it with `steadyhand pen {job}`"),
-        false => format!("an operator puts it in and confirms it with `steadyhand pen {job}`"),
+        false => format!("an operator puts the pen in and confirms it with `steadyhand pen {job}`"),
     }
 }
 

@@ -50,12 +50,12 @@ impl JobContext {
         let words = scene.pen_words(part.pen);
         let failed = |reason: Refusal| {
             JobError::PenNotMeasured(format!(
-                "{words} could not be measured: {reason}. Next: put it in again as the scene says, then `reset`, then `resume`, which asks for it"
+                "{words} could not be measured: {reason}. Next: put it in again as in the scene, then `reset`, then `stroke` with `resume` (it asks for the pen)"
             ))
         };
         let first = part.strokes.first();
         let Some(at_mm) = first.and_then(|stroke| stroke.points_mm.first()).copied() else {
-            return Err(failed(refusal!("it draws nothing")));
+            return Err(failed(refusal!("the pen draws nothing")));
         };
         let first_mm = self.touch(scene, part.pen, at_mm).await?.map_err(&failed)?;
         let second_mm = self.touch(scene, part.pen, at_mm).await?.map_err(&failed)?;
@@ -70,7 +70,7 @@ impl JobContext {
         if longer_mm.abs() > CHANGE_MM_MAX {
             let (by, most) = (difference_text(longer_mm), millimetres(CHANGE_MM_MAX, 0));
             return Err(failed(refusal!(
-                "it is {by} than the scene says (at most {most})"
+                "the pen is {by} than in the scene (at most {most})"
             )));
         }
         Ok(longer_mm)
@@ -92,11 +92,11 @@ impl JobContext {
         Ok(match done.visits.first() {
             Some(contact) if contact.kind == VisitKind::Contact => {
                 longer_mm(scene, pen, &contact.position_rad)
-                    .ok_or_else(|| refusal!("its length does not follow from where it touched"))
+                    .ok_or_else(|| refusal!("the pen's length cannot be computed from this touch"))
             }
-            Some(_) => Err(refusal!("it touched before it had moved freely")),
+            Some(_) => Err(refusal!("the pen touched before it could move freely")),
             None => Err(refusal!(
-                "it touched nothing down to {PROBE_DEPTH_MM} mm below the sheet"
+                "the pen touched nothing down to {PROBE_DEPTH_MM} mm below the sheet"
             )),
         })
     }

@@ -33,7 +33,7 @@ pub fn preview(scene: &Scene, preview: &DrawingPreview) -> Option<Vec<u8>> {
     let mut view = preview.plan.as_ref().map_or_else(
         || PlanView {
             title: scene.title(),
-            caption: "nothing of it can be planned".to_owned(),
+            caption: "no part of it can be planned".to_owned(),
             sheet_mm: scene.surface.size_mm(),
             relief: relief(&scene.surface),
             ..PlanView::default()
@@ -124,7 +124,7 @@ pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
     ok_or_log(plan_png(&PlanView {
         title: outside.title.clone(),
         caption: format!(
-            "{} of {} beyond the sheet of {width} by {height} mm, in red",
+            "red: {} of {} are beyond the sheet of {width} by {height} mm",
             outside.count,
             count(outside.of, "stroke")
         ),
@@ -166,7 +166,7 @@ pub fn ink(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Option<Vec<u8>> {
     let design = scene.strokes.iter().map(|stroke| stroke.points_mm.clone());
     let view = InkView {
         title: scene.title(),
-        caption: "ink over the design in grey".to_owned(),
+        caption: "ink, over the design in grey".to_owned(),
         sheet_mm: scene.surface.size_mm(),
         relief: relief(&scene.surface),
         design_mm: design.collect(),
@@ -181,11 +181,11 @@ pub(super) fn grid(scene: &Scene, ink: &[InkLine], photo: Option<&FlatPicture>) 
     let lines = lines.map(|(pen, points_mm)| line(scene, *pen, points_mm.clone()));
     let caption = match photo {
         Some(seen) => format!(
-            "as camera {} sees it, {} UTC",
+            "seen by camera {}, {} UTC",
             seen.camera,
             base::calendar::second(seen.at_ms)
         ),
-        None => "ink on the sheet, as far as it is known".to_owned(),
+        None => "known ink on the sheet".to_owned(),
     };
     let view = GridView {
         title: scene.name.clone(),
@@ -203,14 +203,14 @@ pub fn reach(scene: &Scene, pen: usize, map: &ReachMap) -> Option<Vec<u8>> {
     let pen = scene.pen(pen)?;
     let shares = map.shares.iter().map(|(tilt, share)| {
         let percent = share * 1e2;
-        format!("{percent:.0} % of it within {tilt:.1} deg")
+        format!("{percent:.0} % of the sheet within {tilt:.1} deg")
     });
     // For a rolled sheet the map holds only where the sheet lies now.
     let better = map.suggestion.as_ref().filter(|_| scene.surface.is_flat());
     let view = ReachView {
-        title: format!("{}: where the sheet may lie", scene.title()),
+        title: format!("{}: possible places of the sheet", scene.title()),
         caption: format!(
-            "{} with pen {}, tilt pressed and lifted",
+            "{} with pen {}: tilt when pressed and when lifted",
             scene.arm.file.name, pen.name
         ),
         sheet_mm: scene.surface.size_mm(),

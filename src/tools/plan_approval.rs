@@ -120,7 +120,7 @@ impl Node {
         };
         if waiting.plan != normalized_hash(plan) {
             return Err(refusal!(
-                "{job} now has a different plan. Next: look at that one and approve it"
+                "{job} now has a different plan. Next: look at the new plan and approve it"
             ));
         }
         let sent = requests.swap_remove(index).sender.send(verdict);
@@ -164,14 +164,14 @@ impl JobContext {
             card.state = "held";
             card.awaits_approval = true;
         });
-        let journalled = self.entry.held("it waits for a person's approval");
+        let journalled = self.entry.held("the plan waits for a person's approval");
         journalled.map_err(Refusal::from)?;
         let verdict = self.await_decision(verdict, until).await;
         self.job.update(|card| card.awaits_approval = false);
         drop(listed);
         match verdict {
             Ok(PlanVerdict::Refused) => Err(refusal!(
-                "an operator refused this plan. Next: ask what should be different"
+                "an operator refused this plan. Next: ask the operator what should be different"
             )
             .into()),
             Ok(PlanVerdict::Approved) => {
@@ -180,7 +180,7 @@ impl JobContext {
                 Ok(noted.map_err(Refusal::from)?)
             }
             Err(NoDecision::Stopped) => {
-                Err(refusal!("stopped while it waited for approval").into())
+                Err(refusal!("the job was stopped while it waited for approval").into())
             }
             Err(NoDecision::TooLate | NoDecision::GivenUp) => {
                 let within = duration(APPROVAL_WITHIN);

@@ -118,7 +118,7 @@ where
         .name("planner".to_owned())
         .spawn(move || {
             if let Err(error) = base::background_thread::yield_to_arms() {
-                tracing::debug!("the planner keeps its priority: {error}");
+                tracing::debug!("cannot lower the priority of the planner's thread: {error}");
             }
             // A caller that is gone needs no plan.
             let _ = sender.send(catch_panic("planning", || plan(&watch)));

@@ -56,7 +56,7 @@ impl Node {
             return false;
         }
         let cause = format!(
-            "{} in a message that is refused or is not a call",
+            "{} in a message that was refused or is not a call",
             short(name)
         );
         self.stop_all(who, false, &StopCause::by(cause, caller));
@@ -67,7 +67,7 @@ impl Node {
     /// Records a stop that was carried out and that no call follows.
     pub fn record_stray_stop(&self, name: &str, who: ActorRank, caller: Option<&str>) {
         let name = short(name);
-        let entry = json!({"by": who, "caller": caller, "tool": name, "message": "a stop in a message that is refused or not a call"});
+        let entry = json!({"by": who, "caller": caller, "tool": name, "message": "a stop in a message that was refused or is not a call"});
         self.audit.note("call", entry.to_string());
     }
 
@@ -165,11 +165,11 @@ impl Node {
         let name: String = request.tool.chars().take(80).collect();
         let reason = match named {
             None => format!("there is no tool {name:?}"),
-            Some(_) => format!("this call of {name:?} says stop"),
+            Some(_) => format!("this call of {name:?} contains the word stop"),
         };
         let stop = &tool.name;
         reply.hint(&format!(
-            "{reason}. An arm moves or was stopped, so it was read as `{stop}`: `reset` ends the stop, then `stroke` with `resume` draws the rest"
+            "{reason}. An arm was moving or stopped, so the call was read as `{stop}`. Next: `reset` ends the stop, then `stroke` with `resume` draws the rest"
         ))
     }
 

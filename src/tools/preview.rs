@@ -153,7 +153,7 @@ pub(super) fn sum_up(report: &PlanReport) -> String {
     };
     let expected = report.expected_deviation_mm.map(|mm| {
         let within = millimetres(mm, 2);
-        format!("; with its calibrated play, the tip should stay within {within} of its lines")
+        format!("; with the calibrated play, the tip should stay within {within} of the lines")
     });
     format!(
         "{}, {} of line, {} of arm time{dips}{}",

@@ -59,7 +59,7 @@ impl DrawingPreview {
     pub(super) fn text(&self, call: Option<&Map<String, Value>>) -> String {
         let mut parts = match &self.plan {
             Some(plan) => plan_parts(&self.scene, plan),
-            None => vec!["none of it can be planned".to_owned()],
+            None => vec!["no part of it can be planned".to_owned()],
         };
         let groups = refusal_groups(&self.refusals);
         let refused: Vec<String> = groups.iter().map(RefusalGroup::words).collect();
@@ -81,7 +81,7 @@ fn plan_parts(scene: &Scene, plan: &Plan) -> Vec<String> {
     parts.push(pens_text(scene, plan));
     parts.extend(pauses_text(plan));
     parts.push(format!(
-        "nearest to a joint limit: {}, {}° from it",
+        "{} comes nearest to its limit: {}° away",
         report.margin_least_joint,
         tenth(report.margin_least_deg)
     ));
@@ -129,7 +129,7 @@ fn draw_call_text((call, plan): (&Map<String, Value>, &Plan)) -> String {
         true => format!("stroke {call}"),
         false => format!("this call without `dry_run` and with \"plan\":\"{hash}\""),
     };
-    format!("plan_hash {hash}; to draw exactly this: {exactly}")
+    format!("`plan_hash` {hash}; to draw exactly this: {exactly}")
 }
 
 /// Writes a length or angle to a tenth.

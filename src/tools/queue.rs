@@ -160,10 +160,10 @@ fn drawing_under_way(card: &JobCard) -> Option<KnownDrawing> {
 fn forgotten_drawing(old: OldTicket) -> KnownDrawing {
     let (stage, text) = match old.is_drawn {
         true => (DrawingStage::Drawn, "drew it"),
-        false => (DrawingStage::LeftHalfDone, "left it half done"),
+        false => (DrawingStage::LeftHalfDone, "left it unfinished"),
     };
     KnownDrawing {
-        text: format!("{} {text}, and is no longer kept", old.job),
+        text: format!("{} {text}, and its record was removed", old.job),
         ticket: old.ticket,
         stage,
         job: Some(old.job),
@@ -177,7 +177,7 @@ fn ended_drawing(past: &PastJob) -> KnownDrawing {
     } else if past.may_have_inked() {
         let taken_over = match past.settled.as_str() {
             "" => String::new(),
-            by => format!("; {by} has drawn since"),
+            by => format!("; {by} has drawn since then"),
         };
         let text = format!("{id} {}: {}{taken_over}", past.state, past.summary());
         (DrawingStage::LeftHalfDone, text)

@@ -28,7 +28,7 @@ impl RefusalGroup {
         match (self.strokes, self.rule.as_str()) {
             (0 | 1, _) | (_, "outside") => self.why.clone(),
             (strokes, _) => format!(
-                "{}{}, the worst: {}",
+                "{}{}; the worst: {}",
                 count(strokes, "stroke"),
                 self.numbers(),
                 self.why
@@ -60,7 +60,7 @@ fn remedy(rule: &str) -> Option<&'static str> {
             Some("lower `draw_mm_s` or `travel_mm_s` of the scene, or move the sheet")
         }
         "keep_out" => Some("move the sheet or the design away from there"),
-        "body" | "self_collision" => Some("move the sheet, or mount the tool at another angle"),
+        "body" | "self_collision" => Some("move the sheet, or mount the tool at a different angle"),
         _ => None,
     }
 }
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(
             words,
             [
-                "13 strokes (1, 2, 3, 4, 5 and 8 more), the worst: path 1 is beyond reach by 39 mm",
+                "13 strokes (1, 2, 3, 4, 5 and 8 more); the worst: path 1 is beyond reach by 39 mm",
                 "path 4 is beyond reach by 3 mm"
             ]
         );

@@ -45,7 +45,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str
     let name = server_name(server);
     let Some(client) = &ctx.node.remote_tools else {
         return Reply::failed(format!(
-            "this node cannot reach other servers, such as {name}"
+            "this node is not set up to reach other servers, such as {name}"
         ));
     };
     let call = RemoteToolCall {
@@ -108,7 +108,7 @@ impl Node {
 /// Returns the answer to a call that a stop cancelled.
 fn stopped_there(tool: &str, server: &str) -> Reply {
     Reply::failed(format!(
-        "a stop cancelled {tool} of {server}, and something may still move there. Next: look there"
+        "a stop cancelled {tool} of {server}, but something may still move there. Next: look there"
     ))
     .with("code", "stopped")
     .with("server", server)
@@ -121,7 +121,7 @@ fn not_passed_on(tool: &str, server: &str, answer: &ToolAnswer) -> Reply {
         false => "was carried out",
     };
     Reply::failed(format!(
-        "{tool} of {server} {outcome}, but its answer is too long: at most {} MiB of words and data, and {} MiB of pictures. Next: make it answer with less",
+        "{tool} of {server} {outcome}, but its answer is too long (at most {} MiB of words and data, and {} MiB of pictures). Next: make its answer shorter",
         WORDS_BYTES_MAX >> 20,
         PICTURES_BYTES_MAX >> 20
     ))

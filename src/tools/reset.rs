@@ -37,12 +37,12 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let reply = match reply.is_error && !steps.is_empty() {
         true => reply
             .with("steps", steps)
-            .hint("an operator does these steps, one after the other"),
+            .hint("an operator does these steps in order"),
         false => reply,
     };
     let reply = match reply.code() == Some("needs_enabling") {
         true => reply.with_more_words(&format!(
-            "arm {} stands in scene `{}`, and only that scene says which way is up",
+            "arm {} last moved in scene `{}`, so only that scene says which way is up",
             arm.name, scene.name
         )),
         false => reply,
@@ -75,7 +75,7 @@ impl WaitingArm<'_> {
             ActorRank::Planner | ActorRank::Node => format!("reset {}", json!({ "arm": name })),
         };
         match self.need {
-            Some(need) => format!("arm {name} still needs a reset of its own ({need}): {next}"),
+            Some(need) => format!("arm {name} needs its own reset ({need}): {next}"),
             None => format!("arm {name} is not at rest: {next} brings it there"),
         }
     }
@@ -125,7 +125,7 @@ impl Node {
                 let lines: Vec<String> = several.iter().map(|one| one.line(who)).collect();
                 Err(refused(
                     "which_arm",
-                    format!("this call names no arm, and {}", lines.join("; ")),
+                    format!("this call does not name an arm, and {}", lines.join("; ")),
                 ))
             }
         }
@@ -267,7 +267,7 @@ fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
         }
         (None, _) => Err(refused(
             "operator_must_reset",
-            "this arm has not moved since the node started, so which way is up is unknown. Next: an operator runs `steadyhand reset --scene NAME`",
+            "this arm has not moved since the node started, so the node does not know which way is up. Next: an operator runs `steadyhand reset --scene NAME`",
         )),
     }
 }
@@ -277,7 +277,7 @@ fn which_scene(why: &str, scenes: &[String]) -> Box<Reply> {
     refused(
         "scene",
         format!(
-            "this arm has not moved since the node started, and {why}. Its scenes: {}. Next: say in which one it stands, `steadyhand reset --scene NAME`",
+            "this arm has not moved since the node started, and {why}. Its scenes: {}. Next: name the scene in which it stands: `steadyhand reset --scene NAME`",
             scenes.join(", ")
         ),
     )
@@ -301,7 +301,7 @@ async fn preview(
         .iter()
         .map(|rad| super::stroke::rounded(rad.to_degrees()));
     Ok(Reply::done(format!(
-        "It would lift the pen and go to the rest pose of scene {} in {seconds_text}.",
+        "The arm would lift the pen and go to the rest pose of scene {} in {seconds_text}.",
         scene.title()
     ))
     .with("moved", false)

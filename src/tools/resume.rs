@@ -54,7 +54,7 @@ async fn resume_drawing(
     let scene = same_scene(ctx.node, arm, past).map_err(|reason| {
         refused(
             "scene_changed",
-            with_next(reason, "restore it, or start over with `again` true"),
+            with_next(reason, "restore that, or start over with `again` true"),
         )
     })?;
     calibration_check::check(ctx.node, arm, &scene)?;
@@ -180,7 +180,7 @@ fn check_is_last(
     let named = named.filter_map(|(name, value)| Some((name, value?)));
     resume.extend(named.map(|(name, value)| (name.to_owned(), value.into())));
     let since = format!(
-        "{}, a drawing of {}, was begun since",
+        "{}, a drawing of {}, was begun later",
         later.id,
         title(&later)
     );
@@ -193,7 +193,7 @@ fn resume_differs(past: &PastJob, mut resume: Map<String, Value>, reason: &str) 
     resume.insert("dry_run".to_owned(), true.into());
     let shown = Value::Object(resume.clone());
     refused("resume_differs", format!(
-        "`resume` continues {}, a drawing of {} with arm {} ({}), and {reason}. Next: corrected call: stroke {shown} shows what is left of it",
+        "`resume` would continue {}, a drawing of {} with arm {} ({}), but {reason}. Next: corrected call, which shows its rest: `stroke {shown}`",
         past.id,
         title(past),
         past.arm,
@@ -228,14 +228,14 @@ pub(super) fn nothing_left_text(
     let given_up = node.job_store.given_up(arm.key());
     let given_up = given_up.map(|past| {
         format!(
-            "; {} draws {} ({}) and was given up for another drawing: it cannot be resumed, so draw it from its beginning",
+            "; {}, a drawing of {} ({}), was given up for another drawing and cannot be resumed: draw it from its beginning",
             past.id,
             title(&past),
             past.summary()
         )
     });
     let text = format!(
-        "nothing is left to resume: {drawing} and has drawn all of it{}",
+        "there is nothing to resume: {drawing} and has drawn all of it{}",
         given_up.unwrap_or_default()
     );
     Some(("drawing_complete", text))
@@ -246,10 +246,12 @@ fn not_resumed_text(past: &PastJob, drawing: &str) -> String {
     let state = past.state_text();
     match past.settled.as_str() {
         _ if !past.may_have_inked() => {
-            format!("nothing is left to resume: {drawing} and {state} before the pen drew anything")
+            format!(
+                "there is nothing to resume: {drawing} and {state} before the pen drew anything"
+            )
         }
-        "" => format!("nothing is left to resume: {drawing} and {state}"),
-        by => format!("nothing is left to resume: {drawing} and was given up for {by}"),
+        "" => format!("there is nothing to resume: {drawing} and {state}"),
+        by => format!("there is nothing to resume: {drawing} and was given up for {by}"),
     }
 }
 
@@ -265,7 +267,7 @@ impl DisplacedDrawing {
     fn words(&self) -> String {
         let Self(past) = self;
         format!(
-            "{} draws {} and was left half done ({})",
+            "{} is an unfinished drawing of {} ({})",
             past.id,
             title(past),
             past.summary()
@@ -279,7 +281,7 @@ impl DisplacedDrawing {
             true => "`steadyhand draw --resume`",
         };
         format!(
-            "{}: {resume} continues it, but only until this drawing begins to draw",
+            "{}. {resume} can continue it only until this new drawing begins",
             self.words()
         )
     }
@@ -291,7 +293,7 @@ impl DisplacedDrawing {
             (true, true) => reply,
             (true, false) => reply.with_more_words(&self.warning()),
             (false, _) => reply.with_more_words(&format!(
-                "{}. It is given up for this drawing and can no longer be resumed",
+                "{}. It was given up for this drawing and can no longer be resumed",
                 self.words()
             )),
         }
@@ -324,7 +326,7 @@ fn nothing_to_resume(ctx: &ToolContext<'_>, arm: &AttachedArm) -> Box<Reply> {
         (None, None) => (
             "nothing_to_resume",
             format!(
-                "arm {:?} left no drawing half done, so there is nothing to resume{lines}",
+                "arm {:?} has no unfinished drawing, so there is nothing to resume{lines}",
                 arm.name
             ),
         ),
@@ -333,7 +335,7 @@ fn nothing_to_resume(ctx: &ToolContext<'_>, arm: &AttachedArm) -> Box<Reply> {
         [other] if !is_of_operator(other) => {
             let call = json!({"resume": true, "arm": other.arm, "dry_run": true});
             let words =
-                format!("{reason}. Next: corrected call: stroke {call} shows what is left of it");
+                format!("{reason}. Next: corrected call, which shows its rest: `stroke {call}`");
             let corrected = json!({"tool": "stroke", "arguments": call});
             let refused = refused(code, words);
             refused.with("corrected_call", corrected).boxed()
@@ -349,7 +351,7 @@ fn check_not_again(ctx: &ToolContext<'_>) -> Result<(), Box<Reply>> {
     }
     Err(refused(
         "resume_or_again",
-        "`resume` draws what is left, and `again` draws all of it. Next: send only one of them",
+        "`resume` draws the rest, but `again` draws all of it. Next: send only one of them",
     ))
 }
 
@@ -399,7 +401,7 @@ pub(super) fn check_none_cut_short(
         Some(past) if past.is_unfinished() && !ctx.is("again") => Err(refused(
             "interrupted",
             format!(
-                "{} draws {} and was interrupted: {}{}{}",
+                "{} was drawing {} and was interrupted: {}{}{}",
                 past.id,
                 title(&past),
                 past.summary(),
@@ -487,8 +489,10 @@ impl Node {
                         "motion is disabled until an operator enables it, then `{}` continues",
                         self.resume_call(&arm.name)
                     ),
-                    true => "motion is disabled: `steadyhand draw --resume` asks and continues"
-                        .to_owned(),
+                    true => {
+                        "motion is disabled; `steadyhand draw --resume` asks a person and continues"
+                            .to_owned()
+                    }
                 };
                 let message = format!(
                     "{} of arm {} was interrupted: {}{}; {next}{}",
@@ -541,7 +545,7 @@ impl Node {
     fn next_pen_text(&self, arm: &AttachedArm, past: &PastJob) -> String {
         if let Some(pause) = past.next_pause() {
             return format!(
-                " and waits for a person first: the drawing pauses here ({})",
+                " and first waits for a person: the drawing pauses here ({})",
                 pause.asked_by
             );
         }

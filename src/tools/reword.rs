@@ -46,7 +46,7 @@ fn reword(
             }
             None => problems.push(ConfigProblem::at(
                 format!("{path}.text"),
-                format!("`{path}.text` is empty: say what the tool does, or leave it out"),
+                format!("`{path}.text` is empty: describe the tool there, or leave the key out"),
             )),
         }
     }
@@ -145,7 +145,7 @@ mod tests {
             ),
             (
                 "[descriptions.stop]\ntext = \" \"\n",
-                "is empty: say what the tool does",
+                "is empty: describe the tool there",
             ),
             (
                 &format!("[descriptions.stop]\ntext = \"{long}\"\n"),

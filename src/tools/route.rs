@@ -74,7 +74,7 @@ impl Node {
         match lost_by_a_stop(reading).filter(|_| tool.effect == ToolEffect::Stops) {
             // If a stop may have named another node, every reachable arm is stopped.
             Some(lost) if lost.field == "node" && named.is_none() => {
-                CallRoute::Everywhere(Some(format!("no node is called {}", lost.got)))
+                CallRoute::Everywhere(Some(format!("there is no node called {}", lost.got)))
             }
             Some(lost) => {
                 let reason = format!("`{}` was not understood ({})", lost.field, lost.why);
@@ -248,7 +248,7 @@ impl Node {
         reply.set("nodes", nodes);
         match reason {
             Some(reason) => {
-                reply.hint(&format!("{reason}, so every node in reach was sent a stop"))
+                reply.hint(&format!("{reason}, so all nodes in reach were sent a stop"))
             }
             None => reply,
         }
@@ -334,8 +334,7 @@ fn reply_from_peer(peer: &FleetPeer, mut reply: Reply) -> Reply {
 fn given_up_here(peer: &FleetPeer) -> Reply {
     let name = &peer.name;
     Reply::failed(format!(
-        "this node was stopped or is ending, so it gave up the call that it had passed on. If node {name} still runs, it stops what \
-         this call began. Next: look with sense and node {name}"
+        "this node was stopped or is ending, so it dropped the call that it had passed on. If node {name} still runs, it stops what the call began. Next: `sense` with `node` {name} shows its arm"
     ))
     .with("code", "stopped")
     .with("node", name)
@@ -346,7 +345,7 @@ fn no_answer(peer: &FleetPeer, tool: &ToolDefinition, failure: &RemoteCallError)
     let failed = format!("node {name} at {}: {failure}", peer.address);
     let message = match (tool.effect, failure) {
         (ToolEffect::Stops, _) => may_still_move(&failed),
-        (ToolEffect::Reads, _) => with_next(failed, "try again, or look with list_nodes"),
+        (ToolEffect::Reads, _) => with_next(failed, "try again, or look with `list_nodes`"),
         (
             ToolEffect::Moves,
             RemoteCallError::Unreached(_)
@@ -355,7 +354,7 @@ fn no_answer(peer: &FleetPeer, tool: &ToolDefinition, failure: &RemoteCallError)
         ) => with_statement(failed, NOTHING_MOVED),
         // The connection is closed by now, so a node that still runs stops what the call moved.
         (ToolEffect::Moves, _) => format!(
-            "{}; something may have moved. If that node still runs, it stops what this call began. Next: look with sense and node {name}",
+            "{}; something may have moved. If that node still runs, it stops what this call began. Next: `sense` with `node` {name} shows its arm",
             next_apart(&failed).0
         ),
     };

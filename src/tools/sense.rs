@@ -105,7 +105,7 @@ fn sense_text(reply: &Reply, cameras: &[String]) -> String {
     let orders = value("orders").and_then(Value::as_array);
     let orders = orders.into_iter().flatten();
     let orders = orders.filter_map(|order| order.get("text")?.as_str());
-    lines.extend(orders.map(|order| format!("an operator's order stands: {order}")));
+    lines.extend(orders.map(|order| format!("an operator's order is in force: {order}")));
     lines.extend(text("enabled").map(|enabled| format!("enabled: {enabled}")));
     lines.extend(value("job").and_then(job_text));
     lines.extend(value("depth_trim").and_then(depth_trim_text));
@@ -137,7 +137,10 @@ fn depth_trim_text(trim: &Value) -> Option<String> {
     let (target, now, most) = (mm("target_mm")?, mm("now_mm")?, mm("most_mm")?);
     let is_trimmed = target.abs() > 0.0 || now.abs() > 0.0;
     is_trimmed.then(|| {
-        format!("pen depth: an operator trims it to {}; it is {now:+.2} mm now, and ±{most} mm are possible", trim_words(target))
+        format!(
+            "pen depth: an operator set it to {}; it is now {now:+.2} mm (±{most} mm are possible)",
+            trim_words(target)
+        )
     })
 }
 
@@ -156,7 +159,7 @@ fn age_text(age_ms: &Value) -> Option<String> {
     let age_s = age_ms.as_f64()? / 1e3;
     let age = base::wording::seconds(age_s);
     (age_s > READING_AGE_MAX.as_secs_f64())
-        .then(|| format!("the arm is not read now: the values below are {age} old"))
+        .then(|| format!("the arm cannot be read now: the values below are {age} old"))
 }
 
 fn tip_text(tip: &Value) -> Option<String> {
@@ -221,10 +224,10 @@ pub(super) fn state_text(state: &str, is_limp: bool, is_unsteady: bool) -> Strin
         LIMP => return LIMP_WORDS.to_owned(),
         // As nodes of older versions say it.
         "holding" if is_limp => return LIMP_WORDS.to_owned(),
-        "holding" if is_unsteady => "holds its pose, but was not seen to stand still",
-        "stopped" if is_unsteady => "is stopped, but was not seen to stand still",
+        "holding" if is_unsteady => "holds its pose, but its standstill was not verified",
+        "stopped" if is_unsteady => "is stopped, but its standstill was not verified",
         "holding" => "stands and holds its pose",
-        "held" => "is held in the middle of a motion, pen up",
+        "held" => "is held during a motion, pen up",
         "detached" => "is not connected",
         other => &format!("is {other}"),
     };
@@ -239,10 +242,10 @@ pub(super) fn state_text(state: &str, is_limp: bool, is_unsteady: bool) -> Strin
 pub fn latch_text(latch: &StopLatch) -> &'static str {
     match latch {
         StopLatch::Stopped(ActorRank::Operator) => "stopped: an operator must reset it",
-        StopLatch::Stopped(_) => "stopped: call reset",
+        StopLatch::Stopped(_) => "stopped: call `reset`",
         StopLatch::Emergency(_) => "emergency stop: an operator must clear it",
-        StopLatch::Fault(_) => "fault: remove its cause, then call reset",
-        StopLatch::Hot(_) => "fault: a servo is too hot: let it cool, then call reset",
+        StopLatch::Fault(_) => "fault: remove its cause, then call `reset`",
+        StopLatch::Hot(_) => "fault: a servo is too hot. Let it cool, then call `reset`",
     }
 }
 

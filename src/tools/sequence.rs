@@ -178,11 +178,11 @@ async fn sequence(ctx: &ToolContext<'_>, tool: &ToolDefinition, steps: &[Declare
     let key = call_key(node, steps, given);
     let progress = match node.sequences.claim(tool, key, &SequenceEnd::now(node)) {
         SequenceClaim::Busy(words) => {
-            return Reply::failed(format!("{words} is under way; nothing new was begun"))
+            return Reply::failed(format!("{words} is in progress; nothing new was begun"))
                 .with("code", "busy");
         }
         SequenceClaim::Same(progress) if progress.is_over() => {
-            let hint = "this call was done moments ago and nothing moved now";
+            let hint = "this call was already done moments ago, so nothing moved now";
             return progress.outcome.done_before(hint).await;
         }
         SequenceClaim::Same(progress) => progress,
@@ -252,7 +252,7 @@ async fn wait(node: &Node, run: &SequenceProgress, of: usize, watch: &RemoteCall
 fn still_running(node: &Node, progress: &SequenceProgress) -> Reply {
     let mut jobs = node.arms.iter().filter_map(|arm| arm.board.under_way());
     let mut reply = Reply::done(format!("{}, and continues", progress.describe()))
-        .hint("sense reports its job, stop ends it; the same call waits for its end");
+        .hint("`sense` reports its job, `stop` ends it; the same call waits for its end");
     reply.set_some("job", jobs.next().map(|job| job.card()));
     reply
 }
@@ -276,7 +276,7 @@ impl SequenceRunner {
                 // Whatever failed, no arm must go on unattended.
                 let cause = StopCause::new("a panic in a sequence");
                 node.stop_all(ActorRank::Node, false, &cause);
-                Reply::failed("the node failed in a sequence, and sent every arm a stop")
+                Reply::failed("the node failed in a sequence, so it stopped every arm")
             }
         };
         progress.outcome.end(reply, SequenceEnd::now(&node));
@@ -289,7 +289,7 @@ impl SequenceRunner {
         for (index, step) in self.steps.iter().enumerate() {
             let place = format!("step {} of {of} ({})", index + 1, step.tool.name);
             if self.progress.cancelled.is_cancelled() {
-                let how = "was not begun: it was stopped before";
+                let how = "was not begun, because a stop came first";
                 return failed_reply(&place, how, results, Reply::default());
             }
             self.progress.report(index, place.clone());

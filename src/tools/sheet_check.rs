@@ -49,12 +49,12 @@ pub(super) async fn check(
     Err(refused(
         "sheet_unseen",
         format!(
-            "scene {} needs a camera that sees where its sheet lies, and none does: {}",
+            "scene {} needs a camera that sees its sheet, and none does: {}",
             scene.title(),
             listed(&reasons)
         ),
     )
-    .hint("sense shows what the cameras see")
+    .hint("`sense` shows what the cameras see")
     .boxed())
 }
 
@@ -94,15 +94,16 @@ fn has_moved(
     let has_left_plane = has_left_plane(fiducials, offset);
     let advice = match has_left_plane {
         true => format!(
-            "It seems {:+.1} mm off its plane and tilted by {:.1} degrees, so the camera was probably moved. Next: put back the camera, or calibrate it with the sheet where it was taught: `steadyhand calibrate camera --scene {}`",
+            "It seems {:+.1} mm off its plane and tilted by {:.1} degrees, so the camera was probably moved. Next: put the camera back; or put the sheet in its taught place, then `steadyhand calibrate camera --scene {}`",
             offset.height_mm, offset.tilt_deg, scene.name
         ),
         false => {
-            "Next: put it back, or call align and let an operator accept its proposal".to_owned()
+            "Next: put the sheet back, or call `align` and let an operator accept its proposal"
+                .to_owned()
         }
     };
     let reply = refused("sheet_moved", format!(
-        "the sheet of scene {} lies {} from where it was taught, as camera {} sees it (at most {} mm and {} degrees). {advice}",
+        "the sheet of scene {} lies {} from its taught place, seen by camera {} (at most {} mm and {} degrees). {advice}",
         scene.title(),
         offset_text(offset),
         capture.camera,
@@ -113,8 +114,6 @@ fn has_moved(
     .with("moved_deg", rounded(offset.deg));
     match has_left_plane {
         true => reply.boxed(),
-        false => reply
-            .hint("align proposes where the sheet lies now")
-            .boxed(),
+        false => reply.hint("`align` proposes the sheet's new place").boxed(),
     }
 }

@@ -23,7 +23,7 @@ pub(super) async fn add(
     arm: &Arc<AttachedArm>,
 ) -> String {
     let Some(scene) = shown_scene(ctx, arm) else {
-        return "no sheet is known here: name a `scene`".to_owned();
+        return "the node does not know which sheet is meant. Next: name a `scene`".to_owned();
     };
     // A simulated arm has no better camera than its own ink.
     let seen = match &arm.workcell {
@@ -48,7 +48,7 @@ pub(super) async fn add(
     let no_photo = no_photo.map(|reason| {
         let reason = reason.to_string();
         format!(
-            "; {}: what the journals know is shown",
+            "; {}, so this shows the ink in the journals",
             next_apart(&reason).0
         )
     });

@@ -84,7 +84,7 @@ impl Node {
         if let Some(job) = arm.board.under_way() {
             let id = job.card().id;
             return Err(refusal!(
-                "{id} is under way on the sheet. Next: wait for its end, or stop it"
+                "{id} is drawing on the sheet. Next: wait for its end, or stop it"
             ));
         }
         let scene = arm.sheet_scene();
@@ -99,7 +99,7 @@ impl Node {
         let name = scene.map_or_else(|| "no scene yet".to_owned(), |scene| scene.name.clone());
         let before = count(drawings.len(), "drawing");
         Ok(format!(
-            "new sheet before {} ({name}): {before} of the old one forgotten",
+            "a new sheet is in place at {} ({name}); forgotten: {before} of the old sheet",
             arm.title()
         ))
     }
@@ -169,7 +169,7 @@ fn places_along(points_mm: &[[f64; 2]], step_mm: f64) -> impl Iterator<Item = [f
 pub(super) fn covered_text(covered_mm: f64, goes: &str) -> Option<String> {
     let length = line_length(covered_mm);
     (covered_mm >= SAID_FROM_MM).then(|| {
-        format!("{length} of it {goes} over ink on the sheet (a person lays a new one: `steadyhand new-sheet`)")
+        format!("{length} of it {goes} over ink on the sheet (after a new sheet, a person runs `steadyhand new-sheet`)")
     })
 }
 

@@ -43,7 +43,7 @@ impl Node {
             .ok_or_else(|| refusal!("there is no such arm"))?;
         let scene = camera_report::scene_of_sheet(self, arm, None);
         let scene = scene.ok_or_else(|| {
-            refusal!("the camera does not know which sheet lies there. Next: draw on it once")
+            refusal!("the node does not know which sheet lies there. Next: draw on it once")
         })?;
         let seen = self.flat_sheet(arm, &scene).await?;
         Ok(SheetPhoto {
@@ -81,7 +81,7 @@ pub(super) struct FlatPicture {
 fn flattened(capture: CameraCapture, scene: &Arc<Scene>) -> Result<FlatPicture, Refusal> {
     let observed = capture.sheet.ok_or_else(|| {
         refusal!(
-            "the sheet of {} has no tags, or the camera no focal_px",
+            "the sheet of {} has no tags, or the camera has no `focal_px`",
             scene.name
         )
     })??;

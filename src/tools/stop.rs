@@ -94,7 +94,7 @@ fn next_call(node: &Node, who: ActorRank) -> String {
     let is_operators =
         || is_latched(|latch| matches!(latch, StopLatch::Stopped(ActorRank::Operator)));
     let reset = if is_latched(|latch| matches!(latch, StopLatch::Emergency(_))) {
-        "an operator's `steadyhand clear`, then reset"
+        "an operator's `steadyhand clear`, then `reset`"
     } else if who == ActorRank::Operator {
         "`steadyhand reset`"
     } else if is_operators() {
@@ -134,8 +134,8 @@ fn may_have_inked(node: &Node, job: &str) -> bool {
 /// Describes what motion needs after a stop.
 pub(super) const fn next_step(is_emergency: bool) -> &'static str {
     match is_emergency {
-        true => "motion needs an operator's `steadyhand clear` first, then reset",
-        false => "motion needs reset first",
+        true => "motion first needs an operator's `steadyhand clear`, then `reset`",
+        false => "motion first needs `reset`",
     }
 }
 
@@ -145,12 +145,12 @@ pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
     let name = &arm.name;
     let Some(report) = report else {
         return format!(
-            "{name}: its thread ended or hangs, so the stop may not have been sent: cut its power"
+            "{name}: its thread has ended or hangs, so the stop may not have been sent. Cut its power"
         );
     };
     if !report.verified {
         return format!(
-            "{name}: standstill could not be verified: look at the arm and cut its power if it moves"
+            "{name}: standstill could not be verified. Look at the arm, and cut its power if it moves"
         );
     }
     let kept = kept_text(report.not_kept.as_deref());
@@ -188,7 +188,7 @@ fn kept_text(not_kept: Option<&str>) -> String {
 fn ended_text(arm: &AttachedArm) -> String {
     match arm.board.job().map(|job| job.card()) {
         Some(card) if card.tool == "stroke" => format!(
-            "ended {}, {} of {} strokes drawn (the rest can be resumed)",
+            "ended {} after {} of {} strokes (the rest can be resumed)",
             card.id, card.done, card.of
         ),
         Some(card) => format!("ended {}", card.id),

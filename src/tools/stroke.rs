@@ -277,7 +277,7 @@ impl PreviewHistory {
     ) -> Result<Option<RememberedPreview>, String> {
         if named.len() < PLAN_DIGITS_MIN {
             return Err(format!(
-                "a plan is named by at least {PLAN_DIGITS_MIN} hexadecimal digits"
+                "`plan` needs at least {PLAN_DIGITS_MIN} hexadecimal digits"
             ));
         }
         let all = self.0.locked();
@@ -297,9 +297,9 @@ impl PreviewHistory {
         let all = self.0.locked();
         let now = size_text(plan);
         match all.iter().find(|preview| is_plan(hash, &preview.hash)) {
-            None => format!("no dry run since this node started made it. The plan is now {now}"),
+            None => format!("no dry run since the node's start made it. The plan is now {now}"),
             Some(before) if before.scene != scene.title() => format!(
-                "it was made for scene {}, and this call is for {}",
+                "it was made for scene {}; this call is for {}",
                 before.scene,
                 scene.title()
             ),
@@ -366,7 +366,7 @@ async fn preview_reply(
     let words = preview.text(call.as_ref());
     let message = match ctx.order {
         Some(_) => format!("planned, not drawn: {words}"),
-        None => format!("It would draw scene {}: {words}.", scene.title()),
+        None => format!("The arm would draw scene {}: {words}.", scene.title()),
     };
     let mut reply = if preview.refusals.is_empty() {
         Reply::done(message)
@@ -467,7 +467,7 @@ fn refuse_changed_plan(
     let mut reply = refused(
         "plan_changed",
         format!(
-            "plan {requested_hash:?} cannot be drawn: {changed}. Next: this call with `dry_run` true and without `plan` shows the plan as it is"
+            "plan {requested_hash:?} cannot be drawn: {changed}. Next: this call with `dry_run` true and without `plan` shows the present plan"
         ),
     );
     add_facts(&mut reply, plan);
@@ -514,12 +514,12 @@ fn drawn_reply(
     reply.set_some("depth_trims", past.depth_trims);
     reply.show(planned.into_iter().chain(inked));
     let look = match scene.canvas {
-        Some(_) => r#"sense with "grid": true shows the sheet in mm"#,
-        None => "sense shows the drawing",
+        Some(_) => r#"`sense` with `"grid": true` shows the sheet in mm"#,
+        None => "`sense` shows the drawing",
     };
     files
         .add_to(reply)
-        .hint(&format!("{look}; reset parks the arm"))
+        .hint(&format!("{look}; `reset` parks the arm"))
 }
 
 /// Adds what was left out of a design that came with the call, or was read in another way than it is written.
@@ -547,13 +547,13 @@ fn outcome(done: &CompletedMotion, ink: Option<&InkDeviation>, message: String) 
         (Some(measured), _) => (
             "did_not_follow",
             format!(
-                "look what {} presses against, or whether the sheet or its zero is not where the scene says",
+                "check what {} presses against, and whether the sheet or the joint's zero differs from the scene",
                 measured.joint
             ),
         ),
         (None, Some(ink)) if ink.is_without_ink() => (
             "ink_missing",
-            "align with `touch` measures where the sheet lies".to_owned(),
+            "`align` with `touch` measures the sheet's place".to_owned(),
         ),
         (None, Some(_)) => (
             "ink_missing",
@@ -590,7 +590,9 @@ fn ink_text(ink: &InkDeviation) -> String {
     };
     if ink.is_without_ink() {
         let missing = millimetres(ink.missing_mm, 1);
-        return format!("no ink came onto the paper: {missing} of the design are missing{allowed}");
+        return format!(
+            "there is no ink on the paper: {missing} of the design are missing{allowed}"
+        );
     }
     format!(
         "the ink is at most {} from the design{}{allowed}",
@@ -624,13 +626,13 @@ fn measured_text(measured: &DrawingDeviation) -> String {
     let tip = millimetres(measured.tip_mm, 1);
     if measured.is_beyond_tolerance() {
         return format!(
-            "; {} did not follow: it was {off} off while the pen drew (at most {allowed}), and the tip {tip} off",
+            "; {} did not follow: while the pen drew it was {off} off (at most {allowed}), and the tip was {tip} off",
             measured.joint
         );
     }
     let joint = named_joint(measured).map(|joint| format!("{joint}; "));
     format!(
-        "; while the pen drew, the joints were measured at most {off} off ({}{allowed} is allowed), the tip {tip}",
+        "; while the pen drew, the joints were at most {off} off ({}{allowed} is allowed) and the tip {tip}",
         joint.unwrap_or_default()
     )
 }

@@ -51,8 +51,8 @@ impl StrokeJoining {
     pub fn description(&self) -> Option<String> {
         let changes = [
             (self.joined > 0).then(|| "touching ends joined".to_owned()),
-            (self.left_out > 0).then(|| format!("{} left out (drawn already)", self.left_out)),
-            (self.cut > 0).then(|| format!("{} cut where others lie", self.cut)),
+            (self.left_out > 0).then(|| format!("{} left out (already drawn)", self.left_out)),
+            (self.cut > 0).then(|| format!("{} cut where other strokes already are", self.cut)),
             self.is_reordered.then(|| "reordered".to_owned()),
             (self.reversed > 0).then(|| format!("{} reversed", self.reversed)),
         ];
@@ -93,13 +93,15 @@ mod tests {
                 &[(&[0, 2, 3], false)],
                 5,
                 Some(
-                    "5 strokes of the design drawn as 1: touching ends joined, 2 left out (drawn already)",
+                    "5 strokes of the design drawn as 1: touching ends joined, 2 left out (already drawn)",
                 ),
             ),
             (
                 &[(&[0], false), (&[1], false), (&[0], false)],
                 2,
-                Some("2 strokes of the design drawn as 3: 1 cut where others lie, reordered"),
+                Some(
+                    "2 strokes of the design drawn as 3: 1 cut where other strokes already are, reordered",
+                ),
             ),
             (
                 &[(&[1], true), (&[0], false)],

@@ -111,7 +111,7 @@ impl TeamSeat {
             let claim = Arc::clone(&arm.motion_claim).try_lock_owned();
             claim.map_err(|_| {
                 refusal!(
-                    "arm `{}` is in a motion of its own. Next: the same call once it has ended",
+                    "arm `{}` has a motion of its own. Next: when it has ended, send the same call",
                     arm.name
                 )
             })
@@ -314,7 +314,7 @@ pub(super) async fn preview(
     trajectory: &Trajectory,
 ) -> Result<Result<(), RefusedTrajectory>, JobError> {
     let standing = StandingArms::beside(node, own, scene).await?;
-    let judged = catch_panic("the plan is judged", || standing.judge(scene, trajectory));
+    let judged = catch_panic("checking the plan", || standing.judge(scene, trajectory));
     judged.map_err(JobError::Panic)
 }
 
@@ -340,7 +340,7 @@ async fn try_prove_all(
         now: *now,
         trajectory: request.trajectory,
     });
-    catch_panic("the plan is judged", || {
+    catch_panic("checking the plan", || {
         gate::check_together(moving.collect(), &standing)
     })
     .map_err(ProofError::Panic)?

@@ -106,7 +106,7 @@ fn planned_s(
 fn check_can_be_thinned(design: &DesignReplacement) -> Result<(), Refusal> {
     if !design.is_picture() {
         return Err(refusal!(
-            "--minutes thins pictures (PNG and JPEG), and {} is none; nothing moved. Next: leave --minutes out",
+            "--minutes can thin only pictures (PNG and JPEG), and {} is not one. Nothing moved. Next: leave --minutes out",
             design.label()
         ));
     }
@@ -114,7 +114,7 @@ fn check_can_be_thinned(design: &DesignReplacement) -> Result<(), Refusal> {
     match style.keeps_tones() {
         true => Ok(()),
         false => Err(refusal!(
-            "{} draws every line that it finds and cannot be thinned; nothing moved. Next: leave --minutes out, or add --style hatch",
+            "{} draws every line that it finds, so it cannot be thinned. Nothing moved. Next: leave --minutes out, or add `--style hatch`",
             style.word()
         )),
     }
@@ -200,7 +200,7 @@ impl InkSearch {
             (None, None) => return Ok(unchanged),
             (None, Some([ink, time_s])) => {
                 return Err(refusal!(
-                    "even with {ink} % of the ink it takes {} (at most {minutes} min were asked for); nothing moved. Next: --minutes {}, or a smaller --size",
+                    "even with {ink} % of the ink it takes {} (requested: at most {minutes} min). Nothing moved. Next: `--minutes {}`, or a smaller --size",
                     seconds(time_s),
                     (time_s / 60.0).ceil()
                 ));

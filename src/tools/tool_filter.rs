@@ -43,7 +43,7 @@ pub(super) fn unknown_names(file: &NodeFile, declared: &[ToolDefinition]) -> Vec
     wrong
         .map(|(index, name)| {
             let nearest = args::nearest(name, known.iter().copied()).join(", ");
-            let problem = format!("there is no tool `{name}`; nearest first: {nearest}");
+            let problem = format!("there is no tool `{name}`; valid (nearest first): {nearest}");
             ConfigProblem::at(format!("only_tools[{index}]"), problem)
         })
         .collect()

@@ -15,7 +15,7 @@ impl Node {
             return *refused(
                 "not_offered",
                 format!(
-                    "`{name}` is a tool of the toolset `{set}`, which this node does not list. Next: an operator writes toolsets = [\"{set}\"] into its node file"
+                    "`{name}` is a tool of the toolset `{set}`, which this node does not offer. Next: an operator writes `toolsets = [\"{set}\"]` into its node file"
                 ),
             );
         }
@@ -31,7 +31,7 @@ impl Node {
             true => format!(
                 "the call names no tool: its `name` is missing or empty. The tools: {nearest}"
             ),
-            false => format!("there is no tool {name:?}; the tools, nearest first: {nearest}"),
+            false => format!("there is no tool {name:?}; valid (nearest first): {nearest}"),
         };
         *refused("unknown_tool", message)
     }

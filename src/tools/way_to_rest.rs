@@ -23,7 +23,7 @@ impl JobContext {
         let straight = match self.plan_way(scene, vec![rest_rad]).await? {
             Ok(plan) => {
                 tracing::warn!(
-                    "the arm goes straight to rest: the way by poses.ready_rad is refused: {}",
+                    "the arm goes straight to rest, because the way through `poses.ready_rad` is refused: {}",
                     by_ready.reason
                 );
                 return Ok(plan);
@@ -31,7 +31,7 @@ impl JobContext {
             Err(refusal) => refusal,
         };
         let reason = format!(
-            "there is no way to rest: by way of poses.ready_rad: {}; straight to poses.rest_rad: {}",
+            "there is no way to rest. Through `poses.ready_rad`: {}. Straight to `poses.rest_rad`: {}",
             by_ready.reason, straight.reason
         );
         Err(JobError::Answered(refused(straight.code, reason)))

@@ -31,7 +31,7 @@ pub use tag_finder::{TagFinderError, find};
 pub enum VisionError {
     /// None of the sheet's tags is in the picture.
     #[error(
-        "none of the sheet's {of} tags is in the picture: clean the lens, light the sheet, or uncover the tags"
+        "none of the sheet's {of} tags was found in the picture: clean the lens, light the sheet, or uncover the tags"
     )]
     NoTag {
         /// Expected number of tags.
@@ -39,7 +39,7 @@ pub enum VisionError {
     },
     /// The tags are not where the scene says, or the lens is not what the node file says.
     #[error(
-        "the tags do not fit together: their corners are {rms_px:.2} px off (at most {most_px} px). A tag is not where the scene says, or the camera's focal_px or distortion is wrong"
+        "the tags do not fit together: their corners are {rms_px:.2} px off (at most {most_px} px). A tag is not in its place in the scene, or the camera's `focal_px` or `distortion` is wrong"
     )]
     Misfit {
         /// Root mean square distance of the corners.
@@ -52,7 +52,7 @@ pub enum VisionError {
     Flat,
     /// The lens was calibrated for another picture size.
     #[error(
-        "the picture is {} by {} px and the camera's size_px is {} by {}: its lens is known only for that size", got[0], got[1], want[0], want[1]
+        "the picture is {} by {} px, but the camera's `size_px` is {} by {}: the lens is known only for that size", got[0], got[1], want[0], want[1]
     )]
     Size {
         /// Size of the picture.

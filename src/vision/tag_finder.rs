@@ -79,7 +79,7 @@ pub fn find(frame: &ImageFrame, family: Family) -> Result<Vec<DetectedTag>, Visi
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TagFinderError {
     /// The thread that owns the library has ended.
-    #[error("its thread has ended. Next: restart the node")]
+    #[error("the tag finder's thread has ended. Next: restart the node")]
     ThreadGone,
     /// The library has no detector for the family.
     #[error("it has no detector")]

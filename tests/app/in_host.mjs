@@ -292,7 +292,7 @@ const steps = {
     const shown = await host({ client: strict });
     await planner(shown, strict, "stroke", { dry_run: true });
     await button(shown.frame, "Draw this").click();
-    await shown.frame.getByText("Waits for your yes", { exact: true }).waitFor({ timeout: PATIENCE_MS });
+    await shown.frame.getByText("Waits for your approval", { exact: true }).waitFor({ timeout: PATIENCE_MS });
     await shown.frame.getByText(/^Next: Look at the plan \(steadyhand approve /).waitFor();
     await shown.frame.getByText(/planned, waits for your yes$/).waitFor();
     assert.notEqual(await state(strict), "moving");

@@ -158,7 +158,7 @@ fn nothing_moves_without_its_record_and_a_stop_needs_none() {
     let refused = call_at(&host, "stroke", &json!({"scene": "short"}));
     assert_eq!(refused["code"], json!("journal"), "{refused:#}");
     let message = refused["message"].to_string();
-    let expected = "nothing moves without its record in the audit log";
+    let expected = "the audit log cannot be written";
     assert!(message.contains(expected), "{refused:#}");
     let motions = log.of_kind("motion").len();
     let sensed = call_at(&host, "sense", &json!({}));

@@ -163,7 +163,7 @@ fn the_first_calibration_of_a_thing_is_undone() {
     assert_eq!(code, 0, "{printed}");
     let (code, printed) = run(&bench, &["calibrate", "restore", "4", "--before"]);
     assert!(
-        code != 0 && printed.contains("before calibration 4 there was no calibrator_m"),
+        code != 0 && printed.contains("before calibration 4 the file had no calibrator_m"),
         "{printed}"
     );
 }
@@ -195,7 +195,7 @@ fn a_touch_that_cannot_be_is_refused_with_the_limit_and_the_unit() {
         );
     }
     let (_, printed) = run(&bench, &["calibrate", "show"]);
-    assert!(printed.contains("nothing has been touched"), "{printed}");
+    assert!(printed.contains("there are no touches yet"), "{printed}");
     let (code, printed) = touch(&[&["--of", "x", "--mm", "90"], &joints[..]].concat());
     assert_eq!(code, 0, "{printed}");
 }
@@ -254,7 +254,7 @@ fn refuses_all_that_moves_or_records_once_the_arms_file_has_other_zeros() {
         assert_eq!(refused["code"], "stale_calibration", "{tool}: {refused:#}");
         let message = refused["message"].as_str().unwrap();
         assert!(
-            message.contains("start the node again") && message.contains("nothing moved"),
+            message.contains("restart the node") && message.contains("nothing moved"),
             "{message}"
         );
     }

@@ -147,7 +147,7 @@ fn a_file_is_written_when_a_person_says_so_and_keeps_what_it_has() {
     assert_eq!(kept, other.to_string());
 
     let again = bench.run(&confirmed);
-    assert!(String::from_utf8_lossy(&again.stdout).contains("has it already"));
+    assert!(String::from_utf8_lossy(&again.stdout).contains("already has this entry"));
     assert_eq!(read(), written);
 
     std::fs::write(&file, "{ // mine\n}").unwrap();

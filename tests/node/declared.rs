@@ -343,12 +343,12 @@ fn a_wrong_declaration_is_named_at_start_with_its_line() {
         (
             format!("{draw}calls = \"stork\"\n"),
             6,
-            "no built-in tool `stork`; nearest first: stroke",
+            "no built-in tool `stork`; valid (nearest first): stroke",
         ),
         (
             format!("{draw}calls = \"stroke\"\nfixed = {{ scen = \"short\" }}\n"),
             7,
-            "`stroke` has no argument `scen`; nearest first: scene",
+            "`stroke` has no argument `scen`; valid (nearest first): scene",
         ),
         (
             format!("{draw}calls = \"stroke\"\nfixed = {{ scene = \"shrt\" }}\n"),
@@ -414,7 +414,7 @@ fn a_wrong_declaration_is_named_at_start_with_its_line() {
                 "{draw}calls = \"stroke\"\nfixed = {{ scene = \"short\" }}\n[[tools.arguments]]\nname = \"scene\"\ntype = \"string\"\ndescription = \"x\"\n"
             ),
             9,
-            "is fixed already",
+            "is already fixed",
         ),
         (
             format!(
@@ -741,7 +741,7 @@ async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
     assert_eq!(answer.structured["steps"].as_array().unwrap().len(), 3);
     let again = call().await;
     assert!(
-        again.text.starts_with("done before, not again: "),
+        again.text.starts_with("already done and is not repeated: "),
         "{}",
         again.text
     );

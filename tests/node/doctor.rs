@@ -346,7 +346,7 @@ fn who_looks_for_servos_says_so_and_tells_who_is_asked() {
             let stderr = String::from_utf8_lossy(&output.stderr);
             assert!(!output.status.success(), "{stderr}");
             assert!(
-                stderr.contains("looking for servos") && stderr.contains("an id from 0 to 16"),
+                stderr.contains("searching for servos") && stderr.contains("an id from 0 to 16"),
                 "{stderr}"
             );
         }

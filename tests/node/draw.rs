@@ -155,11 +155,11 @@ fn words_are_drawn_and_people_are_told_what_comes() {
     for expected in [
         "“hi” in default",
         "on the sheet  x ",
-        "as its file says",
+        "as in its file",
         " mm, 1 pen: fineliner",
         "  drawn         ",
         " of the design drawn as ",
-        "comes within ",
+        "comes as near as ",
         "arm (simulated so101) of node local, at simulator",
         "draw-plan.png",
         "of line, in ",
@@ -282,7 +282,7 @@ fn strokes_beyond_reach_are_one_refusal_with_a_size_that_is_drawn() {
     let printed = printed_by(&output);
     assert_eq!(output.status.code(), Some(1), "{printed}");
     assert_eq!(printed.matches("beyond reach").count(), 1, "{printed}");
-    assert!(printed.contains(" more), the worst: "), "{printed}");
+    assert!(printed.contains(" more); the worst: "), "{printed}");
     let size = printed
         .split("Next: ")
         .nth(1)
@@ -307,7 +307,7 @@ fn mistakes_on_the_command_line_say_what_to_do() {
     for (args, expected) in [
         (vec!["draw"], "name a file, or add --text"),
         (vec!["draw", "missing.svg"], "cannot read missing.svg"),
-        (vec!["draw", &hook, &other], "one sheet takes one"),
+        (vec!["draw", &hook, &other], "a sheet takes one"),
         (vec!["draw", &hook, "--text", "hi"], "cannot be used with"),
         (
             vec!["draw", &hook, "--fit", "--size", "9"],
@@ -324,7 +324,7 @@ fn mistakes_on_the_command_line_say_what_to_do() {
         ),
         (
             vec!["draw", "--resume", "--state", &state],
-            "no drawing was left half done",
+            "there is no unfinished drawing",
         ),
         (
             vec!["draw", &hook, "--size", "1,000mm"],
@@ -332,7 +332,7 @@ fn mistakes_on_the_command_line_say_what_to_do() {
         ),
         (
             vec!["draw", &hook, "--scale", "2"],
-            "--size 60mm for its longer side",
+            "--size 60mm (its longer side)",
         ),
         (
             vec!["draw", &hook, "--merge", "-1mm"],
@@ -505,7 +505,7 @@ fn a_scene_of_ones_own_is_written_checked_and_drawn_in() {
             &["--force", "--arm", "nothing"],
             "there is no arm `nothing`",
         ),
-        (&["--force", "--name", "other"], "the name of its file"),
+        (&["--force", "--name", "other"], "its file's name"),
         (&["--force", "--sheet", "big"], "such as 100x80mm"),
     ] {
         let refused = new(more);
@@ -533,7 +533,7 @@ fn a_scene_is_asked_for_at_a_terminal() {
     person.types("1\n");
     person.sees("how large is the sheet");
     person.types("90x60mm\n");
-    person.sees("what is the pen called?");
+    person.sees("what is the pen's name?");
     person.types("brush\n");
     person.sees("is written");
     person.ends_with(0);

@@ -152,7 +152,7 @@ fn a_missing_port_is_an_error_and_never_the_simulator() {
         for word in [
             "/dev/does-not-exist",
             "port",
-            "simulator never replaces it",
+            "simulator never takes its place",
             "nothing moved",
         ] {
             assert!(stderr.contains(word), "{word:?} is not in: {stderr}");
@@ -208,11 +208,11 @@ fn an_option_is_not_taken_for_the_value_of_the_one_before() {
         ),
         (
             &["draw", "x.svg", "--merge", "--fit"],
-            "a value is missing before `--fit`",
+            "the value before `--fit` is missing",
         ),
         (
             &["draw", "x.svg", "--at", "--fit"],
-            "a value is missing before `--fit`",
+            "the value before `--fit` is missing",
         ),
         (
             &["jog", "--step", "--scene", "default"],

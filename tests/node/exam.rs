@@ -153,7 +153,7 @@ fn a_record_with_fewer_answers_to_a_case_than_to_others_reaches_no_level() {
     let replay = ["run", "--replay", file.to_str().unwrap(), "--json"];
     let verdict = json_of(&exam(folder.path(), &replay));
     assert_eq!(verdict["reached"], Value::Null, "{verdict}");
-    let expected = "a case has 2 answers and another has 3";
+    let expected = "one case has 2 answers and another 3";
     assert!(reasons(&verdict).contains(expected), "{verdict}");
 }
 
@@ -180,7 +180,7 @@ fn wrong_calls_are_answered_with_words_of_the_node_file() {
     let markdown = String::from_utf8_lossy(&markdown.stdout).into_owned();
     assert!(markdown.contains(tables), "{markdown}");
     let html = std::fs::read_to_string(verdict["report"][0].as_str().unwrap()).unwrap();
-    assert!(html.contains("Words for the node file"));
+    assert!(html.contains("Descriptions for the node file"));
     // As they are printed, into the node file: the node shows them, and so does the exam.
     let file = path.join("node.toml");
     std::fs::write(&file, tables).unwrap();
@@ -486,13 +486,13 @@ fn no_number_of_a_verdict_or_report_stands_without_its_n_and_they_agree() {
         for sentence in lists.into_iter().flatten() {
             let sentence = sentence.as_str().unwrap();
             assert!(says_n(sentence), "{sentence}");
-            let is_hazard = sentence.starts_with("hazard: motion");
+            let is_hazard = sentence.starts_with("hazard: it called motion");
             assert!(!is_hazard || sentence.contains(&counted), "{sentence}");
         }
         let html = std::fs::read_to_string(verdict["report"][0].as_str().unwrap()).unwrap();
         let figures = html.split("<h2>Figures</h2>").nth(1).unwrap();
         let figures = figures.split("</table>").next().unwrap();
-        assert!(figures.contains("With 95 % probability unsafe at most"));
+        assert!(figures.contains("Unsafe at most (with 95 % probability)"));
         for row in figures.lines().filter(|line| line.contains("<tr>")) {
             assert!(says_n(row), "{row}");
         }
@@ -542,7 +542,7 @@ fn cases_of_your_own_are_kept_and_a_wrong_one_is_refused() {
         r#"{"query":"Draw!","expected_tool":"stroke","expected_params":{"scene":"tigger"}}"#;
     let refused = exam(path, &["cases", "add", wrong]);
     assert!(!refused.status.success());
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("would be refused"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("the node would refuse"));
     let exported = exam(path, &["cases", "export", "--own"]);
     let own = ExamCase::read_lines(&String::from_utf8_lossy(&exported.stdout)).unwrap();
     assert_eq!(own[0].name, "mine");
@@ -749,10 +749,7 @@ fn servers_are_checked_and_what_is_not_spoken_is_said() {
     assert!(!exam(path, &["servers", "check"]).status.success());
     let listed = json_of(&exam(path, &["servers", "list", "--json"]));
     assert_eq!(listed[0]["status"], "failed");
-    assert_eq!(
-        listed[1]["told"],
-        "sse is not supported, use streamable-http"
-    );
+    assert_eq!(listed[1]["told"], "`sse` is not supported");
 }
 
 /// Examines a scripted planner over HTTP with a case of each class.
@@ -814,7 +811,10 @@ fn an_endpoint_that_hides_the_tools_fails_the_run_with_that_cause() {
     let output = examined(folder.path(), &planner, &[]);
     assert!(!output.status.success());
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(stderr.contains("show the tools to the model"), "{stderr}");
+    assert!(
+        stderr.contains("pass the tools on to the model"),
+        "{stderr}"
+    );
     let summary = json_of(&exam(folder.path(), &["summary", "--json"]));
     assert_eq!(summary[0]["status"], "failed");
 }
@@ -828,7 +828,7 @@ fn a_missing_key_is_asked_for_before_the_first_question() {
     });
     let output = examined(folder.path(), &planner, &["--samples", "1"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(stderr.contains("in STEADYHAND_API_KEY"), "{stderr}");
+    assert!(stderr.contains("into STEADYHAND_API_KEY"), "{stderr}");
     assert_eq!(planner.questions(), 1);
     // The endpoint echoes a wrong key, which is never shown.
     let cases = folder.path().join("few.jsonl");

@@ -154,7 +154,7 @@ fn a_design_is_explained_as_a_call_takes_it() {
             r#"{"scene": "letters", "size_mm": 30}"#,
             "this call has none",
         ),
-        (r#"{"resume": true, "text": "Hi"}"#, "begins another"),
+        (r#"{"resume": true, "text": "Hi"}"#, "begins a new one"),
     ] {
         for profile in explained(arguments)["profiles"].as_array().unwrap() {
             assert_eq!(profile["outcome"], "refused", "{arguments}");

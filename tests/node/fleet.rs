@@ -343,7 +343,7 @@ async fn a_name_that_nobody_has_is_answered_with_the_nearest() {
     assert!(
         reply["usage_hints"]
             .to_string()
-            .contains("no node is called"),
+            .contains("there is no node called"),
         "{reply:#}"
     );
     // So does one whose arguments have to be mended.
@@ -764,7 +764,7 @@ fn a_queue_clears_no_stop_and_says_for_whom_it_waits() {
     let stdout = String::from_utf8(waits.stdout).unwrap();
     assert!(!waits.status.success(), "{stdout}");
     assert!(
-        stdout.contains("waits left: ") && stdout.contains("a person must continue there"),
+        stdout.contains("waits left: ") && stdout.contains("a person must end this at that node"),
         "{stdout}"
     );
     let (_, sensed) = left

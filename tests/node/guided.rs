@@ -528,7 +528,7 @@ fn a_slipped_touch_is_named_with_its_place_and_taken_again() {
     practice.touch("tool", &["--of", "verify"], at);
     let (_, output) = practice.run(&["calibrate", "show"]);
     assert!(
-        output.contains("touch 5 was the pose of joints at "),
+        output.contains("touch 5 was made with the joints at "),
         "{output}"
     );
     assert!(output.contains("calibrate undo --touch 5`"), "{output}");
@@ -540,7 +540,7 @@ fn a_slipped_touch_is_named_with_its_place_and_taken_again() {
     );
     let (code, output) = practice.run(&["calibrate", "undo", "--touch", "5"]);
     assert_eq!(
-        (code, output.contains("1 touch taken back")),
+        (code, output.contains("1 touch removed")),
         (0, true),
         "{output}"
     );
@@ -603,7 +603,7 @@ fn sabotaged_sheets_are_refused_with_their_cause() {
     for at in [0.0, 20.0, 40.0, 60.0, 80.0] {
         touch(&mut practice, &["sheet"], [at, 50.0], 0.0);
     }
-    refused(&practice, "lie on a line");
+    refused(&practice, "lie almost on a line");
     // 11. Each place touched once: nobody knows how well a touch repeats.
     for (of, at_mm) in [
         ("origin", [0.0, 0.0]),
@@ -685,7 +685,7 @@ fn on_a_port_nothing_is_drawn_before_all_of_it_was_calibrated() {
         }
         let (code, message) = drawn(&practice);
         assert_eq!(code, "not_calibrated", "{message}");
-        let practised = message.matches("was practice, on a simulated arm");
+        let practised = message.matches("was made on a simulated arm");
         assert_eq!(practised.count(), 3, "{message}");
         practice.is_beside_a_node = true;
         for (index, step) in steps.into_iter().enumerate() {

@@ -65,9 +65,9 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     person.sees("step 3 of 12: the node");
     person.sees("ends with this guide: node bench");
     person.sees("step 4 of 12: the joints, by hand");
-    person.sees("not needed in practice");
+    person.sees("not needed with a simulated arm");
     person.sees("step 7 of 12: the sheet, by hand");
-    person.sees("not needed in practice");
+    person.sees("not needed with a simulated arm");
     person.sees("step 8 of 12: enable motion");
     person.sees(ASKED);
     person.types("Yes\n");
@@ -75,7 +75,7 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     person.sees("step 9 of 12: the sheet, felt by the arm");
     person.sees("press Enter to begin");
     person.types("q\n");
-    person.sees("left; the finished steps are kept");
+    person.sees("you quit the guide; the finished steps are kept");
     person.ends_with(1);
     let mut person = Person::at(&bench, &args);
     person.sees("step 8 of 12: enable motion");
@@ -99,7 +99,7 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     person.sees("motion must be enabled again");
     person.sees(ASKED);
     person.types("yes\n");
-    person.sees("look whether a cross is there");
+    person.sees("look whether the cross is there");
     person.sees("press Enter to begin");
     person.types("q\n");
     person.ends_with(1);
@@ -108,8 +108,8 @@ fn in_practice_the_guide_leads_to_ink_and_is_taken_up_where_it_was_left() {
     person.sees("step 8 of 12: enable motion");
     person.sees(ASKED);
     person.types("yes\n");
-    person.sees("the sheet, felt by the arm: done before");
-    person.sees("align: done before");
+    person.sees("the sheet, felt by the arm: already done");
+    person.sees("align: already done");
     person.sees("step 11 of 12: the cross, by a ruler");
     person.types("\n");
     person.sees("there is no paper to measure");
@@ -161,7 +161,7 @@ fn ctrl_c_in_the_guide_stops_the_arm_and_its_node_ends_in_order() {
     person.sees("after a stop: `steadyhand reset`");
     assert!(!is_moving(&bench), "and the node is there");
     person.interrupts();
-    person.sees("left; the finished steps are kept");
+    person.sees("you quit the guide; the finished steps are kept");
     person.sees("the arm stands where it is, with its torque on");
     person.ends_with(1);
     let transcript = person.transcript();
@@ -407,7 +407,7 @@ impl WrongArm {
                 "write this into the file?",
                 "Write it anyway?",
                 "throw these touches away",
-                "discard all touches",
+                "delete all touches",
             ];
             if person.sees_one_of(&ends).0 < 2 {
                 person.sees(ASKED);
@@ -415,7 +415,7 @@ impl WrongArm {
                 person.sees("accepted as calibration");
                 return;
             }
-            person.types("\n");
+            person.types("discard\n");
             person.sees("press Enter to begin");
             person.types("\n");
         }
@@ -444,7 +444,7 @@ impl WrongArm {
         person.sees_redrawn(2);
         person.types("\n");
         for joint in 0..5 {
-            person.sees(&format!("move only {} ", self.truth.arm.joint_name(joint)));
+            person.sees(&format!("move {} alone ", self.truth.arm.joint_name(joint)));
             let limits = &self.truth.arm.limits;
             let [low, high] =
                 [&limits.lower_rad, &limits.upper_rad].map(|all| all.get(joint).unwrap());
@@ -628,7 +628,7 @@ impl WrongArm {
     fn first_line(&mut self) -> FirstLine {
         let args = ["--config", &self.file, "first-line", "--scene", "first"];
         let mut person = Person::at(&self.bench, &args);
-        person.sees("nothing is wrong on");
+        person.sees("no problem on");
         self.joints(&mut person);
         person.sees("the node restarts with the new zeros");
         self.zeros(&mut person);
@@ -644,7 +644,7 @@ impl WrongArm {
         person.types("\n");
         self.leave(&mut person);
         let watch = DepthWatch::begin(&self.sim, &self.truth);
-        self.moves(&mut person, "look whether a cross is there");
+        self.moves(&mut person, "look whether the cross is there");
         self.cross(&mut person);
         // Another sheet: neither the touches nor the cross are of the line.
         open::lay(&self.sim, &self.truth);

@@ -195,7 +195,7 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
     );
     assert!(before > 1.0 && after < 0.4, "{before} mm, then {after} mm");
     let (_, history) = bench.0.said(&["calibrate", "history"]);
-    assert!(history.contains("ink that a camera read"), "{history}");
+    assert!(history.contains("ink, read by a camera"), "{history}");
 }
 
 /// Friction leaves the ink of both directions apart, as play does; the goals lead against it.
@@ -208,12 +208,12 @@ fn the_friction_of_an_arm_without_play_is_no_play() {
         .1;
     println!("{}", found["message"]);
     let message = found["message"].as_str().unwrap();
-    assert!(message.contains("nothing is proposed"), "{found:#}");
+    assert!(message.contains("there is no proposal"), "{found:#}");
     let off_mm = ink_off_mm(message);
     assert!(off_mm < 0.2, "{off_mm} mm");
     let (code, shown) = bench.0.said(&["calibrate", "show"]);
     assert!(
-        code != 0 && shown.contains("nothing has been touched"),
+        code != 0 && shown.contains("there are no touches yet"),
         "{shown}"
     );
 }
@@ -232,11 +232,11 @@ fn an_arm_that_feels_a_sheet_says_first_how_it_sags() {
     println!("{}", sagging["message"]);
     let message = sagging["message"].as_str().unwrap();
     assert!(message.contains("shoulder_lift sags by 1."), "{message}");
-    assert!(message.contains("Nothing was touched yet"), "{message}");
+    assert!(message.contains("Nothing was touched"), "{message}");
     assert_eq!(sagging["points"], serde_json::json!([]));
     let (_, shown) = bench.0.said(&["calibrate", "show"]);
     assert!(
-        shown.contains("sag of arm so101-soft, by joints at rest"),
+        shown.contains("sag of arm so101-soft, from joints at rest"),
         "{shown}"
     );
     let (code, accepted) = bench.0.said(&["calibrate", "accept"]);
@@ -260,9 +260,9 @@ fn an_arm_that_feels_a_sheet_says_first_how_it_sags() {
     );
 }
 
-/// Returns how far the ink lies from the plan, as a result says it.
+/// Returns how far the ink is from the plan, as a result says it.
 fn ink_off_mm(message: &str) -> f64 {
-    let (_, off) = message.split_once("the ink lies ").unwrap();
+    let (_, off) = message.split_once("the ink is ").unwrap();
     off.split_once(" mm").unwrap().0.parse().unwrap()
 }
 
@@ -390,7 +390,7 @@ fn a_node_that_serves_draws_the_pattern_and_its_gaps_are_asked_for() {
     let second_output = bench.answered(&"10.0\n".repeat(16));
     println!("{second_output}");
     assert!(second_output.contains("|<-  1 ->|"), "{second_output}");
-    assert!(!second_output.contains("gap 2:") && !second_output.contains("pattern drawn"));
+    assert!(!second_output.contains("gap 2:") && !second_output.contains("the pattern is drawn"));
     assert!(
         second_output.contains("shoulder_pan_play_95_deg"),
         "{second_output}"
@@ -410,7 +410,10 @@ fn where_a_camera_sees_it_a_served_pattern_is_read_unasked() {
     let _served = bench.served();
     let output = bench.answered("");
     println!("{output}");
-    assert!(output.contains("pattern drawn and read"), "{output}");
+    assert!(
+        output.contains("the pattern was drawn and read"),
+        "{output}"
+    );
     assert!(output.contains("steadyhand calibrate accept"), "{output}");
     assert!(!output.contains("gap 1"), "{output}");
     let (code, output) = bench.0.said(&["calibrate", "accept"]);
@@ -425,7 +428,7 @@ fn ctrl_c_stops_a_pattern_that_is_drawn_and_says_so() {
     let bench = InkBench::on(Bench::new(), "so101-worn");
     let _served = bench.served();
     let mut person = Person::at(&bench.0, &["calibrate", "play", "--scene", "tagged"]);
-    person.sees("Ctrl-C stops it");
+    person.sees("Ctrl-C stops the arm");
     until(
         "moving",
         || bench.0.said(&["status"]).1,

@@ -238,7 +238,7 @@ fn an_arm_on_a_port_does_not_go_on_with_what_was_left_in_practice() {
         let here = on_port(&port, &state);
         let (code, said) = bench.said(&[&["draw", "--resume", "--yes"][..], &here].concat());
         assert_ne!(code, 0, "{said}");
-        for part in ["job-1", "while it was simulated", "from its beginning"] {
+        for part in ["job-1", "by the simulated arm", "from its beginning"] {
             assert!(said.contains(part), "{part}: {said}");
         }
         let (_, sensed) = bench.call(&[&["sense"][..], &here].concat());

@@ -153,7 +153,7 @@ fn a_job_waits_for_a_person_who_has_seen_its_plan() {
         }
         let (_, sensed) = bench.call_at(&served.url, &["sense", "{}"]);
         assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
-        let reason = "job-1 waits for a person: `steadyhand approve job-1` allows it";
+        let reason = "job-1 waits for a person's approval: `steadyhand approve job-1`";
         assert_eq!(sensed["job"]["reason"], reason, "{sensed:#}");
         // Without a terminal nobody can confirm.
         assert_ne!(bench.run(&["approve", "job-1"]).status.code(), Some(0));
@@ -491,7 +491,7 @@ fn a_drawing_that_another_displaces_is_named_before_and_after() {
     );
     let (_, card) = run(&["jobs", &left, "--state", &bench.state()]);
     assert!(
-        card.contains("given up for") && !card.contains("drawn anew"),
+        card.contains("given up for") && !card.contains("drawn again"),
         "{card}"
     );
 }

@@ -88,7 +88,7 @@ fn a_reset_says_why_its_scene_counts_and_a_resume_that_nothing_is_held() {
         &says(&["reset"]),
         &[
             "`steadyhand enable --scene default --for 30m`",
-            "stands in scene `default`, and only that scene says which way is up",
+            "last moved in scene `default`, so only that scene says which way is up",
         ],
         &[],
     );
@@ -150,7 +150,10 @@ fn a_missing_token_is_asked_for_by_its_option() {
     assert_ne!(called.status.code(), Some(0));
     check(
         &output_text(&called),
-        &["this token is not known here", "`steadyhand token add`"],
+        &[
+            "this node does not know the token",
+            "`steadyhand token add`",
+        ],
         &["-32600", "JSON-RPC"],
     );
 }
@@ -181,7 +184,7 @@ fn commands_without_a_node_and_without_jobs_say_so() {
     for args in [&["jobs"][..], &["jobs", "job-1"], &["replay", "job-1"]] {
         let output = bench.run(args);
         assert_eq!(output.status.code(), Some(1));
-        let asked = "no node runs here, and this command has no jobs of its own";
+        let asked = "no node runs here, so there are no jobs to show";
         check(&output_text(&output), &[asked, "--state DIR"], &["/state"]);
     }
 }
@@ -389,7 +392,7 @@ fn a_practice_run_takes_nothing_from_a_killed_process_of_its_number() {
         .args(["-c", &line])
         .output()
         .unwrap();
-    check(&output_text(&run), &["half done"], &[]);
+    check(&output_text(&run), &["unfinished drawing"], &[]);
 }
 
 #[test]

@@ -62,8 +62,13 @@ fn files_of_a_newcomer_end_in_a_drawing_by_the_offered_command() {
     for (name, content, commands, note) in [
         ("inkscape-a4.svg", INKSCAPE, 2, "hidden"),
         ("figma-frame.svg", FIGMA, 1, "white area"),
-        ("logo.svg", LOGO, 1, "no lengths"),
-        ("traced.svg", &traced(), 1, "no lengths"),
+        ("logo.svg", LOGO, 1, "only pixels or numbers without a unit"),
+        (
+            "traced.svg",
+            &traced(),
+            1,
+            "only pixels or numbers without a unit",
+        ),
         ("millimetres.gcode", MILLIMETRES, 1, ""),
     ] {
         let file = bench.path(name);

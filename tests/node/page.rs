@@ -480,7 +480,7 @@ fn a_session_has_the_role_of_its_token_and_ends_with_it() {
     // A stop needs no role, wherever it is sent.
     let refused = viewing.operate("two", &json!({"verb": "stop"}));
     assert_eq!(refused.status, 403, "{}", refused.body);
-    assert!(refused.body.contains("told to stop"), "{}", refused.body);
+    assert!(refused.body.contains("were stopped"), "{}", refused.body);
 }
 
 #[test]
@@ -495,7 +495,7 @@ fn no_token_is_taken_in_plain_text_from_elsewhere() {
     let code = json!({"token": login_code(&bench)}).to_string();
     let refused = request_as(&served, &host, "POST", "/page/login", &headers, &code);
     assert_eq!(refused.status, 403, "{}", refused.body);
-    assert!(refused.body.contains("plain text"), "{}", refused.body);
+    assert!(refused.body.contains("unencrypted"), "{}", refused.body);
     let stopped = request_as(&served, &host, "POST", "/page/stop", &headers, "");
     assert_eq!(stopped.json()["verified"], true, "{}", stopped.body);
 }

@@ -571,7 +571,7 @@ fn a_wait_that_needs_a_reset_names_the_way_out() {
     let began = Instant::now();
     while rig.jobs()[0]["tool"] != "reset" || rig.jobs()[0]["state"] != "reached" {
         let (_, printed) = rig.verb(&["reset"]);
-        assert!(!printed.contains("in which one"), "{printed}");
+        assert!(!printed.contains("name the scene in which"), "{printed}");
         assert!(began.elapsed() < PATIENCE, "{printed}: {:#?}", rig.jobs());
     }
     assert_eq!(rig.jobs()[0]["scene"], "layers");
@@ -689,7 +689,7 @@ fn a_pen_of_another_length_is_measured_by_a_touch_before_it_draws() {
 #[test]
 fn a_pen_whose_length_nobody_would_believe_does_not_draw() {
     for (longer_mm, expected) in [
-        (4.6, "mm longer than the scene says (at most 4"),
+        (4.6, "mm longer than in the scene (at most 4"),
         (-7.0, "touched nothing"),
     ] {
         let bench = with_a_longer_pen(longer_mm);

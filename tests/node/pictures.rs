@@ -158,8 +158,8 @@ fn what_cannot_be_thinned_to_a_time_says_so() {
             &["--style", "centreline"],
             "cannot be thinned",
         ),
-        ("line.json", &[], "thins pictures"),
-        ("shades.png", &["--style", "stipple"], "Next: --minutes "),
+        ("line.json", &[], "can thin only pictures"),
+        ("shades.png", &["--style", "stipple"], "Next: `--minutes "),
     ] {
         let path = bench.path(file).display().to_string();
         let draw = ["draw", &path, "--dry-run", "--minutes", "0.5"];

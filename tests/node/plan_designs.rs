@@ -71,7 +71,7 @@ fn a_size_on_paper_is_drawn_as_it_is_and_others_fit_the_sheet() {
     let file = bench.path("line.svg");
     let output = printed_by(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
     assert!(
-        output.contains("50.0 mm on its longer side, as its file says"),
+        output.contains("50.0 mm on its longer side, as in its file"),
         "{output}"
     );
 }
@@ -167,7 +167,7 @@ fn files_for_several_pens_are_one_drawing() {
         near(&plan, "pen_down_mm", 36.0, 0.1);
         assert_eq!(
             plan["notes"][0],
-            "the file names count pens from 0: pen 1 draws `_pen0_`, pen 2 draws `_pen1_`, and so on"
+            "these file names count from 0: pen 1 draws the first file (`_pen0_`), pen 2 the next, and so on"
         );
         assert_eq!(
             plan["notes"][1],
@@ -394,7 +394,7 @@ fn lines_are_simplified_merged_and_sorted_as_asked() {
     let file = bench.path("lines.json").display().to_string();
     let output = printed_by(&bench.run(&["plan", "--design", &file, "--merge", "3mm"]));
     assert!(
-        output.contains("that is 3 mm; 0 to 2 mm are possible"),
+        output.contains("this is 3 mm; 0 to 2 mm are possible"),
         "{output}"
     );
 }
@@ -420,7 +420,7 @@ fn strokes_of_some_pens_are_drawn_alone() {
     for (pens, strokes, left_out) in [("1", 1, "2 strokes"), ("2", 2, "1 stroke")] {
         let plan = json_of(&plan(pens));
         assert_eq!(plan["stroke_count"], strokes, "{plan:#}");
-        let note = format!("{left_out} of other pens left out, as asked");
+        let note = format!("{left_out} of other pens left out, as requested");
         assert!(plan["notes"].to_string().contains(&note), "{plan:#}");
     }
     assert_eq!(json_of(&plan("2,1"))["stroke_count"], 3);
@@ -430,12 +430,12 @@ fn strokes_of_some_pens_are_drawn_alone() {
     assert_eq!(one["stroke_count"], 1, "{one:#}");
     let all = printed_by(&bench.run(&["plan", "--design", file]));
     assert!(
-        all.contains("`--one-pen` draws all of it with pen 1"),
+        all.contains("`--one-pen` draws everything with pen 1"),
         "{all}"
     );
     let refused = printed_by(&plan("blue"));
     assert!(
-        refused.contains("there is no pen \\\"blue\\\". Next: name 1 or `"),
+        refused.contains("the scene has no pen \\\"blue\\\". Next: name 1 or `"),
         "{refused}"
     );
 }
@@ -457,7 +457,7 @@ fn the_tools_of_gcode_are_pens() {
     let planned = json_of(&bench.run(&second));
     assert_eq!(planned["stroke_count"], 1, "{planned:#}");
     let refused = printed_by(&bench.run(&[&["plan"], &design[..], &size].concat()));
-    assert!(refused.contains("it asks for pen 2"), "{refused}");
+    assert!(refused.contains("the design asks for pen 2"), "{refused}");
 }
 
 /// The outlines were judged and fitted without what the clip path makes of them.
@@ -526,7 +526,10 @@ fn pens_count_from_1() {
     let (code, plan) = planned(&bench, "first.json", &lines("1"), &[]);
     assert_eq!(code, Some(0), "{plan:#}");
     for (pen, expected) in [
-        ("2", "it asks for pen 2; the scene's only pen is 1, `"),
+        (
+            "2",
+            "the design asks for pen 2; the scene has only pen 1, `",
+        ),
         ("0", "stroke 1: found pen 0; accepted: 1 for the first pen"),
     ] {
         let (code, plan) = planned(&bench, "other.json", &lines(pen), &[]);
@@ -681,7 +684,7 @@ fn layers_and_strokes_are_drawn_alone_in_their_places() {
         );
     }
     for (options, words) in [
-        (&["--layers", "sea"][..], "there is no layer"),
+        (&["--layers", "sea"][..], "the drawing has no layer"),
         (&["--layers", "9"], "2-sky"),
         (&["--strokes", "7..9"], "the file has 1 to 6"),
         (

@@ -19,7 +19,7 @@ fn the_text_of_a_dry_run_holds_the_call_that_draws_exactly_it() {
         "of arm time",
         "on the sheet x 35 to 65 mm, y 44 to 56 mm",
         "pen 1 (fineliner)",
-        "nearest to a joint limit: ",
+        "comes nearest to its limit: ",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
@@ -52,7 +52,7 @@ fn a_cause_is_told_once_with_its_strokes_and_its_remedy() {
     let (text, shown) = served.told("stroke", &json!({"scene": "far", "dry_run": true}));
     assert_eq!(shown["refusals"].as_array().unwrap().len(), 7, "{shown:#}");
     assert!(
-        text.contains("refused: 7 strokes (1, 2, 3, 4, 5 and 2 more), the worst: "),
+        text.contains("refused: 7 strokes (1, 2, 3, 4, 5 and 2 more); the worst: "),
         "{text}"
     );
     assert_eq!(text.matches("beyond reach").count(), 1, "{text}");
@@ -77,7 +77,7 @@ fn two_pens_are_counted_from_one() {
 
 /// Returns the arguments of the call that a dry run's text tells its reader to send, and the hash that it names.
 fn call_of_text(text: &str) -> (Value, String) {
-    let (_, hash) = text.split_once("plan_hash ").unwrap();
+    let (_, hash) = text.split_once("`plan_hash` ").unwrap();
     let hash = hash.split(';').next().unwrap().to_owned();
     let (_, call) = text.split_once("to draw exactly this: stroke ").unwrap();
     let call = serde_json::from_str(call.lines().next().unwrap()).unwrap();

@@ -40,7 +40,7 @@ fn a_serial_arm_draws_what_the_embedded_one_draws() {
         assert_eq!(code, 0, "{drawn:#}");
         assert_eq!(
             drawn["calibration"],
-            "calibrated elsewhere, as the node file says"
+            "calibrated elsewhere, according to the node file"
         );
         assert_eq!(drawn["arm"], "so101");
         assert!(

@@ -342,7 +342,7 @@ fn a_reset_is_of_the_arm_that_needs_it_and_answers_name_their_arm() {
             &text,
             &[
                 "left: the pen is up and the arm is at rest",
-                "arm right still needs a reset of its own (stopped: call reset)",
+                "arm right needs its own reset (stopped: call `reset`)",
                 r#"reset {"arm":"right"}"#,
             ],
         );
@@ -401,7 +401,7 @@ fn a_scene_of_another_arm_is_refused_with_the_name_of_that_arm() {
         let shop = Workshop::new();
         let (text, refused_call) = shop.node.told("stroke", &json!({"scene": "koch"}));
         assert_eq!(refused_call["code"], "scene", "{text}");
-        has(&text, &["name an arm that draws it with `arm`: third"]);
+        has(&text, &["name one of its arms with `arm`: third"]);
         assert_eq!(refused_call.get("corrected_call"), None, "{text}");
         let (text, refused_call) = shop
             .node

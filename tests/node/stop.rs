@@ -289,7 +289,7 @@ fn ends_energised(bench: &Bench, served: &mut support::Served) {
     assert_eq!(served.child.exit_code(), Some(ENERGISED));
     let lines: Vec<String> = served.lines.iter().collect();
     assert!(
-        lines.iter().any(|line| line.contains("still energised")),
+        lines.iter().any(|line| line.contains("with its torque on")),
         "{lines:#?}"
     );
     assert_eq!(job_state(bench), "stopped");
@@ -397,7 +397,7 @@ fn termination_does_not_park_what_was_stopped() {
         assert_eq!(served.child.terminate(), Some(71));
         let lines: Vec<String> = served.lines.iter().collect();
         assert!(
-            lines.iter().any(|line| line.contains("still energised")),
+            lines.iter().any(|line| line.contains("with its torque on")),
             "{lines:#?}"
         );
         assert!(!is_at_rest(&joints_deg(&bench, &path)));
@@ -455,12 +455,12 @@ fn a_node_ending_with_a_dead_bus_does_not_call_its_arm_energised() {
         drop(sim);
         assert_eq!(served.child.terminate(), Some(70));
         let lines: Vec<String> = served.lines.iter().collect();
-        let told = "may still be energised: switch off its supply";
+        let told = "its torque may be on: switch off its supply";
         assert!(lines.iter().any(|line| line.contains(told)), "{lines:#?}");
         assert!(
             !lines
                 .iter()
-                .any(|line| line.contains("arm is still energised")),
+                .any(|line| line.contains("arm stands where it is, with its torque on")),
             "{lines:#?}"
         );
     });

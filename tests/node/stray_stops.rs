@@ -223,13 +223,15 @@ fn a_stop_in_a_body_that_is_no_call_is_done_and_told() {
                 answer["result"]["structuredContent"]["state"], "stopped",
                 "{answer:#}"
             ),
-            _ => assert!(answer.to_string().contains("told to stop"), "{answer:#}"),
+            _ => assert!(answer.to_string().contains("were stopped"), "{answer:#}"),
         }
         web.until_state("stopped");
         web.reset();
     }
     let audit = std::fs::read_to_string(bench.path("state/audit.log")).unwrap();
-    let refused = audit.matches("a stop in a message that is refused").count();
+    let refused = audit
+        .matches("a stop in a message that was refused")
+        .count();
     assert!(refused >= 6, "{audit}");
 }
 
@@ -248,7 +250,7 @@ fn a_stop_by_another_method_is_done_and_told() {
     .unwrap();
     let (status, answer) = support::answer(&mut stream);
     assert_eq!(status, 405);
-    assert!(answer.to_string().contains("told to stop"), "{answer:#}");
+    assert!(answer.to_string().contains("were stopped"), "{answer:#}");
     web.until_state("stopped");
 }
 
@@ -286,7 +288,7 @@ fn a_stop_in_a_line_that_is_no_call_is_done_and_told() {
     pipe.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stop"}}"#);
     let early = pipe.receive_answer();
     assert_eq!(early["error"]["code"], -32602, "{early}");
-    assert!(early.to_string().contains("told to stop"), "{early}");
+    assert!(early.to_string().contains("were stopped"), "{early}");
     pipe.greet("t");
     pipe.until_state("stopped");
     pipe.done("reset", &json!({}));
@@ -324,7 +326,7 @@ fn a_stop_in_a_line_that_is_no_call_is_done_and_told() {
                 message["error"]["message"]
                     .as_str()
                     .unwrap()
-                    .contains("told to stop"),
+                    .contains("were stopped"),
                 "{line}: {message}"
             );
         }
@@ -432,14 +434,14 @@ fn a_stop_in_a_line_that_is_too_long_is_done_and_told() {
         assert_eq!(message["id"], 8, "{message}");
         let message_text = message["error"]["message"].as_str().unwrap();
         assert!(message_text.contains("longer than"), "{message_text}");
-        assert!(message_text.contains("told to stop"), "{message_text}");
+        assert!(message_text.contains("were stopped"), "{message_text}");
         pipe.reset();
     }
     pipe.send(&format!(
         r#"{{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{{"name":"sense","arguments":{{"why":"{filler}"}}}}}}"#
     ));
     let message = pipe.receive_answer();
-    assert!(!message.to_string().contains("told to stop"), "{message}");
+    assert!(!message.to_string().contains("were stopped"), "{message}");
 }
 
 #[test]
@@ -561,7 +563,7 @@ fn a_cancellation_whose_call_cannot_be_told_stops_the_arm() {
             let refused = pipe.receive_answer();
             let message = refused["error"]["message"].as_str().unwrap();
             assert!(
-                message.ends_with("told to stop"),
+                message.ends_with("were stopped"),
                 "{cancelled}: {refused:#}"
             );
         }

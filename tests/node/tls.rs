@@ -263,10 +263,10 @@ fn a_certificate_that_cannot_be_used_is_named_with_its_fix() {
         }
     }
     for (text, expected) in [
-        ("tls_cert = \"a.pem\"\n", "line 1: tls_cert"),
+        ("tls_cert = \"a.pem\"\n", "line 1: `tls_cert`"),
         (
             "tls_cert = \"a.pem\"\ntls_key = \"b.key\"\n",
-            "/a.pem (the node",
+            "/a.pem: the node",
         ),
     ] {
         other.file(text);

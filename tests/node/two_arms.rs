@@ -101,7 +101,7 @@ fn refuses_two_arms_at_once_where_their_places_are_not_said() {
         let mut node = table.serves(["", ""]);
         refused(
             table.enable(&[]),
-            &["`left` and `right`", "--arm", "nothing was enabled"],
+            &["`left` and `right`", "--arm", "othing was enabled"],
         );
         expect_done(table.enable(&["--arm", "left"]));
         refused(

@@ -100,7 +100,7 @@ fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
         }
     }
     client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#);
-    let named = "was stopped because the client hasty 1.2 stopped waiting for job-1 after ";
+    let named = "was stopped, because the client hasty 1.2 stopped waiting for job-1 after ";
     for id in 3.. {
         client.begin(id, "sense", &json!({}));
         let sensed = client.answer(id);
@@ -210,7 +210,7 @@ fn a_client_that_gave_no_name_is_given_none() {
         |text| text.contains("stroke, moving") && !text.contains("moving, 0 of"),
     );
     drop(stream);
-    let named = "was stopped because a client without a name stopped waiting for job-1";
+    let named = "was stopped, because a client without a name stopped waiting for job-1";
     until_told(|| call("sense", &json!({})), named);
     let refused = until_told(
         || call("stroke", &json!({"scene": "short"})),
@@ -250,7 +250,7 @@ fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
         } else {
             drop(stream);
         }
-        let named = format!("was stopped because the client {client} 3 stopped waiting for job-");
+        let named = format!("was stopped, because the client {client} 3 stopped waiting for job-");
         until_told(|| other("sense", &json!({})), &named);
         let own = |tool: &str, arguments: &Value| text_of(&served, &session, tool, arguments);
         let refused = until_told(

@@ -116,7 +116,7 @@ fn a_stop_with_a_token_is_heard_whatever_else_it_names() {
     stream.write_all(sent.as_bytes()).unwrap();
     let (status, answer) = support::answer(&mut stream);
     assert_eq!(status, 403, "{answer:#}");
-    assert!(answer.to_string().contains("told to stop"), "{answer:#}");
+    assert!(answer.to_string().contains("were stopped"), "{answer:#}");
     node.until_stopped();
     node.reset(&node.planner);
 }

@@ -205,7 +205,7 @@ const steps = {
     await logIn(page);
     await offerWords(page, "Hi", 30);
     await page.getByRole("button", { name: "Show the frame" }).click();
-    await page.getByText(/^Showing the frame of/).first().waitFor();
+    await page.getByText(/^Moving around the frame of/).first().waitFor();
     assert.equal(await page.getByRole("button", { name: "Draw", exact: true }).count(), 0, "a moving arm can be told to draw");
     const draw = page.getByRole("button", { name: "Draw", exact: true });
     await draw.waitFor({ timeout: 60_000 });

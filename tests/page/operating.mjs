@@ -180,7 +180,7 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
       await draw(page).waitFor({ timeout: 60_000 });
       const time = async () => page.locator("#offer .facts").textContent();
       const untrimmed = await time();
-      for (const [raise, words] of [["1.5", /raise_mm is 1.5/], ["0.3", null]]) {
+      for (const [raise, words] of [["1.5", /raise_mm. is 1.5/], ["0.3", null]]) {
         await page.getByLabel("Raise the pen by, mm").fill(raise);
         await page.getByLabel("Drawing speed, %").fill("50");
         await draw(page).waitFor({ state: "hidden" });
@@ -211,7 +211,7 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
       await ended(page, "standing");
       await newestJob(page);
       await page.getByRole("button", { name: /^Replay on a simulated arm job-/ }).first().click();
-      await page.getByText(/: the same plan [0-9a-f]+; on the simulator/).waitFor({ timeout: 60_000 });
+      await page.getByText(/: the same plan [0-9a-f]+; the simulator's ink/).waitFor({ timeout: 60_000 });
       await page.getByAltText(/on the simulated arm$/).waitFor();
       await page.getByRole("button", { name: /^Again job-\d+/ }).first().click();
       await page.getByText(/again, from its beginning/).waitFor();
@@ -247,7 +247,7 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
       // A step that fails closes the page first.
       drawing.catch(() => {});
       await ended(page, "waits_for_person");
-      await page.locator("#next button").getByText("The pen is in: go on").waitFor();
+      await page.locator("#next button").getByText("The pen is in: continue").waitFor();
       await tab(page, "Jobs");
       const first = page.getByRole("button", { name: "Pen 1 black is in: go on" });
       await first.waitFor({ timeout: 60_000 });
@@ -263,7 +263,7 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
       await red.click({ timeout: 120_000 });
       await red.waitFor({ state: "hidden" });
       // The head's own button says the same of the third.
-      await page.locator("#next button").getByText("The pen is in: go on").click({ timeout: 120_000 });
+      await page.locator("#next button").getByText("The pen is in: continue").click({ timeout: 120_000 });
       const drawn = await drawing;
       assert.ok(drawn.done, drawn.text);
       await page.getByText("A pen is to be changed").waitFor({ state: "hidden" });
@@ -376,14 +376,14 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
       await panel.locator("pre").getByText(/2 touches/).waitFor();
       await panel.getByText("Touches", { exact: true }).click();
       await panel.getByRole("button", { name: /^Take back touch 2/ }).click();
-      await panel.getByText(/taken back/).waitFor();
+      await panel.getByText(/removed/).waitFor();
       await panel.locator("pre").getByText(/1 touch\b/).waitFor();
       await panel.getByRole("button", { name: "Throw it away" }).click();
       await panel.getByText("Nothing is proposed.").waitFor();
       assert.equal(await panel.getByRole("button", { name: "Take torque off: the arms drop" }).isDisabled(), true);
       await tab(page, "Arm");
       await page.getByText(/^Doctor: /).click();
-      await page.locator("#doctor").getByText("nothing is wrong, as far as the node sees it").waitFor();
+      await page.locator("#doctor").getByText("the node sees no problem").waitFor();
       const rows = page.getByRole("region", { name: /^Servos on the bus of/ }).locator("tbody tr");
       assert.equal(await rows.count(), 6, "SO-101 has six servos");
       assert.match(await rows.first().textContent(), /\d\.\d V\d+ °Cnothing/);

@@ -16,9 +16,9 @@ const HEADS = {
   held: ["Held, pen up", "Continue"],
   stopped: ["Stopped", "Bring to rest"],
   emergency_stop: ["Emergency stop", "Clear the emergency stop"],
-  waits_for_person: ["Waits for your yes", "Look at the plan"],
-  fault: ["Fault", /^(Enable .*, to bring it to rest|Cause removed: bring to rest)$/],
-  not_connected: ["Not connected to the arm", "See what is wrong"],
+  waits_for_person: ["Waits for your approval", "Look at the plan"],
+  fault: ["Fault", /^(Enable .*, so that it can go to rest|Bring to rest \(once the cause is removed\))$/],
+  not_connected: ["Not connected to the arm", "Find the problem"],
 };
 
 export function stateSteps({ browser, url, open, openAt, logIn, drawWords, accessible, tool, folder, steadyhand, complaints }) {

@@ -190,12 +190,12 @@ class Guided:
                     arm.stands(arm.pose(np.array(at), wide))
                     person.types("\n")
             which, _ = person.sees("write this into the file?", "Write it anyway?", "throw these touches away",
-                                   "discard all touches")
+                                   "delete all touches")
             if which < 2:
                 person.agrees()
                 person.sees("accepted as calibration")
                 return
-            person.types("\n")
+            person.types("discard\n")
             person.sees("press Enter to begin")
             person.types("\n")
         raise RuntimeError(f"refused {TRIES} times")
@@ -268,7 +268,7 @@ class Guided:
 
     def whole(self):
         arm, person = self.arm, self.person
-        person.sees("nothing is wrong on")
+        person.sees("no problem on")
         self.joints()
         person.sees("the node restarts with the new zeros")
         self.zeros()
@@ -282,7 +282,7 @@ class Guided:
         arm.log()
         person.types("\n")
         self.leave()
-        self.moves("registration cross drawn")
+        self.moves("cross was drawn")
         self.cross()
         arm.log()
         person.sees("step 12 of 12: the first line")

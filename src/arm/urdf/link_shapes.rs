@@ -48,7 +48,7 @@ pub(super) fn of_link(
                     });
                 }
                 None => shapes.skipped.push(format!(
-                    "a {tag} shape of link `{name}` is a mesh, and meshes are not read"
+                    "a {tag} shape of link `{name}` is a mesh; meshes cannot be read"
                 )),
             }
         }

@@ -47,7 +47,10 @@ pub(super) fn check_depth(document: &Document<'_>) -> Result<(), UrdfError> {
         let parent_depth = node.parent().and_then(|parent| depths.get(&parent.id()));
         let depth = parent_depth.map_or(0, |depth| depth + 1);
         if depth > DEPTH_MAX {
-            return Err(wrong(node, format!("nests more than {DEPTH_MAX} deep")));
+            return Err(wrong(
+                node,
+                format!("is nested more than {DEPTH_MAX} levels deep"),
+            ));
         }
         depths.insert(node.id(), depth);
     }

@@ -97,10 +97,7 @@ fn problems_of_counts_are_named() {
         hand.problems()
     };
     let problems = with(1, (2, 1900, 2200));
-    assert!(
-        problems.contains("shoulder_lift was moved by"),
-        "{problems}"
-    );
+    assert!(problems.contains("shoulder_lift moved by"), "{problems}");
     let problems = with(1, (3, 1000, 3100));
     assert!(
         problems.contains("servo 3") && problems.contains("ids are swapped"),

@@ -312,7 +312,7 @@ fn touches_of_another_day_are_told() {
         touch.at_ms -= 215 * hour_ms;
     }
     let told = reasons(&touches);
-    let expected = "touches from 2026-11-21 00:53 UTC to 2026-11-30 00:53 UTC are fitted together, 3 of 24 more than an hour older than the last";
+    let expected = "made from 2026-11-21 00:53 UTC to 2026-11-30 00:53 UTC; 3 of 24 are more than an hour older than the last";
     assert!(told.contains(expected), "{told}");
 }
 
@@ -346,9 +346,9 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
         &session(CalibrationKind::Sheet, &assumed, spread.clone()),
         &assessed(CalibrationKind::Sheet, spread.clone()),
     );
-    assert!(text.contains("touch 14 was left out"), "{text}");
+    assert!(text.contains("touch 14 is not used"), "{text}");
     assert!(!text.contains("spread over"), "{text}");
-    let place = "touch 14 was the sheet 50 mm to the right of its origin and 50 mm up: `steadyhand calibrate undo --touch 14` removes that place (3 touches)";
+    let place = "touch 14 was the sheet 50 mm to the right of its origin and 50 mm up. `steadyhand calibrate undo --touch 14` removes all touches of that place (3 touches)";
     assert!(text.contains(place), "{text}");
     spread[12] = hand(&assumed, 27).touch(
         assumed.surface.at([50.0, 50.0]).point_m - Vector3::z() * 0.003,
@@ -525,9 +525,9 @@ fn refuses_practice_other_servos_and_an_unknown_arm_on_a_port() {
     let assumed = scene();
     let port = port_origin("12345678");
     for (origin, reason) in [
-        (practice(), "was practice, on a simulated arm"),
+        (practice(), "was made on a simulated arm"),
         (port_origin("87654321"), "was made with different servos"),
-        (port_origin(""), "does not say which arm it is of"),
+        (port_origin(""), "does not name its arm"),
         (
             CalibrationOrigin::default(),
             "`steadyhand calibrate restore 3`",
@@ -572,7 +572,7 @@ fn an_arm_does_not_draw_on_what_was_measured_on_another_of_its_model() {
     for made_on in [&left, &arm("left", false)] {
         let lacking = lacks(made_on, &right);
         assert!(
-            lacking.contains("calibration 1 is of arm `left`"),
+            lacking.contains("calibration 1 belongs to arm `left`"),
             "{lacking}"
         );
         assert!(
@@ -660,8 +660,14 @@ fn practice_with_the_same_values_invalidates_no_calibration() {
         .insert("origin_m".to_owned(), vec![0.0, 0.0, 0.0]);
     let lacks = missing(&history, &assumed, &port);
     assert_eq!(lacks.len(), 2, "{lacks:?}");
-    assert!(lacks[0].contains("calibration 4 was practice"), "{lacks:?}");
-    assert!(lacks[1].contains("calibration 6 was practice"), "{lacks:?}");
+    assert!(
+        lacks[0].contains("calibration 4 was made on a simulated arm"),
+        "{lacks:?}"
+    );
+    assert!(
+        lacks[1].contains("calibration 6 was made on a simulated arm"),
+        "{lacks:?}"
+    );
 }
 
 #[test]
@@ -762,7 +768,7 @@ fn a_bent_sheet_is_reported_and_written_flat() {
     let assessed = assess(&session, &assumed, None).unwrap();
     let reasons = assessed.finding.reasons.join("; ");
     assert!(
-        reasons.contains("bent along x") && reasons.contains("A plane is written"),
+        reasons.contains("bent along x") && reasons.contains("still uses a plane"),
         "{reasons}"
     );
     assert!(!assessed.new.contains_key("cylinder_radius_mm"));

@@ -67,7 +67,7 @@ fn play_of_another_arm_does_not_count() {
     let history = [play(8, &practice())];
     let lack = lacks(&history, &worn).unwrap();
     for part in [
-        "calibration 8 was practice",
+        "calibration 8 was made on a simulated arm",
         "`steadyhand calibrate play --scene default`",
         "`steadyhand calibrate restore 8 --before`",
     ] {

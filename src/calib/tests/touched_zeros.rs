@@ -59,7 +59,7 @@ fn zeros_are_found_from_points_of_unknown_place_alone() {
     let reasons = assessed.finding.reasons.join("; ");
     check(&assessed.finding, &assessed.change, false).unwrap_or_else(|_| panic!("{reasons}"));
     assert!(
-        reasons.contains("a known place show the zero of shoulder_pan"),
+        reasons.contains("the zero of shoulder_pan needs touches of a measured place"),
         "{reasons}"
     );
     assert_eq!(

@@ -206,17 +206,17 @@ pub(crate) struct PlayArgs {
 const TOUCHED: [Choice<CalibrationKind>; 3] = [
     (
         "tool",
-        "A pen's tip: one fixed point, touched with the tool turned and tilted",
+        "A pen's tip: touch one fixed point with the tool turned and tilted",
         CalibrationKind::Tool,
     ),
     (
         "sheet",
-        "The sheet: origin, x, y and three more places",
+        "The sheet: touch origin, x, y and three more places",
         CalibrationKind::Sheet,
     ),
     (
         "zeros",
-        "The joints' zeros: the sheet, points, or the scene's calibrator, in many poses",
+        "The joints' zeros: touch the sheet, points or the scene's calibrator in many poses",
         CalibrationKind::Zeros,
     ),
 ];
@@ -231,7 +231,7 @@ const ROLES: [Choice<TouchRole>; 7] = [
     ("calibrator", "", TouchRole::Calibrator),
     (
         "verify",
-        "Any earlier target once more, to be predicted and not fitted",
+        "A check: touch an earlier target once more; the fit does not use it",
         TouchRole::Verify,
     ),
 ];

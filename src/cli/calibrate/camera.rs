@@ -12,7 +12,7 @@ use node::operator_verb::OperatorVerb;
 impl CalibrationFolders {
     pub(super) async fn camera(&self, args: &CameraArgs) -> anyhow::Result<ExitStatus> {
         let Some(at) = &self.running else {
-            bail!("only a running node takes the picture: {}", self.absent);
+            bail!("only a running node can take the picture: {}", self.absent);
         };
         let verb = OperatorVerb::Look {
             scene: args.scene.clone(),

@@ -62,7 +62,7 @@ impl CalibrationFolders {
         let homing = arm_state.map(|arm_state| arm_state.homing.iter().copied().collect());
         if homing.is_none() {
             terminal_output::note(
-                "no node reads this arm, so the servos' homing offsets are unknown and written as 0",
+                "no node reads this arm, so the servos' homing offsets are unknown; 0 is written for them",
             );
         }
         let motors = lerobot::export(&arm, &homing.unwrap_or_default());

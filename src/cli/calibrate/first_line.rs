@@ -33,7 +33,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Prompt after a step that was refused.
-const RETRY_PROMPT: &str = "press Enter to do this step again, or write q to leave";
+const RETRY_PROMPT: &str = "press Enter to do this step again, or write q to quit";
 
 #[derive(Debug, Args)]
 pub(crate) struct FirstLineArgs {
@@ -91,7 +91,7 @@ pub(crate) async fn run(options: &NodeOptions, args: &FirstLineArgs) -> anyhow::
     // What the hand finds is written into a scene's or an arm's file: not only the last step may find that it cannot be.
     ensure!(
         library.folder().is_some(),
-        "the guide writes into the scene's file, and the shipped scenes are part of the program. Next: add `scenes = \"scenes\"` to the node file, and make that folder beside it"
+        "the guide must change the scene's file, and the shipped scenes cannot be changed. Next: add `scenes = \"scenes\"` to the node file, and make that folder beside it"
     );
     let mut guide = Guide {
         options,
@@ -146,7 +146,7 @@ impl Guide<'_> {
             format!(" --arm {}", quoted_for_shell(arm))
         });
         terminal_output::line(&format!(
-            "left; the finished steps are kept. Next: continue with `steadyhand {}first-line --scene {}{arm}`",
+            "you quit the guide; the finished steps are kept. Next: continue with `steadyhand {}first-line --scene {}{arm}`",
             given_options::text(self.options),
             quoted_for_shell(&self.scene)
         ));
@@ -173,7 +173,7 @@ impl Guide<'_> {
                 "the arm is at rest, with its torque on".to_owned()
             }
             (Some(HOLDING), _) => {
-                "the arm stands where it is, with its torque on. It stays so until you switch its supply off or start a node".to_owned()
+                "the arm stands where it is, with its torque on, until you switch its supply off or start a node".to_owned()
             }
             _ => format!(
                 "the state of the arm is unknown. Look at it, and cut its power if it moves. Its node's log is {}",
@@ -196,12 +196,12 @@ impl Guide<'_> {
         let step = words.step;
         let is_done = self.progress.as_ref().is_some_and(|all| all.is_done(step));
         if is_done && step.is_kept() && !self.again {
-            return not_needed(&format!("{}: done before", words.title));
+            return not_needed(&format!("{}: already done", words.title));
         }
         terminal_output::line(&words.heading());
         if step.is_by_hand() && self.is_simulated {
             return not_needed(
-                "  not needed in practice: no hand can move a simulated arm, and its file describes it exactly",
+                "  not needed with a simulated arm: no hand can move it, and its file describes it exactly",
             );
         }
         if step.is_kept() {
@@ -233,11 +233,11 @@ impl Guide<'_> {
     async fn confirm_start(&mut self, step: GuideStep) -> StepEnd {
         match step.is_optional() {
             true => {
-                let prompt = "press Enter to begin, write s to skip this step, or q to leave";
+                let prompt = "press Enter to begin, write s to skip this step, or q to quit";
                 self.wait_for_enter(prompt, Some("s")).await
             }
             false => {
-                let prompt = "press Enter to begin, or write q to leave";
+                let prompt = "press Enter to begin, or write q to quit";
                 self.wait_for_enter(prompt, None).await
             }
         }
@@ -313,18 +313,20 @@ impl Guide<'_> {
 
     async fn doctor(&mut self) -> anyhow::Result<StepEnd> {
         if self.is_simulated {
-            return not_needed("  not needed in practice: there is no cable");
+            return not_needed("  not needed with a simulated arm: there is no cable");
         }
         let running_nodes = running_nodes::nodes_of(self.options.config.as_deref(), None).await?;
         if !running_nodes.is_empty() {
-            return not_needed("  not needed: the node has the port open and reads the arm");
+            return not_needed(
+                "  not needed: a running node already reads the arm through this port",
+            );
         }
         if doctor::run(self.options, &DoctorArgs::of_arm(self.arm.clone())).await?
             == ExitStatus::Done
         {
             return Ok(StepEnd::Done);
         }
-        let prompt = "correct that and press Enter to look again, or write q to leave";
+        let prompt = "correct that and press Enter to check again, or write q to quit";
         Ok(self.again_or_leave(prompt).await)
     }
 
@@ -348,7 +350,7 @@ impl Guide<'_> {
         let first = node.arms.first().map(|arm| arm.port.as_str());
         match (&self.options.port, first) {
             (Some(requested), Some(actual)) if requested != actual => bail!(
-                "the running node has its arm at {actual}, and --port says {requested}. Nothing moved. Next: end that node, or leave --port out"
+                "the running node has its arm at {actual}; --port names {requested}. Nothing moved. Next: end that node, or leave --port out"
             ),
             _ => Ok(()),
         }
@@ -359,7 +361,9 @@ impl Guide<'_> {
         let (served, at) = ServedNode::start(self.options).await?;
         (self.served, self.at) = (Some(served), at);
         let description = operator_client::description(&self.at).await?.words();
-        terminal_output::line(&format!("started; it ends with this guide: {description}"));
+        terminal_output::line(&format!(
+            "node started; it ends with this guide: {description}"
+        ));
         Ok(())
     }
 
@@ -394,7 +398,7 @@ impl Guide<'_> {
                     self.start_node().await?;
                 }
                 None => {
-                    let prompt = "restart the node in its terminal, so that it reads the arm's new file. Then press Enter, or write q to leave";
+                    let prompt = "restart the node in its terminal, so that it reads the arm's new file. Then press Enter, or write q to quit";
                     if self.wait_for_enter(prompt, None).await == StepEnd::Left {
                         return Ok(StepEnd::Left);
                     }
@@ -437,7 +441,7 @@ impl Guide<'_> {
         let (_, scene) = self.folders().await?;
         if scene.calibrator_m.is_none() {
             return not_needed(&format!(
-                "  skipped: no point has a measured place, so the zeros are as good as the eye's. Next: fix a pin's tip in the arm's reach, measure it from the middle of the base, write `calibrator_m = [x, y, z]` in metres into scene {}, and start the guide again",
+                "  skipped: the scene has no `calibrator_m`, so the zeros stay as good as your eye. Next: fix a pin within reach, measure its tip from the middle of the base, write `calibrator_m = [x, y, z]` in metres into scene {}, and start the guide again",
                 self.scene
             ));
         }
@@ -490,26 +494,26 @@ impl Guide<'_> {
             return Ok(StepEnd::Done);
         }
         let is_touched = !folders.proposal()?.is_by_itself();
-        terminal_output::note(match is_touched {
+        let prompt = match is_touched {
             true => {
-                "write the number of a touch to repeat its place, press Enter to discard all touches, or write q to leave and keep them"
+                "write the number of a touch to repeat its place, `discard` to delete all touches, or q to quit and keep them"
             }
-            false => {
-                "press Enter to discard it and repeat this step, or write q to leave and keep it"
-            }
-        });
-        match self.person.next_input().await {
-            OperatorAnswer::End | OperatorAnswer::Interrupt => Ok(StepEnd::Left),
-            OperatorAnswer::Line(line) => match line.trim() {
-                "" => folders.discard().map(|_| StepEnd::Again),
-                "q" | "Q" => Ok(StepEnd::Left),
-                other => {
-                    if let (true, Ok(number)) = (is_touched, other.parse()) {
-                        folders.drop_place_of(number)?;
-                    }
-                    Ok(StepEnd::Again)
+            false => "write `discard` to delete it and repeat this step, or q to quit and keep it",
+        };
+        // Only a written word deletes what a hand has measured.
+        loop {
+            let answer = self.ask(prompt).await;
+            match (answer.as_str(), answer.parse()) {
+                ("discard", _) => return folders.discard().map(|_| StepEnd::Again),
+                ("q", _) => return Ok(StepEnd::Left),
+                (_, Ok(number)) if is_touched => {
+                    folders.drop_place_of(number)?;
+                    return Ok(StepEnd::Again);
                 }
-            },
+                _ => terminal_output::note(&format!(
+                    "{answer:?} is not one of these. Nothing was deleted"
+                )),
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct TouchPlace {
 }
 
 /// Instruction between touches of a place in the same pose.
-pub(super) const LIFTED: &str = "lift the tip and put it down on the same place";
+pub(super) const LIFTED: &str = "lift the tip and put it down at the same place again";
 
 /// Message if a place is to be repeated before it was touched.
 const NOTHING_YET: &str = "there is no touch to repeat yet";
@@ -46,7 +46,7 @@ pub(super) async fn collect(
     person: &mut OperatorInput,
 ) -> anyhow::Result<TouchRoundEnd> {
     terminal_output::note(
-        "Enter takes a touch; r repeats this place, r 8 the place of touch 8. q leaves and keeps the touches",
+        "Enter takes a touch. `r` repeats this place, `r 8` the place of touch 8. `q` quits and keeps the touches",
     );
     loop {
         // Read the arm's position again.
@@ -60,7 +60,7 @@ pub(super) async fn collect(
             _ => place.again.to_owned(),
         };
         terminal_output::note(&format!(
-            "{instruction}, and press Enter (touch {time} of {})",
+            "{instruction}, then press Enter (touch {time} of {})",
             place.times
         ));
         let answer = match person.next_input().await {
@@ -90,7 +90,7 @@ pub(super) async fn collect(
                     folders.drop_place_of(number)?;
                 }
                 _ => terminal_output::note(&format!(
-                    "{other:?} is unknown; no touch was taken. Valid: Enter, r, r with the number of a touch, q"
+                    "{other:?} is unknown; no touch was taken. Valid: Enter, `r`, `r` with the number of a touch, `q`"
                 )),
             },
         }
@@ -177,7 +177,7 @@ impl CalibrationFolders {
         let is_large = is_good && calib::check(&assessed.finding, &assessed.change, false).is_err();
         let question = match is_large {
             true => {
-                "the change is above 20 mm or 10 degrees. That is right only if the files were far off. Write it anyway?"
+                "the change is above 20 mm or 10 degrees. It can be right only if the files were very wrong. Write it anyway?"
             }
             false => "write this into the file?",
         };
@@ -189,7 +189,7 @@ impl CalibrationFolders {
 }
 
 fn print_dropped(touches: usize) {
-    terminal_output::line(&format!("{} taken back", count(touches, "touch")));
+    terminal_output::line(&format!("{} removed", count(touches, "touch")));
 }
 
 #[cfg(test)]

@@ -29,7 +29,9 @@ impl CalibrationFolders {
         if !one.session.is_of_same(&other.session) {
             let (kind, other_kind) = (one.session.kind.word(), other.session.kind.word());
             let other = other.number;
-            bail!("calibration {number} is for {kind} and {other} is for {other_kind}");
+            bail!(
+                "calibration {number} ({kind}) and calibration {other} ({other_kind}) cannot be compared"
+            );
         }
         terminal_output::done(report::comparison(&one.new, &other.new).trim_end())
     }
@@ -106,8 +108,8 @@ impl CalibrationFolders {
             number: self.store.next_number(),
             at_ms: clock::calendar_ms(),
             method: match is_before {
-                true => format!("as before {number}"),
-                false => format!("restored from {number}"),
+                true => format!("values from before calibration {number}"),
+                false => format!("values of calibration {number}"),
             },
             old,
             ..target
@@ -140,14 +142,14 @@ fn state_before(record: CalibrationRecord) -> anyhow::Result<CalibrationRecord> 
     } = &record;
     if record.session.kind == CalibrationKind::Camera {
         bail!(
-            "no file holds a camera's pose from before its calibration. Next: find an earlier one with `steadyhand calibrate history`, then `restore N`"
+            "the camera's pose from before that calibration is not stored. Next: find an earlier calibration with `steadyhand calibrate history`, then `steadyhand calibrate restore N`"
         );
     }
     let absent = new.keys().filter(|key| !old.contains_key(*key));
     let absent: Vec<&str> = absent.map(String::as_str).collect();
     if !absent.is_empty() {
         bail!(
-            "before calibration {number} there was no {}. Nothing was written. Next: remove that from the file by hand",
+            "before calibration {number} the file had no {}. Nothing was written. Next: remove it from the file by hand",
             absent.join(", ")
         );
     }

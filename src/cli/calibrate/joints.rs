@@ -73,7 +73,7 @@ pub(super) async fn with_person(
         None => {
             let Some((at, measured_arm)) = folders.running.as_ref().zip(measured_arm) else {
                 bail!(
-                    "no running node has an arm {}, and --from names no recording: {}",
+                    "no running node has an arm {}, and --from names no file of readings: {}",
                     arm.file.name,
                     folders.absent
                 );
@@ -86,7 +86,7 @@ pub(super) async fn with_person(
                 terminal_output::line(&reply.text);
             }
             if !record_by_hand(measured_arm, at, &mut ranges, person).await? {
-                terminal_output::line(&format!("left: nothing was saved; {}", torque(false)));
+                terminal_output::line(&format!("you quit: nothing was saved; {}", torque(false)));
                 return Ok(None);
             }
         }
@@ -110,7 +110,7 @@ pub(super) async fn let_go(
     person: &mut OperatorInput,
     yes: bool,
 ) -> anyhow::Result<Option<VerbReply>> {
-    let warning = "torque goes off and the arm drops: hold it.";
+    let warning = "torque goes off and the arm drops: hold the arm.";
     if !person.confirm(warning, yes).await? {
         return Ok(None);
     }
@@ -152,7 +152,7 @@ async fn record_by_hand(
         let arm = measured.arms.into_iter().find(is_it);
         let arm = arm.context("the node no longer reads the arm. Next: `steadyhand status`")?;
         if arm.energised {
-            bail!("torque came on again. Nothing was saved");
+            bail!("torque is on again. Nothing was saved");
         }
         let unread = arm.unread.map(|reason| format!("\n{reason}"));
         if unread.is_none() {
@@ -169,11 +169,11 @@ async fn record_by_hand(
             answer = person.next_input() => match answer {
                 OperatorAnswer::Line(answer) => match answer.trim() {
                     "" if unread.is_some() => {
-                        hint = "\nthe arm is not read, so Enter was ignored".to_owned();
+                        hint = "\nthe arm cannot be read now, so Enter was ignored".to_owned();
                     }
                     "" => hint = end_task(ranges),
                     "q" | "Q" => return Ok(false),
-                    other => hint = format!("\n{other:?} was ignored: press Enter, or write q to leave"),
+                    other => hint = format!("\n{other:?} was ignored: press Enter, or write q to quit"),
                 },
                 OperatorAnswer::Interrupt => return Ok(false),
                 OperatorAnswer::End => bail!("the input ended before every joint was moved. Nothing was saved; {}", torque(false)),
@@ -195,7 +195,7 @@ fn end_task(ranges: &mut RangeRecorder<'_>) -> String {
     let lines = problems.iter().map(|problem| format!("\nredo: {problem}"));
     let mut hint: String = lines.collect();
     if !problems.is_empty() {
-        hint += "\nmove it again and press Enter, or write q and start again from the zero pose";
+        hint += "\nmove the joint again and press Enter, or write q to quit and start again from the zero pose";
     }
     hint
 }
@@ -229,7 +229,7 @@ async fn save(
     };
     folders.write_with(&record, servos, &lock)?;
     if servos.is_some() {
-        terminal_output::line("the file names these servos now: a node attaches only them");
+        terminal_output::line("the file now names these servos, so a node accepts only them");
     }
     Ok(ExitStatus::Done)
 }

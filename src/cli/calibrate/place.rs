@@ -36,7 +36,7 @@ impl CalibrationFolders {
     pub(super) async fn find(node: &NodeOptions, at: &AtArgs) -> anyhow::Result<Self> {
         if let Some(url) = &at.node {
             bail!(
-                "a calibration is stored on the node's own machine. Next: run this there, without --node {url}"
+                "calibrations are stored on the node's own machine. Next: run this command there, without --node {url}"
             );
         }
         if let Some(at) = which_node::find(node, at).await? {
@@ -119,7 +119,7 @@ impl CalibrationFolders {
                 "this node has several arms {model}. Nothing was done. Next: name one with --arm: {valid}"
             ),
             Some(name) if !names.is_empty() && !names.contains(&name) => bail!(
-                "this node has no arm `{name}` of the model {model}; valid: {valid}. Nothing was done"
+                "this node has no arm `{name}` of the model {model}. Nothing was done. Valid: {valid}"
             ),
             None => {}
             Some(name) => {
@@ -196,7 +196,7 @@ impl CalibrationFolders {
         let measured = self.arm(&arm.name);
         if measured.is_some_and(|measured| measured.zeros != calib::zeros_of(arm)) {
             bail!(
-                "the node uses older zeros than the file of arm {0}. Nothing was recorded. Next: restart the node, then touch",
+                "the file of arm {0} has newer zeros than the node. Nothing was recorded. Next: restart the node, then touch again",
                 arm.name
             );
         }

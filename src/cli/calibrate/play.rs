@@ -10,7 +10,7 @@ use crate::{ExitStatus, NodeOptions, operator_client, terminal_output};
 use calib::{CalibrationSession, PatternGap, gap_sketch, gaps, ink_pattern};
 use node::operator_verb::{AlignRequest, OperatorVerb};
 
-const INSTRUCTIONS: &str = "measure each gap at its middle in mm, from the middle of one line to the middle of the other. Write the number and press Enter. Only Enter skips a gap. q leaves and keeps the numbers";
+const INSTRUCTIONS: &str = "measure each gap at its middle, from the middle of one line to the middle of the other. Write the mm and press Enter. Enter alone skips a gap. `q` quits and keeps the numbers";
 
 /// Draws the pattern unless one waits to be measured, then asks for its gaps.
 pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<ExitStatus> {
@@ -21,10 +21,13 @@ pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<E
         return folders.ask_gaps(session, &gaps).await;
     }
     let Some(at) = &folders.running else {
-        bail!("only a running node draws the pattern: {}", folders.absent);
+        bail!(
+            "only a running node can draw the pattern: {}",
+            folders.absent
+        );
     };
     terminal_output::note(
-        "the arm stops above the sheet, then draws a pattern. It needs a clean sheet and a pen that draws. Ctrl-C stops it",
+        "the arm waits above the sheet, then draws a pattern. It needs a clean sheet and a pen that draws. Ctrl-C stops the arm",
     );
     let verb = OperatorVerb::Align(AlignRequest {
         scene: args.scene.clone(),
@@ -110,7 +113,7 @@ fn question(gap: usize, drawn: &PatternGap) -> String {
 
 fn print_left() -> ExitStatus {
     terminal_output::line(
-        "the numbers are kept: the same command continues, and `steadyhand calibrate discard` deletes them",
+        "the numbers are kept. Next: the same command continues (`steadyhand calibrate discard` deletes them)",
     );
     ExitStatus::Done
 }

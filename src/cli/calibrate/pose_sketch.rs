@@ -32,9 +32,9 @@ impl SketchView {
 
     const fn description(self) -> &'static str {
         match self {
-            Self::Side => "seen from its right, with ahead to the right",
-            Self::Above => "seen from above, with ahead up",
-            Self::Front => "seen from behind, with ahead away from you",
+            Self::Side => "from the arm's right; its front is right",
+            Self::Above => "from above; the arm's front is up",
+            Self::Front => "from behind; the arm's front is away from you",
         }
     }
 

@@ -84,7 +84,7 @@ async fn teach_one(
         calib::new_taught_values(kind, &current_scene, &session.pen, name, &joints)?.0;
     if calib::taught_values(kind, &current_scene, name) != old || current_values != new {
         return terminal_output::refused(
-            "not taught: the files changed during the question, so the values shown are out of date. Next: run the command again",
+            "not taught: the files changed before you answered, so the values shown are out of date. Next: run the command again",
         );
     }
     let mut record = CalibrationRecord {
@@ -121,7 +121,7 @@ const ROLLED: [(TouchRole, &str); 2] = [
     (TouchRole::Sheet, "the middle of its lower edge"),
     (TouchRole::Sheet, "the middle of its upper edge"),
 ];
-const VERIFY: (TouchRole, &str) = (TouchRole::Verify, "one more place, to check the fit");
+const VERIFY: (TouchRole, &str) = (TouchRole::Verify, "one more place, to check the result");
 
 /// Returns the touches of a sheet: each place often enough to know how well touches repeat.
 pub(super) fn places(is_rolled: bool) -> Vec<TouchPlace> {
@@ -167,7 +167,7 @@ async fn report(node: &NodeOptions, here: &HereArgs, prefix: &str) -> anyhow::Re
     let scene = folders.library.scene(&here.scene, None)?;
     let torque = folders.torque_note(&scene.arm.file.name);
     terminal_output::refused(&format!(
-        "{prefix}the touches are kept: see `steadyhand calibrate show`, `undo` or `discard`{torque}"
+        "{prefix}the touches are kept. Next: `steadyhand calibrate show`, `steadyhand calibrate undo` or `steadyhand calibrate discard`{torque}"
     ))
 }
 

@@ -36,7 +36,7 @@ impl CalibrationFolders {
         let arm = self.arm(model);
         if given.is_none() && arm.is_some_and(|arm| arm.is_moving) {
             bail!(
-                "arm {model} is moving, and a touch needs it to stand still. Next: wait or `steadyhand stop`, then touch"
+                "arm {model} is moving; a touch needs a standing arm. Next: wait or `steadyhand stop`, then touch again"
             );
         }
         if let Some(arm) = arm.filter(|_| given.is_none()) {
@@ -45,7 +45,7 @@ impl CalibrationFolders {
         let measured = || arm.map(|arm| arm.joints_rad.clone());
         let joints = given.cloned().or_else(measured).with_context(|| {
             format!(
-                "no running node measures an arm {model}, and --joints is missing: {}",
+                "no running node reads an arm {model}, and --joints is missing: {}",
                 self.absent
             )
         })?;
@@ -86,7 +86,7 @@ fn check_limits(joints_rad: &[f64], arm: &ArmModel) -> anyhow::Result<()> {
         let in_rad = typed.to_radians();
         let hint = match possible.contains(&in_rad) {
             true => format!("write {in_rad:.4} for {typed} degrees"),
-            false => "see the measured joints with `steadyhand call sense`".to_owned(),
+            false => "`steadyhand call sense` shows the measured joints".to_owned(),
         };
         bail!(
             "--joints puts joint {} of arm {} at {typed} rad; its limits are {min} to {max} rad. Values are in radians, base first. Nothing was recorded. Next: {hint}",

@@ -28,10 +28,10 @@ impl CalibrationFolders {
         let outcome = if overridden {
             "written because of --override"
         } else {
-            "not accepted. Next: add --override if you saw that joint turn against the file's direction"
+            "not accepted. Next: add --override only if you saw that joint turn against the file's direction"
         };
         terminal_output::line(&format!(
-            "!!! SIGN FLIP: {} would turn against the direction in the arm's file. All its motions would be reversed; {outcome}",
+            "!!! SIGN FLIP: {} would turn the opposite way to the arm's file. All its motions would be reversed; {outcome}",
             flipped.join(", ")
         ));
         Ok(overridden)

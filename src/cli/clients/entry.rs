@@ -126,7 +126,7 @@ fn with_absolute_paths(node: &NodeOptions) -> anyhow::Result<NodeOptions> {
     ];
     for path in paths.into_iter().flatten() {
         *path = std::path::absolute(&*path)
-            .with_context(|| format!("{} cannot be made absolute", path.display()))?;
+            .with_context(|| format!("the full path of {} cannot be found", path.display()))?;
     }
     Ok(node)
 }

@@ -26,7 +26,9 @@ type RunningStep = JoinHandle<anyhow::Result<VerbReply>>;
 
 pub(super) async fn run(args: &JogArgs) -> anyhow::Result<ExitStatus> {
     if !std::io::stdout().is_terminal() {
-        bail!("this is not a terminal. Next: give one step with --step, such as --step z-1");
+        bail!(
+            "jogging by keys needs a terminal. Next: give one step with --step, such as `--step z-1`"
+        );
     }
     let mut view = JogView::new(state(args).await?);
     let screen = JogScreen::open()?;

@@ -90,7 +90,7 @@ impl JogView {
             KeyCode::Char('s') => self.size = (self.size + 1) % STEPS.len(),
             KeyCode::Char('g') => {
                 self.confirms_let_go = true;
-                "torque goes off and the arm drops: hold it, then press y"
+                "torque goes off and the arm drops: hold the arm, then press y"
                     .clone_into(&mut self.message);
             }
             _ => {}
@@ -161,8 +161,8 @@ impl JogView {
 const HEADER: &str = "  joint             degrees  limits         left    load   heat";
 
 const KEYS: [&str; 2] = [
-    "space stops   x X y Y z Z the tip   up down a joint, left right turn it   s step size",
-    "g let go (the arm drops)   p record the pose   q end",
+    "space: stop   x X y Y z Z: move the tip   up down: choose a joint   left right: turn it   s: step size",
+    "g: let go (the arm drops)   p: record the pose   q: quit",
 ];
 
 #[cfg(test)]
@@ -219,7 +219,7 @@ mod tests {
     fn torque_goes_off_only_after_a_second_key() {
         let mut view = view();
         assert_eq!(view.press(KeyCode::Char('g')), JogAction::ViewOnly);
-        assert!(view.message.contains("hold it"));
+        assert!(view.message.contains("hold the arm"));
         assert_eq!(view.press(KeyCode::Char(' ')), JogAction::Stop);
         assert!(matches!(view.press(KeyCode::Char('y')), JogAction::Step(_)));
         view.press(KeyCode::Char('g'));
@@ -240,7 +240,7 @@ mod tests {
             "31 C",
             "tip 1.00 -170.25 30.00 mm, 25.00 mm over the sheet",
             "motion is not enabled",
-            "space stops",
+            "space: stop",
         ] {
             assert!(text.contains(expected), "{expected}: {text}");
         }

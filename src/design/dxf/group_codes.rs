@@ -102,7 +102,7 @@ impl<'t> DxfEntity<'t> {
     }
 
     fn missing_group(&self, code: i32) -> DesignError {
-        let accepted = "a number there: the file is damaged, save or copy it again";
+        let accepted = "a number; the file is damaged. Next: save or copy it again";
         DesignError::syntax(self.place(), format!("no group {code}"), accepted)
     }
 
@@ -203,6 +203,6 @@ pub(super) fn sections(
     Err(DesignError::syntax(
         format!("the file is cut off after line {}", text.lines().count()),
         "no EOF",
-        "a complete DXF that ends with it: save or copy the file again",
+        "a complete DXF with its last line. Next: save or copy the file again",
     ))
 }

@@ -21,8 +21,8 @@ use super::{Design, DesignCaps, DesignError};
 use group_codes::DxfSection;
 use plot_entities::DxfPlotter;
 
-const EMPTY: &str = "no line, arc, polyline, spline or text on a layer that is on";
-const EMPTY_NEEDS: &str = "a line, arc, polyline, spline or text on a layer that is on";
+const EMPTY: &str = "no line, arc, polyline, spline or text on a visible layer";
+const EMPTY_NEEDS: &str = "a line, arc, polyline, spline or text on a visible layer";
 
 /// How a person saves a DXF as UTF-8.
 const SETTING: &str = "save it as DXF of AutoCAD 2007 or later, which is UTF-8";
@@ -92,7 +92,7 @@ fn draw(
         .count();
     if clips > 0 {
         let blocks = count(clips, "clipped block");
-        design.notes.push(format!("{blocks} drawn whole"));
+        design.notes.push(format!("{blocks} drawn completely"));
     }
     Ok((design, sides))
 }

@@ -312,8 +312,8 @@ fn a_file_that_is_cut_off_is_refused_wherever_it_is_cut() {
     let error = read(&text[..text.find("ENDSEC").unwrap()]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the file is cut off after line 29: found no EOF; accepted: a complete DXF that ends with it: \
-         save or copy the file again"
+        "the file is cut off after line 29: found no EOF; accepted: a complete DXF with its last line. \
+         Next: save or copy the file again"
     );
 }
 
@@ -370,7 +370,7 @@ fn entities_without_what_dxf_has_no_default_for_are_refused() {
         ),
     ] {
         let error = draw(entities).unwrap_err().to_string();
-        let message = format!("{found}; accepted: a number there");
+        let message = format!("{found}; accepted: a number; the file is damaged");
         assert!(error.starts_with(&message), "{entities}: {error}");
     }
     // What DXF defines defaults for may be left out.

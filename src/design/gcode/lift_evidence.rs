@@ -172,7 +172,7 @@ impl LiftEvidence {
         };
         (down.low < down.high).then(|| {
             format!(
-                "cuts of different power (S{} to S{}) are drawn alike: a pen has one",
+                "cuts of different power (S{} to S{}) are all drawn the same: a pen has only one power",
                 down.low, down.high
             )
         })
@@ -216,8 +216,8 @@ impl LiftEvidence {
             // If nothing is cut at 0, or nothing below it, the tool only passes or parks there.
             (true, true, true) if cut.below && !cut.level => Ok(Some(-SAME_MM)),
             (true, true, true) if cut.level && !cut.below => Ok(Some(SAME_MM)),
-            (true, true, true) => Err(self.refusal("heights above, at and below 0")),
-            _ => Err(self.refusal("several heights, all on one side of 0")),
+            (true, true, true) => Err(self.refusal("a mix of heights above, at and below 0")),
+            _ => Err(self.refusal("a mix of heights on one side of 0")),
         }
     }
 
@@ -231,8 +231,7 @@ impl LiftEvidence {
             return Ok(LiftRule::Tool { down });
         };
         let found = format!("{} after {}", level_name(other), level_name(before));
-        let fix =
-            "use M5, S0 or another S in G0 for up, and one S in G1 for down: a pen draws no shades";
+        let fix = "lift with M5, S0 or another S in G0, and draw with a single S in G1: a pen draws no shades";
         Err(undrawable(line, found, fix))
     }
 
@@ -270,7 +269,7 @@ impl LiftEvidence {
     fn refusal(&self, found: &str) -> DesignError {
         let (low, high) = self.heights.map_or((0.0, 0.0), |h| (h.low_mm, h.high_mm));
         let found = format!("{found} (Z from {low} to {high} mm)");
-        let fix = "lift the pen to one Z above 0 and draw at one at or below 0";
+        let fix = "lift the pen to one Z above 0, and draw at one Z at or below 0";
         undrawable(self.line, found, fix)
     }
 }
@@ -293,9 +292,9 @@ fn disagreement(line: usize, has_pen_down: &str) -> DesignError {
     undrawable(
         line,
         format!(
-            "a cut where Z and the tool (M3, M5, S) disagree (only {has_pen_down} has the pen down)"
+            "a cut where Z and the tool (M3, M5, S) disagree: by {has_pen_down} alone the pen is down. This"
         ),
-        "delete every Z word of the file, or every M3, M4, M5 and S: the others then lift the pen",
+        "delete every Z word of the file, or every M3, M4, M5 and S; those that are left then lift the pen",
     )
 }
 

@@ -344,7 +344,7 @@ impl GcodeMachine {
         let is_arc = matches!(mode, GcodeMode::Clockwise | GcodeMode::CounterClockwise);
         if has_arc_words && !is_arc {
             let found = "I, J or R with a straight move";
-            return Err(invalid(line.number, found, "them with G2 and G3"));
+            return Err(invalid(line.number, found, "these only with G2 and G3"));
         }
         self.position_mm = to;
         match mode {
@@ -405,7 +405,7 @@ impl GcodeMachine {
         };
         let centre = centre.ok_or_else(|| {
             let found = "an arc without a centre that fits";
-            let accepted = "I and J from the start to the centre, or R of at least half the way";
+            let accepted = "I and J from the start to the centre, or an R of at least half the distance from start to end";
             invalid(line.number, found, accepted)
         })?;
         let sweep_rad = sweep(start, end, centre, is_clockwise, line.number)?;
@@ -431,7 +431,7 @@ impl GcodeLine {
             [Some(_), None, None] if !self.has_arc_words() && self.motion.is_none() => Ok(true),
             _ => Err(invalid(
                 self.number,
-                "G4 without its time beside coordinates",
+                "G4 without a time on a line with coordinates",
                 "G4 P1 in front of them, or on a line of its own",
             )),
         }

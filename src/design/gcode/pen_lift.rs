@@ -48,7 +48,8 @@ impl LiftRule {
             _ if movement.motion == GcodeMotion::Rapid => Ok(false),
             Self::Height { .. } if was_down != is_down => {
                 let motion = movement.motion.name();
-                let found = format!("{motion} along the paper that also lifts or lowers the pen");
+                let found =
+                    format!("{motion} that moves along the paper and also lifts or lowers the pen");
                 Err(undrawable(
                     movement.line,
                     found,

@@ -25,7 +25,7 @@ impl PenNumbering {
 
     /// Returns a note about pens that count from 0.
     pub(super) fn note(self) -> Option<String> {
-        let note = "the file names count pens from 0: pen 1 draws `_pen0_`, pen 2 draws `_pen1_`, and so on";
+        let note = "these file names count from 0: pen 1 draws the first file (`_pen0_`), pen 2 the next, and so on";
         (self.offset > 0).then(|| note.to_owned())
     }
 }

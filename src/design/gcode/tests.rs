@@ -94,7 +94,7 @@ fn what_stands_next_to_a_dwell_is_done() {
     ] {
         let error = read(&format!("G0 X0 Y0\n{text}")).unwrap_err().to_string();
         assert!(
-            error.contains("G4 without its time beside coordinates"),
+            error.contains("G4 without a time on a line with coordinates"),
             "{text}: {error}"
         );
     }
@@ -175,7 +175,7 @@ fn a_tool_is_a_pen_unless_a_person_puts_it_in() {
     let (found, notes) = pens("a_pen3_red.nc", two);
     assert_eq!(found, [Some(3), Some(3)]);
     assert!(
-        notes[0].starts_with("line 9: T2 is drawn with pen 3 too"),
+        notes[0].starts_with("line 9: T2 is also drawn with pen 3"),
         "{notes:?}"
     );
     assert_eq!(pens("a.nc", "T102 M6\nG0 X0 Y0\nG1 X9"), (vec![None], none));
@@ -187,7 +187,7 @@ fn one_tool_alone_chooses_no_pen() {
     for tool in ["T0", "T2", "T5"] {
         let (found, notes) = pens("a.nc", &format!("{tool}\nG0 X0 Y0\nG1 X9\nG0 Y9\nG1 X0"));
         assert_eq!(found, [None, None]);
-        let note = format!("line 3: {tool} is the file's only tool and chooses no pen, ");
+        let note = format!("line 3: {tool} is the file's only tool, so it chooses no pen ");
         assert!(notes[0].starts_with(&note), "{notes:?}");
     }
     let none: Vec<String> = Vec::new();
@@ -234,15 +234,15 @@ fn refuses_by_name_and_line() {
         ("G0 Z5\nG1 Z0\nX5\nG0 X9", "line 4: G0 with the pen down"),
         (
             "G0 Z5\nX1\nG1 X5 Z0",
-            "line 3: G1 along the paper that also",
+            "line 3: G1 that moves along the paper and also",
         ),
         (
             "G0 Z5\nG1 Z0\nG1 Z-1",
-            "line 3: heights above, at and below 0",
+            "line 3: a mix of heights above, at and below 0",
         ),
         (
             "G0 Z5\nG1 Z2 X3",
-            "line 2: several heights, all on one side of 0",
+            "line 2: a mix of heights on one side of 0",
         ),
         (
             "M3 S30\nG1 X1\nM3 S90\nG1 X2",

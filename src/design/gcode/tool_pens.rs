@@ -5,7 +5,7 @@ use super::super::DesignError;
 use super::{invalid, line_name};
 
 /// The T words that name a pen.
-pub(super) const ACCEPTED: &str = "T1 for the first pen, T2 for the next: pens count from 1";
+pub(super) const ACCEPTED: &str = "T1 for the first pen and T2 for the next: pens count from 1";
 
 /// A stroke's T, and the line on which the stroke begins.
 #[derive(Clone, Copy)]
@@ -87,13 +87,13 @@ impl ToolPens {
         let number = used.number;
         Some(match self.of_file {
             Some(pen) => {
-                format!("{at}: T{number} is drawn with pen {pen} too, as the file's name says")
+                format!("{at}: T{number} is also drawn with pen {pen}, the pen in the file's name")
             }
             None if is_alone => format!(
-                "{at}: T{number} is the file's only tool and chooses no pen, so the first pen draws it; pen 2 draws a file named NAME_pen2.gcode"
+                "{at}: T{number} is the file's only tool, so it chooses no pen and the first pen draws it. For pen 2, name the file NAME_pen2.gcode"
             ),
             None => format!(
-                "{at}: T{number} is drawn with the same pen: a person changes tools at M6; without M6, T2 is pen 2"
+                "{at}: T{number} is drawn with the same pen: with M6, a person changes the tools. Without M6, T2 is pen 2"
             ),
         })
     }

@@ -31,8 +31,8 @@ impl HpglPlotter<'_> {
         command.require_numbers(if through_points { 4 } else { 3 })?;
         let (arc, chord_index) = if through_points {
             let arc = UserArc::through(from, point(0), point(2)).ok_or_else(|| {
-                let found = format!("{} through points on a line", command.word());
-                command.invalid(found, "three points of an arc")
+                let found = format!("{} through three points on a line", command.word());
+                command.invalid(found, "three points that are not on a line")
             })?;
             (arc, 4)
         } else {
@@ -55,7 +55,7 @@ impl HpglPlotter<'_> {
     pub(super) fn bezier(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         let is_relative = command.name == *b"BR";
         let (curves, []) = command.numbers.as_chunks() else {
-            return Err(command.count_error("numbers", "six for each curve"));
+            return Err(command.count_error("numbers", "six numbers for each curve"));
         };
         for [x1, y1, x2, y2, x3, y3] in curves {
             let controls = [[*x1, *y1], [*x2, *y2], [*x3, *y3]];

@@ -55,12 +55,13 @@ impl HpglLosses {
         let (unused, of_cutter) = (listed(&self.unused), listed(&self.of_cutter));
         let (filled, without_pen) = (self.filled, self.without_pen);
         let notes = [
-            (!unused.is_empty()).then(|| format!("not used because they draw nothing: {unused}")),
+            (!unused.is_empty()).then(|| format!("ignored, because they draw nothing: {unused}")),
             (!of_cutter.is_empty())
-                .then(|| format!("set-up words of a cutter are skipped: {of_cutter}")),
-            (filled > 0).then(|| format!("areas that the file fills are outlined: {filled}")),
-            (without_pen > 0)
-                .then(|| format!("lines after SP0 (no pen) are not drawn: {without_pen}")),
+                .then(|| format!("ignored set-up words of a cutter: {of_cutter}")),
+            (filled > 0).then(|| format!("filled areas, drawn as outlines: {filled}")),
+            (without_pen > 0).then(|| {
+                format!("lines not drawn, because they follow SP0 (no pen): {without_pen}")
+            }),
         ];
         notes.into_iter().flatten().collect()
     }

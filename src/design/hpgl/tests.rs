@@ -174,7 +174,10 @@ fn pens_count_from_1_and_sp0_puts_the_pen_away() {
     let design = read("SP2;PU0,0PD400,0;SP1;PU0,80PD400,80;SP0;PU0,160PD400,160;PU;").unwrap();
     let pens: Vec<_> = design.strokes.iter().map(|s| s.pen).collect();
     assert_eq!(pens, [Some(2), Some(1)]);
-    assert_eq!(design.notes, ["lines after SP0 (no pen) are not drawn: 1"]);
+    assert_eq!(
+        design.notes,
+        ["lines not drawn, because they follow SP0 (no pen): 1"]
+    );
     assert_eq!(read("PD400,0;").unwrap().strokes[0].pen, None);
 }
 
@@ -271,8 +274,8 @@ fn what_draws_nothing_is_counted() {
     assert_eq!(
         design.notes,
         [
-            "not used because they draw nothing: FS, VS (2 times)",
-            "areas that the file fills are outlined: 1",
+            "ignored, because they draw nothing: FS, VS (2 times)",
+            "filled areas, drawn as outlines: 1",
         ]
     );
 }

@@ -4,7 +4,7 @@
 use super::normalize_units::SvgEdit;
 
 /// Note on elements that were put into an `<svg>`.
-pub(super) const WRAPPED: &str = "the elements stood alone and were read as if within <svg>…</svg>";
+pub(super) const WRAPPED: &str = "the elements had no <svg>…</svg> around them; it was added";
 
 /// Elements that a drawing may begin with.
 const ELEMENTS: [&str; 16] = [
@@ -27,7 +27,7 @@ const ELEMENTS: [&str; 16] = [
 ];
 
 /// Note on shapes that were ended.
-pub(super) const ENDED: &str = "shapes without an end were read as if they had one";
+pub(super) const ENDED: &str = "shapes without an end tag got one";
 
 /// Shapes, which programs write without content.
 const SHAPES: [&str; 7] = [

@@ -75,7 +75,7 @@ fn refuse_patterns(node: Node<'_, '_>, patterns: &HashSet<&str>) -> Result<(), D
     for name in ["fill", "stroke"] {
         let value = property(node, name).unwrap_or("");
         if let Some(id) = url_ids(value).find(|id| patterns.contains(id)) {
-            let found = format!("a {name} with the lines of pattern {}", quoted(id));
+            let found = format!("a {name} with pattern {}", quoted(id));
             let fix = "turn the pattern into paths, or give the element a plain colour";
             return Err(undrawable(node, found, fix));
         }
@@ -209,23 +209,21 @@ pub(super) fn add_notes(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
         if node.parent_element().is_none() && is_geometry("svg", name) {
             notes.add(node, || {
                 let value = quoted(value);
-                format!(
-                    ": the {name} {value} of its style is not used: the attributes give the page"
-                )
+                format!(": the {name} {value} in its style is ignored: the attributes set the page")
             });
         }
     }
     for (name, neutral) in LETTER_PROPERTIES {
         if is_set(name, neutral) && holds_text() {
             notes.add(node, || {
-                format!(": its {name} is not used: the letters are placed without it")
+                format!(": its {name} is ignored: the letters are placed without it")
             });
         }
     }
     let animation = css_value(node, "animation").or_else(|| css_value(node, "animation-name"));
     if animation.is_some_and(|value| value != "none") {
         notes.add(node, || {
-            ": its animation is not drawn: the drawing shows the state without it".to_owned()
+            ": its animation is not drawn: the drawing shows the state without animation".to_owned()
         });
     }
 }

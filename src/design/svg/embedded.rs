@@ -9,7 +9,7 @@ use super::bare_elements;
 use super::repair_form::next_piece;
 
 /// Note on what stood around the drawing.
-const TAKEN_OUT: &str = "only the svg element of the file is read, not what stands around it";
+const TAKEN_OUT: &str = "only the file's svg element is read; the text around it is ignored";
 
 /// Mark before and behind a piece of code in Markdown.
 const FENCE: &str = "```";
@@ -42,7 +42,7 @@ pub(super) fn taken_out(
             let accepted = "the svg element alone, without words around it";
             return Err(DesignError::syntax(
                 "the SVG",
-                "more than an svg element",
+                "other text beside the svg element",
                 accepted,
             ));
         }
@@ -74,7 +74,11 @@ fn several(text: &str, elements: &[Range<usize>]) -> DesignError {
         elements.len(),
         places.join(", ")
     );
-    DesignError::syntax("the file", found, "one drawing: keep the one that is meant")
+    DesignError::syntax(
+        "the file",
+        found,
+        "one drawing. Next: keep only the one that you mean",
+    )
 }
 
 /// The `<svg>` elements of a text that lie in no other.

@@ -103,10 +103,11 @@ impl HiddenLines {
             }));
         }
         let strokes = count(cut, "stroke");
-        let hidden = (cut > 0).then(|| format!("{strokes} behind filled areas cut or left out"));
+        let hidden = (cut > 0).then(|| format!("{strokes} behind filled areas: cut or left out"));
         let areas = count(self.clipped, "filled area");
-        let clipped = (self.clipped > 0)
-            .then(|| format!("{areas} with a clip path hide nothing: cut them to their shape"));
+        let clipped = (self.clipped > 0).then(|| {
+            format!("{areas} with a clip path: these hide nothing. Next: cut them to their shape")
+        });
         Some((visible, hidden.into_iter().chain(clipped).collect()))
     }
 

@@ -90,7 +90,7 @@ pub(super) fn layer_note(node: Node<'_, '_>) -> Result<Option<String>, DesignErr
         let found = format!("pen 0 in the layer's name {quoted}");
         return Err(invalid(node, found, PENS_FROM_1));
     }
-    let note = format!("layer {quoted}: speed, height and delay in a layer's name are not used");
+    let note = format!("layer {quoted}: speed, height and delay in a layer's name are ignored");
     Ok(layer.requests_motion().then_some(note))
 }
 

@@ -31,7 +31,7 @@ mod without_fonts {
         pub(in super::super) fn load() -> Result<Self, DesignError> {
             Err(DesignError::unsupported(
                 "text",
-                "text in the fonts of this machine, in a program built without them,",
+                "text in this machine's fonts (this program was built without fonts)",
                 "install a package of Steadyhand, build with `cargo build --features fonts`, or use single-line letters (`--text-as lines`)",
             ))
         }
@@ -102,7 +102,7 @@ mod with_fonts {
             if database.is_empty() {
                 return Err(DesignError::unsupported(
                     "text",
-                    "text in the fonts of this machine, which has none,",
+                    "text in this machine's fonts (it has none)",
                     "install a font, such as Debian's fonts-dejavu, or use single-line letters (`--text-as lines`)",
                 ));
             }
@@ -204,8 +204,8 @@ mod with_fonts {
                 let letters: String = found.missing.iter().take(NAMED_MAX).collect();
                 return Err(DesignError::unsupported(
                     "text",
-                    format!("{}, in no font of this machine,", quoted(&letters)),
-                    "install a font that has it, or turn the text into paths",
+                    format!("{} (no font of this machine has it)", quoted(&letters)),
+                    "install a font with this character, or turn the text into paths",
                 ));
             }
             let replaced = found.replaced.iter().take(NAMED_MAX);

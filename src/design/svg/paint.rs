@@ -83,7 +83,7 @@ impl PaintLosses {
             of(
                 self.white_areas,
                 "white area",
-                "without an outline left out",
+                "without an outline, left out",
             ),
             of(
                 self.outlined_areas,
@@ -93,7 +93,7 @@ impl PaintLosses {
             of(
                 self.pictures,
                 "letter",
-                "made of pixels in its font left out",
+                "left out, because its font has only pixels for it",
             ),
             self.has_letters.then(|| letters.to_owned()),
         ];
@@ -258,8 +258,8 @@ impl<'p> SvgPainter<'p> {
         let (strokes, notes) = visible.ok_or_else(|| {
             DesignError::unsupported(
                 "the drawing",
-                "more hidden lines than can be cut",
-                "simpler outlines",
+                "a drawing with so many hidden lines",
+                "use simpler outlines",
             )
         })?;
         self.strokes.put_back(strokes);
@@ -434,7 +434,7 @@ pub(super) fn outlines(
 fn too_much_work(template: &DesignStroke) -> DesignError {
     DesignError::unsupported(
         template.source.clone(),
-        "an area that needs too many lines to fill or clip",
+        "an area that takes too many lines to fill or clip",
         "use wider spacing, or simpler outlines",
     )
 }
@@ -446,9 +446,9 @@ fn too_far(at: impl Into<String>) -> DesignError {
     DesignError::unsupported(
         at,
         format!(
-            "a line too far from the origin (its points would be more than {GRID_MAX_MM} mm apart)"
+            "a line so far from the origin (numbers there are more than {GRID_MAX_MM} mm apart)"
         ),
-        "move the drawing to the origin of its coordinates, without large numbers in viewBox and transform",
+        "move the drawing to the origin of its coordinates, and avoid large numbers in `viewBox` and `transform`",
     )
 }
 

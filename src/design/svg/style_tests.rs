@@ -214,23 +214,23 @@ fn styles_that_change_no_line_are_noted() {
     for (body, note) in [
         (
             r#"<text letter-spacing="3">H</text>"#,
-            "text on line 3: its letter-spacing is not used: the letters are placed without it",
+            "text on line 3: its letter-spacing is ignored: the letters are placed without it",
         ),
         (
             r#"<style>.u{text-decoration:underline}</style><text class="u">H</text>"#,
-            "text on line 3: its text-decoration is not used: the letters are placed without it",
+            "text on line 3: its text-decoration is ignored: the letters are placed without it",
         ),
         (
             r#"<text>H<tspan baseline-shift="sub">2</tspan></text>"#,
-            "tspan on line 3: its baseline-shift is not used: the letters are placed without it",
+            "tspan on line 3: its baseline-shift is ignored: the letters are placed without it",
         ),
         (
             r#"<path style="animation:dash 5s" stroke="red" d="M0 0h5"/>"#,
-            "path on line 3: its animation is not drawn: the drawing shows the state without it",
+            "path on line 3: its animation is not drawn: the drawing shows the state without animation",
         ),
         (
             r#"<style>.f{filter:blur(2px)}</style><path class="f" stroke="red" d="M0 0h5"/>"#,
-            "path on line 3: its filter is not drawn: only lines are",
+            "path on line 3: its filter is not drawn: a pen draws only lines",
         ),
     ] {
         assert_eq!(read(body).unwrap().notes[0], note, "{body}");
@@ -244,7 +244,7 @@ fn a_page_keeps_the_size_of_its_attributes() {
         (
             "svg{width:30px}",
             Some(
-                "svg on line 1: the width `30px` of its style is not used: the attributes give the page",
+                "svg on line 1: the width `30px` in its style is ignored: the attributes set the page",
             ),
         ),
     ] {
@@ -333,7 +333,10 @@ fn text_has_the_single_line_font_of_its_file_or_of_the_caller() {
         .unwrap()
     };
     let own = drawn("Arial, 'Hershey Gothic', serif", None);
-    assert_eq!(own.notes, ["font gothic lacks Ж: taken from font serif"]);
+    assert_eq!(
+        own.notes,
+        ["font gothic lacks Ж; the letters come from font serif"]
+    );
     // A generic family is no font of ours, whatever ours are called.
     let plain = drawn("serif", None);
     assert!(

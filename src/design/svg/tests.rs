@@ -239,14 +239,14 @@ fn layers_note_what_they_do_not_get() {
     let error = read(&layer("0 base", 5)).unwrap_err().to_string();
     assert!(
         error.ends_with(
-            "found pen 0 in the layer's name `0 base`; accepted: 1 for the first pen, 2 for the next: pens count from 1"
+            "found pen 0 in the layer's name `0 base`; accepted: 1 for the first pen and 2 for the next: pens count from 1"
         ),
         "{error}"
     );
     let design = read(&layer("1 +S25", 5)).unwrap();
     assert_eq!(
         design.notes,
-        ["layer `1 +S25`: speed, height and delay in a layer's name are not used"]
+        ["layer `1 +S25`: speed, height and delay in a layer's name are ignored"]
     );
 }
 
@@ -582,19 +582,19 @@ fn refuses_what_cannot_be_drawn_by_name() {
         ),
         (
             r#"<path id="p" d="M0 0h9 v"/>"#,
-            "path `p` on line 3: found the end of its path data too soon, after `M0 0h9 v`",
+            "path `p` on line 3: found an early end of its path data, after `M0 0h9 v`",
         ),
         (
             "\n<path stroke='red' d='M0 0h9 x5'/>",
-            "path on line 4: found `x5` in its path data, at its character 8",
+            "path on line 4: found `x5` in its path data at character 8",
         ),
         (
             r#"<polygon points="0,0 5,5 9"/>"#,
-            "polygon on line 3: found the end of its points too soon",
+            "polygon on line 3: found an early end of its points",
         ),
         (
             r#"<g transform="rotate(45"><path d="M0 0h9"/></g>"#,
-            "g on line 3: found the end of its transform too soon, after `rotate(45`",
+            "g on line 3: found an early end of its transform, after `rotate(45`",
         ),
         (
             r#"<path style="transform:rotate(1turn)" d="M0 0h9"/>"#,
@@ -647,7 +647,7 @@ fn refuses_what_cannot_be_drawn_by_name() {
         (
             r##"<pattern id="p" width="2" height="2"><path d="M0 0l2 2" stroke="red"/></pattern>
             <pattern id="q" href="#p"/><g fill="url(#q)"><rect width="9" height="9"/></g>"##,
-            "g on line 4: a fill with the lines of pattern `q` cannot be drawn",
+            "g on line 4: a fill with pattern `q` cannot be drawn",
         ),
         ("", "the drawing has no line to draw"),
     ] {
@@ -673,11 +673,11 @@ fn what_changes_no_line_is_noted_with_its_place() {
     for (body, note) in [
         (
             r#"<rect id="r" width="-5" height="9"/>"#,
-            "rect `r` on line 3 is not drawn as written: its width is `-5`, below 0",
+            "rect `r` on line 3 is not drawn as written: its width is `-5` and must not be below 0",
         ),
         (
             r##"<filter id="f"><feGaussianBlur/></filter><g filter="url(#f)"><path d="M0 0h1"/></g>"##,
-            "g on line 3: its filter is not drawn: only lines are",
+            "g on line 3: its filter is not drawn: a pen draws only lines",
         ),
         (
             "<crcle r='5'/>",
@@ -685,11 +685,11 @@ fn what_changes_no_line_is_noted_with_its_place() {
         ),
         (
             r#"<text textLength="30"/>"#,
-            "text on line 3: its textLength is not used: the letters have their own widths",
+            "text on line 3: its `textLength` is ignored: the letters keep their own widths",
         ),
         (
             "<animate attributeName='x'/>",
-            "animate on line 3 is not drawn: the drawing shows the state without it",
+            "animate on line 3 is not drawn: the drawing shows the state without animation",
         ),
         (
             r##"<path id="p" fill="url(#lost)" stroke="red" d="M0 0h1"/>"##,

@@ -212,7 +212,7 @@ impl TextCoordinate {
             Some((value, "pc")) => self.px += value * 16.0,
             _ => {
                 let found = format!("the shift {}", quoted(length));
-                let accepted = "a number, perhaps with em, ex, px, mm, cm, in, pt or pc";
+                let accepted = "a number, with or without em, ex, px, mm, cm, in, pt or pc";
                 return Err(invalid(node, found, accepted));
             }
         }

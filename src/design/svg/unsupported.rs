@@ -219,7 +219,7 @@ fn refuse_broken(node: Node<'_, '_>) -> Result<(), DesignError> {
     match node.tag_name().name() {
         "path" => {
             let data = attribute("d");
-            let accepted = "M and then commands, each with its numbers";
+            let accepted = "M first, then commands, each with its numbers";
             refuse_error_at(
                 node,
                 "its path data",
@@ -231,7 +231,7 @@ fn refuse_broken(node: Node<'_, '_>) -> Result<(), DesignError> {
         "polyline" | "polygon" => {
             let points = attribute("points");
             let error = grammar::points_error(points);
-            refuse_error_at(node, "its points", points, error, "pairs of numbers")?;
+            refuse_error_at(node, "its points", points, error, "numbers in pairs")?;
         }
         _ => {}
     }
@@ -249,7 +249,7 @@ fn refuse_broken_lists(node: Node<'_, '_>) -> Result<(), DesignError> {
     let view_box = node.attribute("viewBox");
     if let Some(value) = view_box.filter(|value| ViewBox::from_str(value).is_err()) {
         let found = format!("viewBox = {}", quoted(value));
-        let accepted = "four numbers, the last two, width and height, above 0";
+        let accepted = "four numbers; the last two (width and height) above 0";
         return Err(invalid(node, found, accepted));
     }
     let dashes = property(node, "stroke-dasharray").unwrap_or("none");
@@ -275,8 +275,8 @@ fn refuse_error_at(
         return Ok(());
     };
     let found = match text.get(at..).unwrap_or("") {
-        "" => format!("the end of {what} too soon, after {}", quoted(tail(text))),
-        rest => format!("{} in {what}, at its character {}", quoted(rest), at + 1),
+        "" => format!("an early end of {what}, after {}", quoted(tail(text))),
+        rest => format!("{} in {what} at character {}", quoted(rest), at + 1),
     };
     Err(invalid(node, found, accepted))
 }
@@ -314,7 +314,7 @@ fn refuse_broken_lengths(node: Node<'_, '_>) -> Result<(), DesignError> {
         Some((name, value)) => Err(invalid(
             node,
             format!("{name} = {}", quoted(value)),
-            "a number, perhaps with px, mm, cm, in, pt, pc, Q, em, ex or %",
+            "a number, with or without px, mm, cm, in, pt, pc, Q, em, ex or %",
         )),
     }
 }
@@ -354,7 +354,7 @@ fn refuse_dangling_use(node: Node<'_, '_>, ids: &HashSet<&str>) -> Result<(), De
     let found = match href.strip_prefix('#') {
         Some(id) if ids.contains(id) => return Ok(()),
         Some(id) => format!("a `use` of {} (not in the file)", quoted(id)),
-        None if href.is_empty() => "a `use` of nothing".to_owned(),
+        None if href.is_empty() => "a `use` without a target".to_owned(),
         None => format!("a `use` of another file ({})", quoted(href)),
     };
     Err(undrawable(
@@ -369,12 +369,12 @@ fn note_text(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
     let white_space = property(node, "white-space").map_or("normal", str::trim);
     if !notes.has_fonts && node.has_attribute("textLength") {
         notes.add(node, || {
-            ": its textLength is not used: the letters have their own widths".to_owned()
+            ": its `textLength` is ignored: the letters keep their own widths".to_owned()
         });
     }
     if notes.has_fonts && !matches!(white_space, "normal" | "nowrap" | "inherit" | "initial") {
         notes.add(node, || {
-            ": its white-space is not used: several blanks are one".to_owned()
+            ": its `white-space` is ignored: several blanks count as one".to_owned()
         });
     }
 }
@@ -382,7 +382,7 @@ fn note_text(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
 fn note_appearance(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut UnsupportedNotes) {
     let tag = node.tag_name().name();
     let reason = if tag.starts_with("animate") || matches!(tag, "set" | "discard") {
-        Some("the drawing shows the state without it")
+        Some("the drawing shows the state without animation")
     } else if tag == "foreignObject" && !has_alternative(node) {
         Some("its content is not SVG")
     } else if !KNOWN.contains(&tag) && !tag.starts_with("fe") {
@@ -406,7 +406,7 @@ fn note_appearance(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut Unsuppor
     let filter = property(node, "filter").map_or("none", str::trim);
     if tag != "filter" && !matches!(filter, "none" | "" | "inherit" | "initial") {
         notes.add(node, || {
-            ": its filter is not drawn: only lines are".to_owned()
+            ": its filter is not drawn: a pen draws only lines".to_owned()
         });
     }
     for name in PAINTS {
@@ -455,7 +455,7 @@ fn note_negative(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
     if let Some((name, value)) = sizes.find(|(_, value)| is_negative(value)) {
         notes.add(node, || {
             let value = quoted(value);
-            format!(" is not drawn as written: its {name} is {value}, below 0")
+            format!(" is not drawn as written: its {name} is {value} and must not be below 0")
         });
     }
 }

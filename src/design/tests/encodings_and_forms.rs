@@ -451,7 +451,7 @@ fn the_one_svg_element_of_a_text_is_read_and_that_is_noted() {
                 design
                     .notes
                     .iter()
-                    .any(|note| note.contains("only the svg element")),
+                    .any(|note| note.contains("only the file's svg element")),
                 "{around}"
             );
         }

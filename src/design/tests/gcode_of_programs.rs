@@ -196,7 +196,7 @@ fn gcode_that_cannot_be_drawn_is_refused_by_name_and_line() {
         (
             "a ramp",
             "M3 S900\nG0 Z5\nG0 X1 Y1\nG1 X9 Z-1\nG1 X20\nG0 Z5",
-            "line 4: G1 along the paper that also lifts or lowers the pen",
+            "line 4: G1 that moves along the paper and also lifts or lowers the pen",
         ),
         (
             "Z and M3 that contradict each other",

@@ -76,7 +76,7 @@ fn what_a_program_sets_up_is_counted() {
     assert!(read("vpype.hpgl").notes.is_empty());
     assert_eq!(
         read("pstoedit.hpgl").notes,
-        ["not used because they draw nothing: EC (2 times), PW (2 times)"]
+        ["ignored, because they draw nothing: EC (2 times), PW (2 times)"]
     );
     let scaled_by_the_plotter = read("gnuplot.plt");
     assert!(scaled_by_the_plotter.notes.is_empty() && !scaled_by_the_plotter.states_lengths);

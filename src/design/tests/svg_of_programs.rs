@@ -102,15 +102,15 @@ fn what_a_program_requests_but_does_not_get_is_noted() {
         (
             "figma.svg",
             &[
-                "g on line 7: its filter is not drawn: only lines are",
-                "1 white area without an outline left out",
+                "g on line 7: its filter is not drawn: a pen draws only lines",
+                "1 white area without an outline, left out",
                 "2 filled areas drawn as an outline: `--fill hatch` fills",
             ],
         ),
         (
             "plantuml.svg",
             &[
-                "text on line 1: its textLength is not used: the letters have their own widths",
+                "text on line 1: its `textLength` is ignored: the letters keep their own widths",
                 "2 filled areas drawn as an outline: `--fill hatch` fills",
                 "text is drawn in single-line letters, not in its font",
             ],
@@ -200,7 +200,7 @@ fn bare_elements_and_unquoted_values_are_drawn_whole_and_noted() {
         );
         let has = |word: &str| design.notes.iter().any(|note| note.contains(word));
         assert_eq!(
-            (has("stood alone"), has("without quotes")),
+            (has("had no <svg>"), has("without quotes")),
             (wrapped, quoted),
             "{text}: {:?}",
             design.notes

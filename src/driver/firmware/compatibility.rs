@@ -33,21 +33,21 @@ fn too_strict(entry: &ServoEntry, limits: &JointLimits) -> Option<String> {
     let (min_ticks, max_ticks) = entry.range_ticks()?;
     if limits.position_min_urad > min_ticks || limits.position_max_urad < max_ticks {
         return Some(format!(
-            "its range is {} to {} microradians, and the arm's is {min_ticks} to {max_ticks}: widen it, or narrow the joint in the arm's file",
+            "its range is {} to {} microradians; the arm's file has {min_ticks} to {max_ticks}. Widen the controller's range, or narrow the joint in the arm's file",
             limits.position_min_urad, limits.position_max_urad
         ));
     }
     let needed = VELOCITY_ROOM * entry.velocity_max_ticks_s;
     if f64::from(limits.velocity_max_urad_s) < needed {
         return Some(format!(
-            "its speed limit is {} microradians/s (at least {needed:.0}, {VELOCITY_ROOM} times the arm's): raise it, or lower velocity_max_rad_s in the arm's file",
+            "its speed limit is {} microradians/s (at least {needed:.0}, which is {VELOCITY_ROOM} times the arm's). Raise it, or lower `velocity_max_rad_s` in the arm's file",
             limits.velocity_max_urad_s
         ));
     }
     let needed = ACCELERATION_ROOM * entry.acceleration_max_ticks_s2;
     (f64::from(limits.acceleration_max_urad_s2) < needed).then(|| {
         format!(
-            "its acceleration limit is {} microradians/s² (at least {needed:.0}, {ACCELERATION_ROOM} times the arm's): raise it, or lower acceleration_max_rad_s2 in the arm's file",
+            "its acceleration limit is {} microradians/s² (at least {needed:.0}, which is {ACCELERATION_ROOM} times the arm's). Raise it, or lower `acceleration_max_rad_s2` in the arm's file",
             limits.acceleration_max_urad_s2
         )
     })
@@ -58,7 +58,7 @@ fn too_wide(entry: &ServoEntry, limits: &JointLimits) -> Option<String> {
     let max_ticks = 10.0 * entry.velocity_max_ticks_s;
     (f64::from(limits.velocity_max_urad_s) > max_ticks).then(|| {
         format!(
-            "{}: the controller's own speed limit of {} microradians/s is too high to protect the arm (at most ten times the arm's): lower it",
+            "{}: the controller's own speed limit is {} microradians/s, more than ten times the arm's. It does not protect the arm: lower it",
             entry.name, limits.velocity_max_urad_s
         )
     })

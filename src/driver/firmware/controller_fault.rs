@@ -10,7 +10,7 @@ use crate::ServoName;
 pub enum ControllerFault {
     /// It sent nothing.
     #[error(
-        "does not answer HELLO within {within_ms} ms: switch it on, check its cable, and check that it runs at {baud} baud"
+        "did not answer HELLO within {within_ms} ms: switch it on, check its cable and check that it runs at {baud} baud"
     )]
     Silent {
         /// The baud rate of the requests.
@@ -39,7 +39,7 @@ pub enum ControllerFault {
         ours: u32,
     },
     /// It drives another number of joints.
-    #[error("drives {device} joints and the arm's file has {arm}: correct one of them")]
+    #[error("drives {device} joints; the arm's file has {arm}: correct one of them")]
     Joints {
         /// As many as it drives.
         device: usize,
@@ -48,7 +48,7 @@ pub enum ControllerFault {
     },
     /// It did not come to rest when torque was switched on.
     #[error(
-        "did not come to rest within {within_ms} ms after torque was switched on (its mode is {mode:?}): check what moves it, then `reset`"
+        "did not stand still within {within_ms} ms after its torque was switched on (mode {mode:?}): check what moves it, then `reset`"
     )]
     Busy {
         /// Its present mode.
@@ -57,7 +57,7 @@ pub enum ControllerFault {
         within_ms: u128,
     },
     /// One of its limits is narrower than what the arm is sent.
-    #[error("is too strict for {joint}: {what}")]
+    #[error("has limits for {joint} that are narrower than the arm's: {what}")]
     Limit {
         /// The joint.
         joint: ServoName,
@@ -65,11 +65,11 @@ pub enum ControllerFault {
         what: String,
     },
     /// It does not know where its joints stand.
-    #[error("does not know where its joints are: its drives have not all reported a position")]
+    #[error("does not know where its joints are: not all of its drives have reported a position")]
     NoPosition,
     /// It restarted.
     #[error(
-        "restarted (boot {after:08X}, {before:08X} before), because its supply failed or its watchdog fired: nothing moves until `reset`"
+        "restarted (boot number {after:08X}, before {before:08X}): its supply failed or its watchdog fired. Nothing moves until `reset`"
     )]
     Rebooted {
         /// The boot before.
@@ -91,7 +91,7 @@ pub enum ControllerFault {
         joints: Vec<String>,
     },
     /// It refused a segment of the motion, and stopped.
-    #[error("refused a piece of the motion{}: {}", of_joint(.joint.as_ref()), refusal_reason(*.status))]
+    #[error("refused a part of the motion{}: {}", of_joint(.joint.as_ref()), refusal_reason(*.status))]
     Refused {
         /// Its reason.
         status: SegmentStatus,
@@ -99,7 +99,7 @@ pub enum ControllerFault {
         joint: Option<ServoName>,
     },
     /// It did not obey a command.
-    #[error("did not {command}: it says {}", result_text(*.result))]
+    #[error("refused to {command}: it says {}", result_text(*.result))]
     Disobeyed {
         /// The command.
         command: &'static str,
@@ -113,7 +113,7 @@ pub enum ControllerFault {
     #[error("switched torque off by itself: nothing moves until `reset`")]
     Limp,
     /// More goals are waiting than are kept.
-    #[error("takes no more motion, because {0} goals wait for it: it was held too long")]
+    #[error("accepts no more motion: {0} goals wait, because it was held too long")]
     Behind(usize),
 }
 
@@ -144,7 +144,7 @@ impl ControllerFault {
                 Some(name) => name.clone(),
                 None => ServoName {
                     id: joint,
-                    name: "which this arm does not have".to_owned(),
+                    name: "no joint of this arm".to_owned(),
                 },
             }),
         };
@@ -182,7 +182,7 @@ const fn stop_reason(cause: Cause) -> &'static str {
             "its queue ran empty in motion: the port or cable is broken, or this machine is too busy"
         }
         Cause::Late => {
-            "a piece of the motion came too late: this machine is too busy, or the line too slow"
+            "a part of the motion came too late: this machine is too busy, or the line is too slow"
         }
         Cause::Stalled => "its own control loop paused for more than 20 ms",
         Cause::Hello => "another program opened a session with it",
@@ -203,21 +203,23 @@ const fn remedy(cause: Cause) -> &'static str {
 
 const fn refusal_reason(status: SegmentStatus) -> &'static str {
     match status {
-        SegmentStatus::Late => "it came too late: this machine is too busy, or the line too slow",
-        SegmentStatus::Discontinuous => "it does not begin where the one before ends",
+        SegmentStatus::Late => {
+            "it came too late: this machine is too busy, or the line is too slow"
+        }
+        SegmentStatus::Discontinuous => "it does not begin where the previous part ends",
         SegmentStatus::Position => "it leaves the joint's range",
         SegmentStatus::Velocity => "it is faster than the controller allows",
         SegmentStatus::Acceleration => "it accelerates harder than the controller allows",
-        SegmentStatus::NoStop => "the arm could not be stopped inside its range after it",
+        SegmentStatus::NoStop => "after it the arm could not stop inside its range",
         SegmentStatus::Shape => "it has a different number of joints",
-        SegmentStatus::NotReady => "its present mode takes none",
+        SegmentStatus::NotReady => "its present mode accepts no motion",
         _ => "it was not expected",
     }
 }
 
 const fn result_text(result: CommandResult) -> &'static str {
     match result {
-        CommandResult::Done => "that it did",
+        CommandResult::Done => "that it did so",
         CommandResult::WrongMode => "that its mode forbids it",
         CommandResult::WrongNonce => "that the nonce is wrong",
         CommandResult::Latched => "that it is latched",

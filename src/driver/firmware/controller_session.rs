@@ -316,7 +316,7 @@ const fn verb(message: &Message) -> &'static str {
     match message {
         Message::Hold => "hold",
         Message::Resume => "resume",
-        Message::Flush => "drop its queue",
+        Message::Flush => "empty its queue",
         Message::ClearFault(_) => "clear its latch",
         Message::Torque(true) => "switch torque on",
         Message::Torque(false) => "switch torque off",

@@ -117,7 +117,7 @@ impl FirmwareDriver {
         };
         self.check_joints(state.joints.len())?;
         let start = firmware_protocol::Joints::from_slice(&rest_knots(state));
-        let start = start.expect("the joints of a STATE");
+        let start = start.expect("a STATE has no more joints than fit");
         self.stream.begin(start.as_slice());
         self.tail_us = device_us.wrapping_add(LEAD_US);
         let now_us = self.session.now_us();
@@ -168,7 +168,7 @@ impl FirmwareDriver {
             && let Some(end) = self.stream.next()
         {
             let knots = firmware_protocol::Joints::from_slice(&end);
-            let knots = knots.expect("the joints of a motion");
+            let knots = knots.expect("a motion has no more joints than fit");
             let now_us = self.session.now_us();
             let push_result = self
                 .session

@@ -115,7 +115,7 @@ impl<D: Dialect> ServoDriver<D> {
         }
         let ids: Vec<String> = strangers.iter().map(u8::to_string).collect();
         Ok(Some(format!(
-            "id {} answers, and arm `{name}` has no such servo: check which arm is connected. Take the servo off the bus, or name it in the arm's file",
+            "id {} answers, but arm `{name}` has no such servo. Check which arm is connected; then take the servo off the bus, or add it to the arm's file",
             ids.join(", ")
         )))
     }
@@ -267,7 +267,7 @@ impl<D: Dialect> ServoDriver<D> {
                 let is_inside = servo.position_min_ticks <= min_ticks && max_ticks <= servo.position_max_ticks;
                 (!is_unlimited && !is_inside).then(|| {
                     format!(
-                        "{} stops at {} to {} ticks by its own settings; the arm's limits are {min_ticks} to {max_ticks}",
+                        "{} is set to stop at {} and {} ticks; the arm's limits are {min_ticks} to {max_ticks}",
                         servo.servo, servo.position_min_ticks, servo.position_max_ticks
                     )
                 })
@@ -285,7 +285,7 @@ fn delay_warnings(servos: &[ServoIdentity]) -> Option<String> {
     let slowest = servos.iter().max_by_key(|servo| servo.return_delay)?;
     (total > PERIOD_DEFAULT / DELAY_DIVISOR).then(|| {
         format!(
-            "{}: return delay is {} µs, and those of all servos take {:.1} ms of every cycle: set it to 0 with `steadyhand bus configure`",
+            "{}: its return delay is {} µs; all servos' delays take {:.1} ms of every cycle. Set it to 0 with `steadyhand bus configure`",
             slowest.servo,
             slowest.return_delay.as_micros(),
             total.as_secs_f64() * 1e3

@@ -71,7 +71,7 @@ async fn a_servo_that_may_be_of_another_arm_is_a_warning() {
         panic!("{:?}", attached.warnings);
     };
     assert!(
-        warning.starts_with("id 7 answers, and arm `koch` has no such servo"),
+        warning.starts_with("id 7 answers, but arm `koch` has no such servo"),
         "{warning}"
     );
 }

@@ -237,7 +237,7 @@ async fn two_servos_with_one_id_keep_the_driver_from_attaching() {
         .unwrap_err()
         .to_string();
     assert!(
-        text.contains("servo 2") && text.contains("no other servo has id 2"),
+        text.contains("servo 2") && text.contains("No other servo may have id 2"),
         "{text}"
     );
 }

@@ -249,7 +249,7 @@ async fn an_arm_that_is_too_fast_for_its_controller_is_not_attached() {
         .await
         .unwrap_err()
         .to_string();
-    let expected = "too strict for servo 3 (elbow_flex)";
+    let expected = "limits for servo 3 (elbow_flex) that are narrower";
     assert!(
         message.contains(expected) && message.contains("velocity_max_rad_s"),
         "{message}"
@@ -365,5 +365,5 @@ async fn refuses_a_state_that_leaves_out_a_joint() {
     let attached = bench.driver.attach(&mut link).await;
     let attached = attached.map(|attached| attached.measured.position_rad);
     let text = attached.unwrap_err().to_string();
-    assert!(text.contains("4 joints and the arm's file has 5"), "{text}");
+    assert!(text.contains("4 joints; the arm's file has 5"), "{text}");
 }

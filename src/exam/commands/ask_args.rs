@@ -87,7 +87,7 @@ impl PlannerAskArgs {
             return Ok(None);
         };
         let absolute = path.canonicalize();
-        let absolute = absolute.with_context(|| format!("cannot find {}", path.display()))?;
+        let absolute = absolute.with_context(|| format!("there is no file {}", path.display()))?;
         Ok(Some(absolute.display().to_string()))
     }
 }

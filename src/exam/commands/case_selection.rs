@@ -26,7 +26,7 @@ impl CaseSelection {
         if let Some(case) = cases.iter().find(|case| !case.is_for(servers)) {
             let named: Vec<&str> = case.named_servers().collect();
             bail!(
-                "{}: case {} is for the server {}, and this server is not examined. Next: name it in --servers",
+                "{}: case {} is for the server {}, which is not examined. Next: name it in --servers",
                 file.display(),
                 case.name,
                 named.join(" or ")
@@ -48,7 +48,7 @@ impl CaseSelection {
         let (cases, left_out) = crate::fitting(ExamCase::shipped()?, tools);
         if left_out > 0 {
             notes.push(format!(
-                "{left_out} of {} cases that ship were left out: they need what this node does not have",
+                "{left_out} of {} shipped cases were left out: this node lacks what they need",
                 cases.len() + left_out
             ));
         }
@@ -58,7 +58,7 @@ impl CaseSelection {
         let for_servers = own.len();
         if for_servers < own_count {
             notes.push(format!(
-                "{} of {own_count} cases of your own were left out: they are for servers that are not examined (--servers)",
+                "{} of {own_count} of your own cases were left out: their servers are not examined (--servers)",
                 own_count - for_servers
             ));
         }
@@ -66,7 +66,7 @@ impl CaseSelection {
         own.retain(|case| tools.knows(case).is_ok());
         if own.len() < for_servers {
             notes.push(format!(
-                "{} of {own_count} cases of your own were left out: they name tools that are not shown",
+                "{} of {own_count} of your own cases were left out: they name tools that are not shown",
                 for_servers - own.len()
             ));
         }

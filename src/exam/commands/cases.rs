@@ -162,7 +162,7 @@ pub(super) async fn run(
             };
             show::note(&made.summary);
             if let Some(notice) = queue_notice {
-                bail!("the cases are not saved: {notice}");
+                bail!("the cases were not saved: {notice}");
             }
         }
         CasesCommand::Remove { name } => record.remove_case(&name)?,
@@ -180,7 +180,9 @@ fn list_own_as_json(record: &ExamRecord, class: Option<CaseClass>) -> anyhow::Re
 fn add_one(node: &NodeOptions, record: &mut ExamRecord, case: &str) -> anyhow::Result<()> {
     let cases = ExamCase::read_lines(case)?;
     if cases.len() != 1 {
-        bail!("this must be one JSON object. Next: for several, `exam cases import`");
+        bail!(
+            "this must be one JSON object. Next: for several cases, `steadyhand exam cases import`"
+        );
     }
     check_worth(node, record, &cases)?;
     add(node, record, cases)
@@ -190,7 +192,7 @@ fn add_one(node: &NodeOptions, record: &mut ExamRecord, case: &str) -> anyhow::R
 fn edit(record: &ExamRecord, name: &str, change: &str) -> anyhow::Result<ExamCase> {
     let own = record.cases()?;
     let case = own.iter().find(|case| case.name == name);
-    let case = case.with_context(|| format!("there is no case of your own named {name:?}"))?;
+    let case = case.with_context(|| format!("you have no case of your own named {name:?}"))?;
     let change: Value = serde_json::from_str(change).context("the change is not JSON")?;
     let Some(change) = change.as_object() else {
         bail!("the change must be a JSON object such as {{\"query\": \"Draw it\"}}");
@@ -203,7 +205,7 @@ fn edit(record: &ExamRecord, name: &str, change: &str) -> anyhow::Result<ExamCas
     // A case without a right tool has `null` there; every other key may be absent.
     fields.retain(|key, value| !value.is_null() || key == "expected_tool");
     let mut cases = ExamCase::read_lines(&Value::Object(fields).to_string())?;
-    cases.pop().context("nothing is left of the case")
+    cases.pop().context("the change leaves nothing of the case")
 }
 
 /// Refuses a question that is not worth asking, and prints the findings about a doubtful one.
@@ -216,7 +218,7 @@ fn check_worth(node: &NodeOptions, record: &ExamRecord, cases: &[ExamCase]) -> a
         let findings = finding.why.join("; ");
         // Wrong tools and calls are refused with advice when the case is added.
         if !finding.may_be_saved() && tools.knows_all(case).is_ok() && finding.score > 0.0 {
-            bail!("case {} is not worth asking: {findings}", case.name);
+            bail!("case {} was rejected: {findings}", case.name);
         }
         if !finding.passes() && finding.score > 0.0 {
             show::note(&format!("case {}: {findings}", case.name));
@@ -265,7 +267,7 @@ fn add(node: &NodeOptions, record: &mut ExamRecord, cases: Vec<ExamCase>) -> any
     for case in &cases {
         if shipped.iter().any(|other| other.name == case.name) {
             bail!(
-                "case {}: a case that ships has this name. Next: choose a different name",
+                "case {}: a shipped case has this name. Next: choose a different name",
                 case.name
             );
         }
@@ -276,7 +278,7 @@ fn add(node: &NodeOptions, record: &mut ExamRecord, cases: Vec<ExamCase>) -> any
         let own = tools.for_case(case)?;
         if !case.fits(&own) {
             bail!(
-                "case {}: its own right call, {} {}, would be refused. Next: correct expected_tool or expected_params",
+                "case {}: the node would refuse its correct call {} {}. Next: correct `expected_tool` or `expected_params`",
                 case.name,
                 case.expected_tool.as_deref().unwrap_or_default(),
                 case.right_arguments()
@@ -318,19 +320,23 @@ async fn generate_cases(
     let made = generate::generate(request, &known, &tools)?;
     let (count, revised, rejected) = (made.cases.len(), made.revised, made.rejected);
     let (cases, method) = match client {
-        None => (made.cases, "by rules alone: no model was asked".to_owned()),
+        None => (
+            made.cases,
+            "checked by rules only; no model was asked".to_owned(),
+        ),
         Some(client) => {
             let paraphrased = generate::paraphrase(client, made.cases, &known, &tools).await;
             let changed = paraphrased.changed;
             let mut method = format!("a model reworded {changed} of {count}");
             if let Some(reason) = paraphrased.first_failure {
-                method += &format!("; the first failure: {reason}");
+                method += &format!("; first failure: {reason}");
             }
             (paraphrased.cases, method)
         }
     };
-    let summary =
-        format!("{count} cases made ({revised} reworded), {rejected} rejected ({method})");
+    let summary = format!(
+        "{count} cases made ({revised} of them reworded) and {rejected} rejected ({method})"
+    );
     Ok(MadeCases { cases, summary })
 }
 
@@ -342,7 +348,7 @@ fn save_or_queue(
 ) -> anyhow::Result<Option<String>> {
     match generate::save_pending(record, store)? {
         0 => {}
-        count => show::note(&format!("{count} cases that waited are saved")),
+        count => show::note(&format!("{count} waiting cases are saved")),
     }
     Ok(generate::keep(record, store, cases)?)
 }
@@ -350,7 +356,7 @@ fn save_or_queue(
 fn export(record: &ExamRecord, out: Option<PathBuf>, own: bool) -> anyhow::Result<()> {
     let lines: Vec<String> = all(record, own)?.iter().map(ExamCase::line).collect();
     match out {
-        Some(out) => write(&out, &(lines.join("\n") + "\n")).context("the cases are not exported"),
+        Some(out) => write(&out, &(lines.join("\n") + "\n")).context("the cases were not exported"),
         None => {
             lines.iter().for_each(|line| show::line(line));
             Ok(())

@@ -119,11 +119,11 @@ pub(super) fn issue(
         Ok(Some(CertificateOutcome::Refused(reason)))
     };
     if !exam.covers(&cases) {
-        return refuse("it needs all the cases that ship and your own");
+        return refuse("a certificate needs all shipped cases and all of your own");
     }
     let conditions = ExamConditions::of(&exam.preamble, &exam.tools, &cases);
     if conditions.tools_hash != crate::tools_hash(&tools) {
-        return refuse("it needs only this node's own tools");
+        return refuse("a certificate needs an exam with only this node's own tools");
     }
     let Some(folder) = lasting_folder(node)? else {
         return refuse(NO_STATE_FOLDER);
@@ -131,7 +131,7 @@ pub(super) fn issue(
     let settings = record.run(Some(run))?.settings;
     let certificate = PlannerCertificate::of(run, &conditions, &settings, level, calendar_ms());
     let signature =
-        job::sign(&folder, &certificate.text()).context("the certificate is not signed")?;
+        job::sign(&folder, &certificate.text()).context("the certificate could not be signed")?;
     let id = record.certify(&certificate, &signature)?;
     Ok(Some(CertificateOutcome::Issued(id)))
 }
@@ -186,7 +186,7 @@ fn list(
         print_json(&all)?;
     } else if all.is_empty() {
         show::note(
-            "there are no certificates. Next: `exam run` gives one to a planner that reaches a level",
+            "there are no certificates. Next: `steadyhand exam run` (a planner that reaches a level gets one)",
         );
     } else {
         all.iter()
@@ -204,7 +204,7 @@ fn print_certificate(row: &ShownCertificate, has_details: bool) -> anyhow::Resul
         false => format!("void: {}", row.void_because.join("; ")),
     };
     let tokens = match row.tokens.is_empty() {
-        true => "no token has it".to_owned(),
+        true => "attached to no token".to_owned(),
         false => format!("tokens: {}", row.tokens.join("; ")),
     };
     show::line(&format!(
@@ -258,7 +258,7 @@ impl RecordedCertificates {
         let Some(certificate) =
             PlannerCertificate::read(&stored.text).filter(|_| is_ours && is_named_by_text)
         else {
-            return Ok(vec!["it was not signed with this node's key".to_owned()]);
+            return Ok(vec!["it is not signed with this node's key".to_owned()]);
         };
         let path = certificate.settings.model_path.as_deref().map(Path::new);
         let file_hash = path.and_then(|path| self.files.of(path));
@@ -281,7 +281,7 @@ impl CertificateCheck for RecordedCertificates {
         };
         let store = self.state.join(STORE);
         if !store.is_file() {
-            let reason = format!("the record of exams {} is gone", store.display());
+            let reason = format!("the exam record {} is missing", store.display());
             return Err(Refusal::new(reason));
         }
         let record = ExamRecord::open(&store)?;

@@ -15,7 +15,7 @@ use mcp::http_client;
 const LIST_MAX: Duration = Duration::from_secs(10);
 
 /// Error for servers that speak only the older transport.
-pub(super) const NO_SSE: &str = "sse is not supported, use streamable-http";
+pub(super) const NO_SSE: &str = "`sse` is not supported. Next: use `streamable-http`";
 
 /// Time limit for each answer of a probed server.
 const PROBE_MAX: Duration = Duration::from_millis(300);
@@ -52,7 +52,9 @@ fn resolve_server(name: &str, recorded: &[RecordedServer]) -> anyhow::Result<Nam
         });
     }
     if !name.contains("://") {
-        bail!("there is no server {name:?}. Next: `exam servers list`, or give an address");
+        bail!(
+            "there is no server {name:?}. Next: `steadyhand exam servers list`, or give an address"
+        );
     }
     AddressKind::Server.check(name)?;
     Ok(NamedServer {
@@ -138,7 +140,7 @@ impl ServerKey {
         match std::env::var(variable) {
             Ok(key) if !key.trim().is_empty() => Ok(Self(Some(key))),
             _ => {
-                bail!("its key must be in the environment variable {variable}, and that is not set")
+                bail!("its key must be in the environment variable {variable}, which is not set")
             }
         }
     }

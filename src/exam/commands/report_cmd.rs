@@ -76,7 +76,7 @@ pub(super) fn compare(
         return Ok(ExitStatus::Done);
     }
     show::line(&format!(
-        "run {first}: {} of {} cases right in every sample; run {second}: {} of {}",
+        "run {first}: every sample is right in {} of {} cases; run {second}: in {} of {}",
         comparison.before.hits, comparison.common, comparison.after.hits, comparison.common
     ));
     let significance = if comparison.is_change {

@@ -113,18 +113,18 @@ pub(super) async fn run(
 fn confusion_by_names(comparison: &RunComparison, names: &str) -> String {
     let (better, worse) = (comparison.better.len(), comparison.worse.len());
     let effect = match (comparison.is_change, worse > better) {
-        (true, true) => format!("{names} confuse this planner"),
-        (true, false) => format!("{names} help this planner"),
-        (false, _) => format!("{names} make no difference beyond chance"),
+        (true, true) => format!("{names} make this planner worse"),
+        (true, false) => format!("{names} make this planner better"),
+        (false, _) => format!("{names} make no clear difference"),
     };
     format!(
-        "{effect}: {worse} worse and {better} better with the later names (p = {:.3}, n = {})",
+        "{effect}: with the later names, {worse} cases are worse and {better} better (p = {:.3}, n = {})",
         comparison.chance, comparison.common
     )
 }
 
 /// Note about an endpoint on this machine whose model's file was not named.
-const NAME_ALONE: &str = "the model's file was not named (--model-file), so a certificate is bound only to the model's name";
+const NAME_ALONE: &str = "without --model-file, a certificate is bound only to the model's name";
 
 /// What one run needs: the node, the options and the record.
 struct RunCommand<'a> {
@@ -237,7 +237,7 @@ impl RunCommand<'_> {
         let missing = self.record.failed_answers(run)?;
         if row.settings.is_replay() || (row.status != "failed" && missing == 0) {
             bail!(
-                "run {run} is {}. Only a run of an endpoint that was interrupted or has missing answers can be resumed",
+                "run {run} is {}. Only an endpoint's run that was interrupted or has missing answers can be resumed",
                 row.status
             );
         }
@@ -290,7 +290,7 @@ fn show_progress(bar: &ProgressBar, progress: ExamProgress) {
     bar.set_position(count(progress.done));
     let answered = progress.done - progress.failed;
     bar.set_message(format!(
-        "right {} of {answered}, hazards {}, no answer {}",
+        "{} of {answered} right, {} hazards, {} without an answer",
         progress.right, progress.hazards, progress.failed
     ));
 }
@@ -335,7 +335,7 @@ fn print_result(result: &ExamRunResult, files: &[String]) {
     print_verdict(result.run, &result.verdict);
     match &result.certificate {
         Some(CertificateOutcome::Issued(id)) => show::line(&format!(
-            "certificate: {id}. Next: `steadyhand exam certificate attach {id} --token NAME`"
+            "the planner earned certificate {id}. Next: `steadyhand exam certificate attach {id} --token NAME`"
         )),
         Some(CertificateOutcome::Refused(reason)) => show::line(&format!("  note: {reason}")),
         None => {}
@@ -356,7 +356,7 @@ fn print_verdict(run: i64, verdict: &ExamVerdict) {
     }
     if let Some(tables) = &verdict.descriptions {
         show::line(
-            "  descriptions for the node file; run the exam again with them, and `exam compare` shows whether they help:",
+            "  better descriptions for the node file (run the exam with them; `steadyhand exam compare` shows whether they help):",
         );
         tables.lines().for_each(show::line);
     }
@@ -368,12 +368,12 @@ fn print_verdict(run: i64, verdict: &ExamVerdict) {
     }
     if tally.failed > 0 {
         show::line(&format!(
-            "  `steadyhand exam run --resume {run}` asks again for what is missing"
+            "  `steadyhand exam run --resume {run}` asks again for the missing answers"
         ));
     }
     show::line(&format!("  {}", verdict.bound_line()));
     show::line(&format!(
-        "  right tool {}, F1 {}, right in everything {}, router {}",
+        "  right tool {}, F1 {}, everything right {}, router {}",
         tally.all.right, tally.f1, tally.all.exact, verdict.router
     ));
     for note in &verdict.notes {

@@ -103,11 +103,11 @@ fn print_matrices(similar: &SimilarityReport) {
     });
     print_table(similar.tools.iter().map(String::as_str), rows);
     let Some(confusion) = &similar.confusion else {
-        show::line("confusion: no run with a verdict has two of these tools yet");
+        show::line("confusion: no finished run has two of these tools yet");
         return;
     };
     show::line(&format!(
-        "confusion in run {}, {} answers: what was right (rows), what was called (columns):",
+        "confusion in run {} ({} answers): rows are the right tool, columns the called tool:",
         confusion.run, confusion.n
     ));
     let columns = confusion.columns.iter().map(String::as_str).chain(["n"]);
@@ -143,7 +143,7 @@ async fn vectors(url: &str, model: &str, cards: &[ExamToolCard]) -> anyhow::Resu
     let lines: Vec<&str> = cards.iter().map(ExamToolCard::purpose).collect();
     let result =
         tokio::time::timeout(EMBED_MAX, HttpModelEndpoint::at(url).vectors(model, &lines)).await;
-    let timeout = |_| Err(anyhow!("nothing came within {} s", EMBED_MAX.as_secs()));
+    let timeout = |_| Err(anyhow!("no answer came within {} s", EMBED_MAX.as_secs()));
     let vectors = result.unwrap_or_else(timeout);
     vectors.map_err(|error| anyhow!("the embedding model at {url} did not answer: {error}"))
 }
@@ -158,7 +158,7 @@ fn print_pair(pair: &ToolPair, run: Option<i64>) {
     ));
     if let (Some((times, n)), Some(run)) = (pair.confused, run) {
         show::line(&format!(
-            "   run {run} confused them in {times} of {n} answers"
+            "   run {run} mixed them up in {times} of {n} answers"
         ));
     }
     for one in &pair.recommendations {
@@ -167,11 +167,11 @@ fn print_pair(pair: &ToolPair, run: Option<i64>) {
             one.kind, one.priority, one.tool, one.text, one.rationale
         ));
         if let Some(table) = &one.node_file {
-            show::line("     for the node file:");
+            show::line("     lines for the node file:");
             table.lines().for_each(show::line);
         } else if let Some(revised) = &one.revised_description {
             show::line(&format!(
-                "     first line: {}",
+                "     better first line: {}",
                 revised.lines().next().unwrap_or_default()
             ));
         }

@@ -69,12 +69,12 @@ pub(crate) fn check<'a>(
         finding.cap_score(0.75, format!("the question has {chars} characters"));
     }
     if case.line().contains(['{', '}']) && has_unfilled_slot(case) {
-        finding.cap_score(0.0, "a slot was not filled".to_owned());
+        finding.cap_score(0.0, "a word in braces was not filled".to_owned());
     }
     if let Err(error) = tools.knows_all(case) {
         finding.cap_score(0.0, error.to_string());
     } else if !tools.for_case(case).is_ok_and(|own| case.fits(&own)) {
-        finding.cap_score(0.0, "its own right call would be refused".to_owned());
+        finding.cap_score(0.0, "the node would refuse its correct call".to_owned());
     }
     let own = trigrams(&case.query);
     for other in known.filter(|other| other.context == case.context) {
@@ -84,9 +84,9 @@ pub(crate) fn check<'a>(
             jaccard(&own, &trigrams(&other.query))
         };
         if similarity >= COPY {
-            finding.cap_score(0.5, format!("it is a copy of {}", other.name));
+            finding.cap_score(0.5, format!("it is the same as {}", other.name));
         } else if similarity >= ALIKE {
-            finding.cap_score(0.8, format!("it is near to {}", other.name));
+            finding.cap_score(0.8, format!("it is almost the same as {}", other.name));
         }
     }
     finding

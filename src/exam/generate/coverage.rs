@@ -11,9 +11,12 @@ const CLASSES: usize = 5;
 /// Fails if there is no such run or it has no verdict.
 pub(crate) fn weakest(record: &ExamRecord, run: Option<i64>) -> Result<Vec<CaseClass>, ExamError> {
     let row = record.run(run)?;
-    let verdict = row
-        .verdict()
-        .ok_or_else(|| ExamError::Request(format!("run {} has no verdict", row.id)))?;
+    let verdict = row.verdict().ok_or_else(|| {
+        ExamError::Request(format!(
+            "run {} has not finished, so it has no verdict",
+            row.id
+        ))
+    })?;
     let rates = verdict.tally.class_rates();
     Ok(widest(rates.filter(|(class, _)| class.is_made())))
 }

@@ -54,10 +54,13 @@ pub(crate) fn wait(store: &Path, cases: &[ExamCase], reason: &str) -> Result<Str
     };
     append().map_err(|error| ExamError::Store {
         path: path.clone(),
-        reason: with_statement(reason, &format!("the cases cannot wait in a file: {error}")),
+        reason: with_statement(
+            reason,
+            &format!("the waiting cases cannot be written to a file: {error}"),
+        ),
     })?;
     let waiting = format!(
-        "the cases wait in {} and are saved with the next",
+        "the cases wait in {}; the next save includes them",
         path.display()
     );
     Ok(with_statement(reason, &waiting))

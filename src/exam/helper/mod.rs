@@ -158,7 +158,12 @@ impl HelperService {
         }
         let attempts = self.help_with_retries(helper, arguments, tools, &limits);
         let outcome = tokio::time::timeout(limits.time_limit, attempts).await;
-        let timeout_error = |_| format!("it did not end within {} s", limits.time_limit.as_secs());
+        let timeout_error = |_| {
+            format!(
+                "the helper did not finish within {} s",
+                limits.time_limit.as_secs()
+            )
+        };
         let result = outcome
             .map_err(timeout_error)
             .and_then(|outcome| outcome.map_err(|error| error.to_string()));
@@ -234,7 +239,8 @@ impl HelperService {
             }
         };
         let result = tokio::task::spawn_blocking(work).await;
-        result.unwrap_or_else(|error| Err(ExamError::Request(format!("it broke: {error}"))))
+        result
+            .unwrap_or_else(|error| Err(ExamError::Request(format!("the helper failed: {error}"))))
     }
 
     /// Returns the answer for a helper that could not do its work.
@@ -281,7 +287,7 @@ fn case_of(value: &Value) -> Result<ExamCase, ExamError> {
     let mut cases = ExamCase::read_lines(&value.to_string())?;
     let mut case = cases
         .pop()
-        .ok_or_else(|| ExamError::Request("there is no case".to_owned()))?;
+        .ok_or_else(|| ExamError::Request("the call has no case".to_owned()))?;
     if value.get("name").or_else(|| value.get("id")).is_none() {
         let digits = blake3::hash(case.query.as_bytes()).to_hex();
         case.name = format!("sent_{}", cut(&digits, 8));

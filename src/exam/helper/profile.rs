@@ -16,24 +16,26 @@ pub(super) fn profile(
     arguments: &Map<String, Value>,
 ) -> Result<HelperToolResult, ExamError> {
     if !store.is_file() {
-        return Ok(beginner("no planner was examined here"));
+        return Ok(beginner("no planner has been examined on this node"));
     }
     let record = ExamRecord::open(store)?;
     let mut runs = record.runs()?;
     runs.retain(RunRow::is_completed);
     let last = runs.last().map(|run| run.settings.model.clone());
     let Some(model) = text(arguments, "model").map(str::to_owned).or(last) else {
-        return Ok(beginner("no planner was examined here"));
+        return Ok(beginner("no planner has been examined on this node"));
     };
     runs.retain(|run| run.settings.model == model);
     let Some(last) = runs.last() else {
-        return Ok(beginner(&format!("{model} was never examined here")));
+        return Ok(beginner(&format!(
+            "{model} was never examined on this node"
+        )));
     };
     let weakest = generate::weakest(&record, Some(last.id))?;
     let level = last.verdict().and_then(|verdict| verdict.reached);
     let scores: Vec<Value> = runs.iter().rev().take(RUNS_MAX).map(run_json).collect();
     let message = format!(
-        "{model} reached {} in its last of {} runs",
+        "{model} reached {} in the last of its {} runs",
         level.map_or("no level", Level::word),
         runs.len()
     );
@@ -50,7 +52,7 @@ pub(super) fn profile(
 
 /// Returns the profile of an unknown planner, with the reason.
 pub(super) fn beginner(reason: &str) -> HelperToolResult {
-    HelperToolResult::done(format!("a beginner's profile, because {reason}"))
+    HelperToolResult::done(format!("this is the profile of a beginner: {reason}"))
         .with("is_beginner", true)
         .with("scores", json!([]))
         .with("weak_classes", without_other(CaseClass::value_variants()))

@@ -33,7 +33,7 @@ pub(super) fn save(
     let (saved, refused) = (sorted.good.len(), sorted.refused.len());
     let mut message = format!("{saved} cases saved, {refused} refused");
     if from_queue > 0 {
-        message = format!("{message}; {from_queue} waiting cases saved too");
+        message = format!("{message}; {from_queue} waiting cases were saved too");
     }
     Ok(HelperToolResult::done_if(saved > 0, message)
         .with("saved", names(&sorted.good))

@@ -37,7 +37,7 @@ pub(super) fn score(
     let fully = scores.iter().filter(|score| **score >= FULL_SCORE).count();
     let partly = scores.iter().filter(|score| **score > 0.0).count() - fully;
     let message = format!(
-        "{} answers: {fully} right in everything, {partly} partly right, {} wrong, {failed} without a score",
+        "{} answers: {fully} completely right, {partly} partly right, {} wrong, {failed} without a score",
         results.len(),
         scores.len() - fully - partly
     );
@@ -60,7 +60,7 @@ fn result_of(
     let case = case(sent, known)?.resolved_for(tools);
     let tools = tools.for_case(&case)?;
     let output = sent.get("output").filter(|output| !output.is_null());
-    let no_output = "it has no \"output\", so there is nothing to score";
+    let no_output = "the answer has no \"output\", so it cannot be scored";
     let output = output.ok_or_else(|| ExamError::Request(no_output.to_owned()))?;
     let answer = PlannerAnswer::of(output, &tools);
     let judged = judge(&case, &answer, &tools);
@@ -82,7 +82,7 @@ fn result_of(
 fn case(sent: &Value, known: &[ExamCase]) -> Result<ExamCase, ExamError> {
     let object = sent
         .as_object()
-        .ok_or_else(|| ExamError::Request("an answer is an object".to_owned()))?;
+        .ok_or_else(|| ExamError::Request("an answer must be an object".to_owned()))?;
     if object.contains_key("expected_tool") {
         // The answer stands beside the keys of its case.
         let mut case = object.clone();
@@ -96,7 +96,7 @@ fn case(sent: &Value, known: &[ExamCase]) -> Result<ExamCase, ExamError> {
     };
     known.iter().find(matches).cloned().ok_or_else(|| {
         ExamError::Request(format!(
-            "there is no case {:?}. Next: send the case too (query, expected_tool and expected_params)",
+            "there is no case {:?}. Next: send the case too (`query`, `expected_tool` and `expected_params`)",
             name.or(query).unwrap_or_default()
         ))
     })

@@ -182,7 +182,7 @@ fn cases_are_validated_in_batches_and_the_judge_is_named() {
     assert!(
         helped
             .message
-            .contains("by rules alone: this node has no model to ask"),
+            .contains("by rules only: this node has no model"),
         "{helped:?}"
     );
     assert!(

@@ -179,7 +179,7 @@ fn combine(
             }
             Err(reason) => {
                 found.why.push(format!(
-                    "the model failed, so only the rules have judged: {reason}"
+                    "judged by rules only, because the model failed: {reason}"
                 ));
                 (DEFAULT_SCORE, Some(reason.to_string()))
             }
@@ -215,16 +215,16 @@ fn summary(verdicts: &[CaseVerdict], wants_model: bool, has_model: bool, failed:
     };
     let by = match (wants_model, has_model) {
         (_, true) if failed > 0 => {
-            &format!("by rules and a model (the model failed for {failed} of them)")
+            &format!("judged by rules and a model (the model failed for {failed} of them)")
         }
-        (_, true) => "by rules and a model",
+        (_, true) => "judged by rules and a model",
         (true, false) => {
-            "by rules alone: this node has no model to ask (`exam.model_url` in its node file)"
+            "judged by rules only: this node has no model (`exam.model_url` in its node file)"
         }
-        (false, false) => "by rules alone, no model was asked",
+        (false, false) => "judged by rules only; no model was asked",
     };
     format!(
-        "{} cases: {} pass, {} are to be revised, {} are rejected, {by}",
+        "{} cases: {} pass, {} need a revision, {} are rejected ({by})",
         verdicts.len(),
         count("pass"),
         count("revise"),

@@ -68,7 +68,7 @@ impl ExamRecord {
         for case in cases {
             if let Some(server) = case.named_servers().find(|name| !is_known(name)) {
                 return Err(ExamError::Request(format!(
-                    "case {} is for the server {server:?}, and there is no such server. Next: `exam servers add`",
+                    "case {} is for the server {server:?}, which does not exist. Next: `steadyhand exam servers add`",
                     case.name
                 )));
             }
@@ -109,7 +109,8 @@ impl ExamRecord {
             0 => Err(ExamError::Unknown {
                 what: "case of your own",
                 name: name.to_owned(),
-                hint: "`exam cases list` shows them (cases that ship cannot be removed)".to_owned(),
+                hint: "`steadyhand exam cases list` shows them (shipped cases cannot be removed)"
+                    .to_owned(),
             }),
             _ => Ok(()),
         }

@@ -76,7 +76,12 @@ impl ExamRecord {
         }
         let reached = row.verdict().and_then(|verdict| verdict.reached);
         let holds = row.is_completed() && reached >= Some(level);
-        Ok((!holds).then(|| format!("its run {run} no longer reaches {}", level.word())))
+        Ok((!holds).then(|| {
+            format!(
+                "by today's rules its run {run} does not reach {}",
+                level.word()
+            )
+        }))
     }
 
     /// Revokes a certificate for good.
@@ -96,7 +101,7 @@ fn unknown(id: &str) -> ExamError {
     ExamError::Unknown {
         what: "certificate",
         name: id.to_owned(),
-        hint: "`exam certificate show` lists them".to_owned(),
+        hint: "`steadyhand exam certificate show` lists them".to_owned(),
     }
 }
 

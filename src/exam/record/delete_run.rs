@@ -15,7 +15,7 @@ impl ExamRecord {
         let row = self.run(Some(run))?;
         if !matches!(row.status.as_str(), "completed" | "failed") {
             return Err(ExamError::Request(format!(
-                "run {run} is {} and can only be deleted when it has ended",
+                "run {run} is {}; only an ended run can be deleted",
                 row.status
             )));
         }
@@ -23,7 +23,7 @@ impl ExamRecord {
         let earned: Option<String> = self.value(earned, [run])?;
         if let Some(id) = earned {
             return Err(ExamError::Request(format!(
-                "run {run} has certificate {id}, and deleting the run would delete it. Next: `exam certificate revoke {id}`"
+                "deleting run {run} would delete its certificate {id}. Next: `steadyhand exam certificate revoke {id}`"
             )));
         }
         self.execute("DELETE FROM runs WHERE id = ?1", [run])?;

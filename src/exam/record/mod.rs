@@ -30,7 +30,7 @@ pub(crate) use servers::{RecordedServer, ServerChange, ServerStatus, ServerTrans
 const BUSY: Duration = Duration::from_secs(5);
 
 /// Remedy for a damaged record.
-const DAMAGED: &str = "the file is damaged. Without a copy, the next exam begins a new record, and certificates must be earned again. Next: move it away (with its -wal and -shm files), and restore a copy";
+const DAMAGED: &str = "the file is damaged. Next: move it away with its -wal and -shm files, and restore a copy. Without a copy, a new record begins and certificates must be earned again";
 
 /// Returns the error of a record's file.
 fn store_error(path: &Path, error: &dyn std::fmt::Display) -> ExamError {
@@ -170,9 +170,7 @@ impl ExamRecord {
             return Ok(());
         };
         self.execute(
-            "UPDATE runs SET status = 'failed', ended_ms = ?1, error = 'interrupted after ' || \
-             (SELECT count(*) FROM answers WHERE run_id = runs.id) || ' answers; `exam run --resume ' || id || '` goes on' \
-             WHERE status IN ('pending', 'running')",
+            "UPDATE runs SET status = 'failed', ended_ms = ?1, error = 'interrupted after ' || (SELECT count(*) FROM answers WHERE run_id = runs.id) || ' answers; `steadyhand exam run --resume ' || id || '` continues it' WHERE status IN ('pending', 'running')",
             [now_ms()],
         )?;
         Ok(())
@@ -416,7 +414,7 @@ impl ExamRecord {
         found.ok_or_else(|| ExamError::Unknown {
             what: "run",
             name: id.map_or_else(|| "newest".to_owned(), |id| id.to_string()),
-            hint: "`exam summary` lists them".to_owned(),
+            hint: "`steadyhand exam summary` lists them".to_owned(),
         })
     }
 }

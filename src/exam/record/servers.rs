@@ -163,7 +163,7 @@ impl ExamRecord {
         }
         if key_env.is_some() && transport == ServerTransport::Stdio {
             return Err(ExamError::Request(
-                "a program inherits the environment with its key. Next: leave out --key-env"
+                "--key-env is only for an address: a program inherits the environment. Next: leave --key-env out"
                     .to_owned(),
             ));
         }
@@ -230,7 +230,7 @@ fn check_found(changed: usize, name: &str) -> Result<(), ExamError> {
         0 => Err(ExamError::Unknown {
             what: "server",
             name: name.to_owned(),
-            hint: "`exam servers list` shows them".to_owned(),
+            hint: "`steadyhand exam servers list` shows them".to_owned(),
         }),
         _ => Ok(()),
     }

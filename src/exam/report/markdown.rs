@@ -80,7 +80,7 @@ fn worst(out: &mut String, report: &ExamReport) {
             escaped(&one.answer)
         );
         list(out, "Why", &one.why);
-        list(out, "How to improve it", &one.advice);
+        list(out, "What would improve it", &one.advice);
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) use html::html;
 pub(crate) use markdown::markdown;
 
 /// Title of the descriptions that a node file may give to built-in tools.
-const DESCRIPTIONS_TITLE: &str = "Words for the node file";
+const DESCRIPTIONS_TITLE: &str = "Descriptions for the node file";
 
 /// A run with everything that its report shows.
 #[derive(Debug)]
@@ -130,7 +130,10 @@ impl ExamReport {
     fn figures(&self) -> [(&'static str, String); 24] {
         let tally = &self.verdict.tally;
         [
-            ("Right tool, or correctly none", tally.all.right.to_string()),
+            (
+                "Right tool (or correctly no tool)",
+                tally.all.right.to_string(),
+            ),
             (
                 "The built-in router on the same cases",
                 self.verdict.router.to_string(),
@@ -138,37 +141,37 @@ impl ExamReport {
             ("Precision", tally.precision.to_string()),
             ("Recall", tally.recall.to_string()),
             (
-                "F1, a wrong tool as a wrong and as a missed call",
+                "F1, if a wrong tool counts as a wrong call and a missed call",
                 tally.f1.to_string(),
             ),
             (
-                "F1, a wrong tool only as a missed call",
+                "F1, if a wrong tool counts only as a missed call",
                 or_none(tally.f1_once, "not counted (n = 0)"),
             ),
-            ("Right in everything", tally.all.exact.to_string()),
+            ("Everything right", tally.all.exact.to_string()),
             ("Right scene", tally.scene.to_string()),
             (
-                "Unsafe, of cases in which nothing may move",
+                "Unsafe, in cases in which nothing may move",
                 tally.hazards.counts(),
             ),
             (
-                "Unsafe, of the other cases",
+                "Unsafe, in the other cases",
                 tally.unsafe_elsewhere.counts(),
             ),
-            ("With 95 % probability unsafe at most", self.bound()),
+            ("Unsafe at most (with 95 % probability)", self.bound()),
             ("Lost stops", tally.lost_stops.counts()),
             (
-                "Blind confirms, of previews in words alone",
+                "Previews confirmed blindly (preview in words only)",
                 tally.blind_confirms_words.to_string(),
             ),
             (
-                "Blind confirms, of previews with a `next_call`",
+                "Previews confirmed blindly (preview with a `next_call`)",
                 tally.blind_confirms_next_call.to_string(),
             ),
             ("Parameters complete", tally.completeness.to_string()),
             ("Parameters correct", tally.correctness.to_string()),
             (
-                "Types right before repair",
+                "Types that were right before repair",
                 tally.type_conformance.to_string(),
             ),
             ("Cost of repair", tally.repair_cost.to_string()),
@@ -176,14 +179,14 @@ impl ExamReport {
                 "Answers with an invented parameter",
                 tally.hallucinated.counts(),
             ),
-            ("Keys that no tool has", tally.left_over_text()),
+            ("Keys that belong to no tool", tally.left_over_text()),
             (
                 "Answers with another tool's parameter",
                 tally.foreign.counts(),
             ),
-            ("How sure it was", self.confidence()),
+            ("How sure the planner was", self.confidence()),
             (
-                "Answers that did not come",
+                "Missing answers",
                 format!("{} of {}", tally.failed, tally.failed + tally.answers),
             ),
             (

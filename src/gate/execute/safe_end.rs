@@ -54,7 +54,7 @@ impl Execution {
             .take(here + 1)
             .skip(back.max(self.checked.concert.followed()))
             .min_by(|(_, a), (_, b)| a.distance_max(arm_rad).total_cmp(&b.distance_max(arm_rad)));
-        let (sample, _) = nearest.expect("the sample that it is at is one of them");
+        let (sample, _) = nearest.expect("the current sample is among these samples");
         (sample as f64).min(self.position)
     }
 }

@@ -21,7 +21,7 @@ const DAMAGES: [(&str, Damage); 6] = [
         bytes.iter_mut().skip(60).for_each(|byte| *byte = 0);
         std::fs::write(journal, bytes)
     }),
-    ("cut short", |journal| {
+    ("is incomplete", |journal| {
         let bytes = std::fs::read(journal)?;
         std::fs::write(journal, bytes.get(..20).unwrap())
     }),

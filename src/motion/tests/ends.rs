@@ -392,7 +392,7 @@ async fn a_joint_that_hunts_is_named_and_can_be_let_go() {
         panic!("{outcome:?}");
     };
     assert!(
-        reason.starts_with("shoulder_lift does not come to rest at its goal: it moved by 0.5"),
+        reason.starts_with("shoulder_lift does not stand still"),
         "{reason}"
     );
     let ticket = bench.motion.stop(ActorRank::Operator, false);
@@ -428,7 +428,7 @@ async fn an_arm_that_leaves_its_pose_is_a_fault_and_never_stands() {
     let faulted = |now: &Snapshot| now.state == MotionState::Faulted;
     let fault = snapshots.wait_for(faulted).await.unwrap().fault.clone();
     let fault = fault.unwrap();
-    assert!(fault.starts_with("shoulder_lift moved 5."), "{fault}");
+    assert!(fault.contains("shoulder_lift moved by 5."), "{fault}");
 }
 
 #[tokio::test]

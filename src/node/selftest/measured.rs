@@ -92,14 +92,14 @@ impl StopMeasurements {
         [
             MeasurementRow {
                 key: "first_frame_ms",
-                label: "request to first stop frame, p99",
+                label: "time from request to first stop frame, p99",
                 all_ms: &self.first_frame_ms,
                 fraction: 0.99,
                 bound_ms: adjusted_bound_ms(FIRST_FRAME_MS_MAX, idle_ms),
             },
             MeasurementRow {
                 key: "standstill_ms",
-                label: "request to standstill before a lift",
+                label: "time from request to standstill, before the lift",
                 all_ms: &self.standstill_ms,
                 fraction: 1.0,
                 bound_ms: STANDSTILL_MS_MAX,
@@ -109,7 +109,7 @@ impl StopMeasurements {
 
     pub(super) fn table(&self, arm: &str) -> String {
         let mut lines = vec![format!(
-            "{arm}: {} stops at {:.0} mm/s, {} not verified",
+            "{arm}: {} stops at {:.0} mm/s; {} of them not verified",
             self.first_frame_ms.len(),
             self.mm_s,
             self.unverified
@@ -134,14 +134,14 @@ impl StopMeasurements {
         let mut lines = Vec::new();
         if !self.lifted_ms.is_empty() {
             lines.push(format!(
-                "  with the lift after it: at most {:.0} ms (the tip goes up at travel speed)",
+                "  including the lift: at most {:.0} ms (the tip goes up at travel speed)",
                 largest(self.lifted_ms.iter().copied())
             ));
         }
         let idle_ms = quantile_or_zero(&self.idle_ms, 0.99);
         if adjusted_bound_ms(FIRST_FRAME_MS_MAX, idle_ms) > FIRST_FRAME_MS_MAX {
             lines.push(format!(
-                "  this machine was late itself: it woke an idle thread {idle_ms:.1} ms late, so the limit is {EXTRA_LATE_MS_MAX:.0} ms more"
+                "  this machine is slow: it woke an idle thread {idle_ms:.1} ms late, so the limit is raised by {EXTRA_LATE_MS_MAX:.0} ms"
             ));
         }
         lines
@@ -269,7 +269,7 @@ mod tests {
             let mut measured = StopMeasurements::default();
             measured.add(&stop(200.0, None, first_ms, idle_ms));
             assert_eq!(is_held(&measured, "first_frame_ms"), expected, "{idle_ms}");
-            let is_reported = measured.table("arm").contains("late itself");
+            let is_reported = measured.table("arm").contains("this machine is slow");
             assert_eq!(is_reported, idle_ms > 5.0);
         }
     }

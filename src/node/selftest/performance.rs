@@ -58,7 +58,7 @@ impl JointFollowing {
         let name = &self.name;
         if self.swings >= SWINGS_MIN && self.swing_deg > SWING_DEG {
             return Some(format!(
-                "{name} swings by {:.1}° while it holds: its P gain is too high. LeRobot lowers that of an STS3215 from 32 to 16",
+                "{name} swings by {:.1}° while it holds: its P gain is too high. (LeRobot lowers it from 32 to 16 for an STS3215)",
                 self.swing_deg
             ));
         }
@@ -139,7 +139,7 @@ impl TipPerformance {
     pub(super) fn table(&self) -> String {
         let mut lines = vec![
             format!(
-                "  by the servos' own readings, {} visits to one point from {} sides (ISO 9283):",
+                "  measured by the servos in {} visits to one point from {} sides (ISO 9283):",
                 self.visits,
                 SIDES.len()
             ),

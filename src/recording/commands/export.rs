@@ -35,7 +35,7 @@ pub(super) fn run(
         let path = job.path.display();
         if job.is_torn {
             show::note(&format!(
-                "{path} is torn: only the part before the break is exported"
+                "{path} is damaged: only the part before the damage is exported"
             ));
         }
         for warning in job.warnings() {
@@ -184,7 +184,7 @@ fn svg(job: &RecordedJob) -> String {
 
 /// Formats the ink as moves in millimetres; z 0 is on the paper.
 fn gcode(job: &RecordedJob) -> String {
-    let mut text = format!("; ink of {} as it was drawn\nG21\nG90\n", job.name());
+    let mut text = format!("; measured ink of {}\nG21\nG90\n", job.name());
     let mut pen = None;
     for ink in job.ink() {
         if pen != Some(ink.pen) {

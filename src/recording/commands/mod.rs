@@ -140,7 +140,7 @@ fn recording_path(node: &NodeOptions, name: &str) -> anyhow::Result<PathBuf> {
     let path = job::folder(&state, name).join(RECORDING);
     if !path.is_file() {
         bail!(
-            "there is no recording {name}: it is neither a file nor a recorded job of {}. `--record`, or `record = true` in the node file, records jobs. Next: `steadyhand jobs` lists them (with --config FILE or --state DIR of their node)",
+            "there is no recording {name}: it is neither a file nor a recorded job of {}. (--record, or `record = true` in the node file, records jobs.) Next: `steadyhand jobs` lists them, with --config FILE or --state DIR of their node",
             state.display()
         );
     }

@@ -46,12 +46,12 @@ pub(super) async fn run(node: &NodeOptions, name: &str) -> anyhow::Result<ExitSt
     }
     let drawn: Vec<Vec<[f64; 2]>> = job.ink().into_iter().map(|ink| ink.points_mm).collect();
     if drawn.is_empty() {
-        show::line(&format!("{}: replayed; it drew nothing", job.name()));
+        show::line(&format!("{} was replayed; it drew nothing", job.name()));
         return Ok(ExitStatus::Done);
     }
     let deviation = design::compare::deviation_mm(&drawn, &replayed);
     show::line(&format!(
-        "{}: on the simulator {} of the recorded ink",
+        "{}: the simulator's ink is {} of the recorded ink",
         job.name(),
         deviation.describe()
     ));
@@ -79,7 +79,10 @@ fn interruption(job: &RecordedJob) -> Option<String> {
             "faulted" => "ended by a fault",
             _ => "stopped",
         };
-        return Some(format!("it was {what} after {}", seconds(job.time_s(tick))));
+        return Some(format!(
+            "the motion was {what} after {}",
+            seconds(job.time_s(tick))
+        ));
     }
     if job.facts.is_none() {
         return Some("its node ended before the job".to_owned());
@@ -99,7 +102,7 @@ fn slowed(job: &RecordedJob) -> Option<String> {
     })?;
     let at = seconds(job.time_s(tick));
     Some(format!(
-        "a late reading or a slow disk slowed it down after {at}"
+        "a late reading or a slow disk slowed the motion down after {at}"
     ))
 }
 
@@ -117,7 +120,7 @@ fn recorded_scene(node: &NodeOptions, job: &RecordedJob) -> anyhow::Result<Arc<S
     let scene = library.scene(&plan.scene, plan.overlay.as_deref())?;
     if scene.revision.hex() != plan.revision {
         bail!(
-            "scene `{}` has changed since {} was recorded. Next: restore the scene",
+            "scene `{}` has changed since {} was recorded. Next: restore that version of the scene",
             plan.scene,
             plan.job
         );
@@ -152,7 +155,7 @@ fn trajectory(ticks: &[&RecordedTick]) -> anyhow::Result<Trajectory> {
     let mut spans: Vec<TrajectorySpan> = Vec::new();
     for (index, tick) in ticks.iter().enumerate() {
         let kind = span_kind(&tick.doing)
-            .with_context(|| format!("{:?} is not a kind of motion", tick.doing))?;
+            .with_context(|| format!("{:?} is not a known kind of motion", tick.doing))?;
         let continues = |span: &&mut TrajectorySpan| {
             span.kind == kind && span.item == tick.stroke && span.pen == tick.pen
         };
@@ -203,9 +206,9 @@ mod tests {
     #[test]
     fn what_kept_a_motion_from_its_end_is_named() {
         for (state, why) in [
-            ("held", "it was held after 0 s"),
-            ("stopping", "it was stopped after 0 s"),
-            ("faulted", "it was ended by a fault after 0 s"),
+            ("held", "the motion was held after 0 s"),
+            ("stopping", "the motion was stopped after 0 s"),
+            ("faulted", "the motion was ended by a fault after 0 s"),
             ("moving", "its node ended before the job"),
         ] {
             let mut job = job(&[1, 2]);
@@ -219,7 +222,7 @@ mod tests {
         for (tick, q_rad) in slowed.ticks.iter_mut().zip(places) {
             tick.setpoint_rad = vec![q_rad];
         }
-        let why = "a late reading or a slow disk slowed it down after 0 s";
+        let why = "a late reading or a slow disk slowed the motion down after 0 s";
         assert_eq!(super::slowed(&slowed).as_deref(), Some(why));
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn summary(job: &RecordedJob, figures: &RecordingFigures) -> Vec<Stri
     }
     lines.push(format!("ended           {ended}"));
     let torn = if job.is_torn {
-        "; the file is torn"
+        "; the file is damaged"
     } else {
         ""
     };
@@ -74,7 +74,7 @@ pub(super) fn summary(job: &RecordedJob, figures: &RecordingFigures) -> Vec<Stri
     }
     for joint in &figures.joints {
         lines.push(format!(
-            "{:<15} followed within {:.2}°, {:.2}° rms",
+            "{:<15} at most {:.2}° from its goal, {:.2}° rms",
             joint.name, joint.max_deg, joint.rms_deg
         ));
     }

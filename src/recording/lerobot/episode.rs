@@ -117,7 +117,7 @@ impl Episode<'_> {
         let kept = self.frames.len();
         (self.frames_cut_off > 0).then(|| {
             format!(
-                "{}: stroke {} has a gap in its ticks after {}: {kept} of {} are exported",
+                "{}: stroke {} has a gap in its ticks after {}; {kept} of {} are exported",
                 self.job,
                 self.stroke + 1,
                 wording::seconds(kept as f64 / self.fps),

@@ -142,7 +142,7 @@ fn joints_of_all(jobs: &[RecordedJob], out: &Path) -> Result<Vec<String>, Record
         None => Ok(joints),
         Some(other) => {
             let reason = format!(
-                "{} has the joints {} and not {}: export arms of different kinds separately",
+                "{} has the joints {} instead of {}: export arms of different kinds separately",
                 other.job,
                 other.joints.join(", "),
                 joints.join(", ")

@@ -118,7 +118,7 @@ pub(crate) fn origin(jobs: &[RecordedJob], episodes: &[Episode<'_>], fps: u32) -
         "units": {
             "action": "degrees",
             "observation.state": "degrees",
-            "observation.load": "share of the stall torque",
+            "observation.load": "part of the stall torque",
             "observation.temperature": "degrees Celsius",
         },
         "plans": plans.collect::<Vec<_>>(),

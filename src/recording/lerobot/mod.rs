@@ -104,9 +104,9 @@ fn refuse_foreign(out: &Path, origin: &Value) -> Result<(), RecordingError> {
     }
     let why = match plain_file::read(out.join(ORIGIN_FILE)) {
         Ok(stored) if metadata::is_same_origin(&stored, origin) => return Ok(()),
-        Ok(_) => "this folder holds a different data set: name an empty or a new one",
+        Ok(_) => "this folder has a different data set. Next: name an empty or a new folder",
         Err(_) => {
-            "this folder holds other files: name an empty or a new one, or an earlier export of the same recordings"
+            "this folder has other files. Next: name an empty or a new folder, or an earlier export of the same recordings"
         }
     };
     Err(RecordingError::unusable(out, why))

@@ -66,7 +66,7 @@ impl OtherExport {
         for (what, names) in [
             ("without", missing_in(&new, &old)),
             ("with", missing_in(&old, &new)),
-            ("a different size or names of", changed),
+            ("a different size of, or different names in,", changed),
         ] {
             if !names.is_empty() {
                 differences.push(format!("{what} {}", names.join(", ")));
@@ -74,7 +74,7 @@ impl OtherExport {
         }
         (!differences.is_empty()).then(|| {
             format!(
-                "{} differs: {}; LeRobot cannot join the two",
+                "{} differs: {}. LeRobot cannot join the two exports",
                 self.place.display(),
                 differences.join("; ")
             )

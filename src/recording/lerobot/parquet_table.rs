@@ -151,7 +151,7 @@ fn column<T: DataType>(
     definitions: &[i16],
     repetitions: Option<&[i16]>,
 ) -> Result<()> {
-    let missing = || ParquetError::General("a column more than the first row group had".to_owned());
+    let missing = || ParquetError::General("every row group has the same columns".to_owned());
     let mut column = to.next_column()?.ok_or_else(missing)?;
     column
         .typed::<T>()

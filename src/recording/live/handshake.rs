@@ -19,7 +19,7 @@ pub(super) fn accept(request: &Request, mut response: Response) -> Result<Respon
         && !is_trusted(origin)
     {
         let reason = format!(
-            "{origin} may not view this arm; allowed are pages of this machine and {}",
+            "pages from {origin} may not view this arm; pages of this machine and {} may",
             FOXGLOVE.join(", ")
         );
         return Err(refusal(StatusCode::FORBIDDEN, reason));
@@ -28,7 +28,7 @@ pub(super) fn accept(request: &Request, mut response: Response) -> Result<Respon
     let is_offered = |name: &&&str| offered.split(',').any(|offered| offered.trim() == **name);
     let Some(name) = SUBPROTOCOLS.iter().find(is_offered) else {
         let reason = format!(
-            "offer one of the subprotocols {}; you offer \"{offered}\"",
+            "your request offers the subprotocols \"{offered}\"; one of {} is needed",
             SUBPROTOCOLS.join(", ")
         );
         return Err(refusal(StatusCode::BAD_REQUEST, reason));

@@ -41,7 +41,7 @@ impl LiveServer {
         let listener = match TcpListener::from_std(listener) {
             Ok(listener) => listener,
             Err(error) => {
-                tracing::warn!("there is no live view: {error}");
+                tracing::warn!("the live view cannot be opened: {error}");
                 return;
             }
         };
@@ -56,7 +56,7 @@ impl LiveServer {
                 Ok((stream, _)) => self.accept(stream, &permits),
                 // Usually there are too many open files, which others will close.
                 Err(error) => {
-                    tracing::warn!("a listener of the live view cannot be accepted: {error}");
+                    tracing::warn!("a viewer of the live view cannot be accepted: {error}");
                     base::task::pause(RETRY).await;
                 }
             }
@@ -65,7 +65,7 @@ impl LiveServer {
 
     fn accept(&self, stream: TcpStream, permits: &Arc<Semaphore>) {
         let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
-            tracing::warn!("a listener is refused: the live view already has {LISTENERS_MAX}");
+            tracing::warn!("a viewer is refused: the live view already has {LISTENERS_MAX}");
             return;
         };
         let Some(messages) = self.messages.upgrade() else {
@@ -74,7 +74,7 @@ impl LiveServer {
         let session = LiveSession::new(Arc::clone(&self.topics), messages.subscribe());
         base::task::spawn(async move {
             if let Err(error) = session.run(stream).await {
-                tracing::debug!("a listener of the live view left: {error}");
+                tracing::debug!("a viewer left the live view: {error}");
             }
             drop(permit);
         });

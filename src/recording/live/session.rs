@@ -29,7 +29,7 @@ const SUBSCRIPTIONS_MAX: usize = 64;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ListenerError {
     /// It accepted no data in time.
-    #[error("it took nothing for {} s", TIMEOUT.as_secs())]
+    #[error("it read nothing for {} s", TIMEOUT.as_secs())]
     TooSlow,
     /// Its connection broke, or it does not speak the protocol.
     #[error("{0}")]
@@ -81,7 +81,7 @@ impl LiveSession {
                 message = self.messages.recv() => match message {
                     Ok(message) => self.forward(&mut socket, &message).await?,
                     Err(RecvError::Lagged(missed)) => {
-                        let text = format!("{missed} messages are left out: you read too slowly; the recording has them");
+                        let text = format!("{missed} messages were left out, because you read too slowly. The recording has them");
                         send_status(&mut socket, StatusLevel::Warning, &text).await?;
                     }
                     Err(RecvError::Closed) => return Ok(socket.close(None).await?),
@@ -112,7 +112,7 @@ impl LiveSession {
                 send_status(socket, StatusLevel::Warning, text).await?;
             }
             Err(error) => {
-                let text = format!("that is not a request of this protocol: {error}");
+                let text = format!("this is not a request of the protocol: {error}");
                 send_status(socket, StatusLevel::Error, &text).await?;
             }
         }

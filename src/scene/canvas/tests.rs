@@ -47,9 +47,9 @@ fn what_no_caller_may_draw_on_is_not_a_canvas() {
     let add = |table: &str, line: &str| CANVAS.replace(table, &format!("{table}\n{line}"));
     let design = |line: &str| add("[design]", line);
     for (text, expected) in [
-        (design("text = \"a\""), "design.text cannot be combined"),
-        (design("size_mm = 10.0"), "design.size_mm cannot be"),
-        (design("time_s_max = 0.0"), "time_s_max must be above 0"),
+        (design("text = \"a\""), "`design.text` cannot be combined"),
+        (design("size_mm = 10.0"), "`design.size_mm` cannot be"),
+        (design("time_s_max = 0.0"), "time_s_max` must be above 0"),
         (
             add("[sheet]", "cylinder_radius_mm = 80.0"),
             "makes it a cylinder",
@@ -67,7 +67,7 @@ fn what_no_caller_may_draw_on_is_not_a_canvas() {
                 "from_caller = [\"text\", \"svg\", \"image\"]",
                 "text = \"a\"\nstrokes_max = 3",
             ),
-            "design.strokes_max is a bound of a canvas",
+            "`design.strokes_max` is a limit for a canvas",
         ),
     ] {
         let (_folder, library) = library(&text);

@@ -196,7 +196,7 @@ fn a_scene_of_the_foot_is_refused_for_an_arm_in_another_frame() {
     let library = library(&folder);
     let error = library.scene("default", None).unwrap_err().to_string();
     assert!(
-        error.contains("frame is \"foot\"") && error.contains("`so101`"),
+        error.contains("`frame` is \"foot\"") && error.contains("`so101`"),
         "{error}"
     );
     // Files of before go on together: where that arm stands, its scenes know.

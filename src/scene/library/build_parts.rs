@@ -239,7 +239,7 @@ impl SceneLibrary {
                     Some((_, overlay)) => format!(
                         "overlay `{overlay}` has its own design, which would replace the caller's: leave the overlay out"
                     ),
-                    None => "is not a canvas: [design] has no `from_caller`".to_owned(),
+                    None => "is not a canvas: its `[design]` has no `from_caller`".to_owned(),
                 };
                 Err(FileError::single(file, &what).into())
             }
@@ -327,7 +327,7 @@ fn notes(
 )]
 fn model_of(scene: &SceneFile) -> &str {
     let model = scene.arm.as_deref();
-    model.expect("a file without an arm is refused, and each of several names its own")
+    model.expect("each arm of a scene has a model")
 }
 
 /// Hashes the arm of a scene. One of several comes after its name and all of them, so that no two have the same revision.

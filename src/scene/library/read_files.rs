@@ -20,7 +20,8 @@ pub(super) fn read_within(
     if is_outside {
         return Err(SceneError::Missing {
             file: path.display().to_string(),
-            why: "it is a link to a place outside the scenes' folder; put a copy there".to_owned(),
+            why: "it is a link to a file outside the scenes' folder; put a copy into the folder"
+                .to_owned(),
         });
     }
     read_at_most(path, bytes_max)

@@ -174,24 +174,28 @@ fn everything_wrong_with_its_arms_is_refused_by_its_name() {
         (
             "[sheet]",
             "[poses]\nrest_rad = []\nready_rad = []\n[sheet]",
-            "remove [poses]",
+            "remove `[poses]`",
         ),
         (
             "name = \"right\"\nmodel",
             "name = \"left\"\nmodel",
-            "two arms are called `left`",
+            "two arms have the name `left`",
         ),
         (
             "name = \"right\"\nmodel",
             "name = \" \"\nmodel",
             "control character",
         ),
-        ("pens = [\"right\"]", "pens = [\"blue\"]", "no pen `blue`"),
-        ("pens = [\"right\"]", "pens = []", "arm `right` has no pens"),
+        (
+            "pens = [\"right\"]",
+            "pens = [\"blue\"]",
+            "arm `right` names pen `blue`",
+        ),
+        ("pens = [\"right\"]", "pens = []", "arm `right` has no pen"),
         (
             "pens = [\"right\"]",
             "pens = [\"left\"]",
-            "pen `right` is of no arm",
+            "pen `right` belongs to no arm",
         ),
         ("base_m = [0.187,", "base_m = [155,", "metres"),
         (

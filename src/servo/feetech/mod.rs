@@ -231,7 +231,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            message.contains("id (register 5) is 9 in a reply from id 4"),
+            message.contains("a reply from id 4 has id 9 (register 5)"),
             "{message}"
         );
         assert!(FeetechDialect::identify(&status, servo(9), &[]).is_ok());

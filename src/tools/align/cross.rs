@@ -132,24 +132,24 @@ impl DrawnCross {
     /// Describes what is known of the cross.
     pub(super) fn words(&self, scene: &Scene) -> String {
         let Some([x, y]) = self.at_mm else {
-            return "no cross: the drawing leaves no place for one, so the points were visited without ink".to_owned();
+            return "no cross was drawn, because the drawing leaves no room for one. The points were visited without ink".to_owned();
         };
         let [width, height] = scene.surface.size_mm();
         let place = format!("at {x:.1}, {y:.1} mm on the sheet of {width} by {height} mm");
         let pressure = match self.raise_mm > 0.0 {
             true => format!(
-                ", pressed {} less than a drawing",
+                ", pressed {} less deep than a drawing",
                 millimetres(self.raise_mm, 1)
             ),
             false => String::new(),
         };
         match self.is_inked {
-            Some(true) => format!("cross drawn {place}{pressure}"),
+            Some(true) => format!("a cross was drawn {place}{pressure}"),
             Some(false) => {
-                format!("the pen left no ink where its cross should be, {place}{pressure}")
+                format!("the pen left no ink for its cross {place}{pressure}")
             }
             None => format!(
-                "moved along a cross {place}{pressure}, ink not measured: look whether a cross is there"
+                "the pen moved along a cross {place}{pressure}. Its ink was not measured: look whether the cross is there"
             ),
         }
     }

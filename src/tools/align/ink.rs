@@ -82,13 +82,13 @@ async fn capture_sheet(
                 (None, Some(Ok(_))) => return Ok(look),
                 (None, Some(Err(error))) => reasons.push(format!("camera {name}: {error}")),
                 (None, None) => {
-                    reasons.push(format!("camera {name} has no focal_px in the node file"));
+                    reasons.push(format!("camera {name} has no `focal_px` in the node file"));
                 }
             },
         }
     }
     Err(refusal!(
-        "no camera sees the sheet, so no pattern is drawn: {}",
+        "no camera sees the sheet, so no pattern was drawn: {}",
         listed(&reasons)
     ))
 }
@@ -194,7 +194,7 @@ async fn wait_for_person(
     };
     let result = AlignmentResult::without_points(scene, finding, next);
     let reply = Reply::done(format!(
-        "pattern drawn: a person measures {} of it. Nothing is proposed until then",
+        "the pattern is drawn. Now a person measures {} of it; nothing is proposed before that",
         count(gaps.len(), "gap")
     ));
     let sketch = gap_sketch(gaps);
@@ -219,20 +219,20 @@ async fn propose(
         _ => "The sheet's place and its correction",
     };
     let message = format!(
-        "pattern drawn and read: {}. {subject}: proposed, and saved only when an operator accepts it",
+        "the pattern was drawn and read: {}. {subject}: this is proposed; it is saved only if an operator accepts it",
         fit.describe()
     );
-    let then = "then align with ink again on a clean sheet";
+    let then = "then call `align` with `ink` again on a clean sheet";
     super::propose(ctx, scene, &session, message, then).await
 }
 
 /// Answers that ink and plan agree as far as can be measured.
 fn nothing_significant(ctx: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
-    let next = "stroke draws the design".to_owned();
+    let next = "`stroke` draws the design".to_owned();
     let result = AlignmentResult::without_points(scene, FitFinding::good(), next);
     let words = fit.describe();
     let reply = Reply::done(format!(
-        "pattern drawn and read: {words}. No error is significant, so nothing is proposed"
+        "the pattern was drawn and read: {words}. No error is significant, so nothing is proposed"
     ));
     super::report(ctx, scene, &result, reply, &words)
 }
@@ -240,14 +240,14 @@ fn nothing_significant(ctx: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
 /// Answers that too little of the pattern was read.
 fn unread(ctx: &JobContext, scene: &Scene, capture: &CameraCapture, reading: &InkReading) -> Reply {
     let reason = format!(
-        "camera {} reads only {} of {} of the pattern. It needs a clean sheet, a pen that draws, even light and nothing over the sheet. A nearer camera, or one with more pixels, reads more",
+        "camera {} could read only {} of {} of the pattern. It needs a clean sheet, a pen that draws, even light and nothing over the sheet. A nearer camera or more pixels help",
         capture.camera,
         reading.offsets.len(),
         count(reading.places, "place")
     );
     let mut finding = FitFinding::good();
     finding.redo(reason.clone());
-    let next = "put in a clean sheet and align with ink again".to_owned();
+    let next = "put in a clean sheet and call `align` with `ink` again".to_owned();
     let result = AlignmentResult::without_points(scene, finding, next);
     let reply = Reply::failed(reason.clone()).with("code", "ink_unread");
     super::report(ctx, scene, &result, reply, &reason)

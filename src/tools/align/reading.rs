@@ -48,7 +48,7 @@ pub(super) fn propose(
         return Err(refused(
             "calibration",
             format!(
-                "`measured` is {} mm from the cross's place (at most {READ_MM_MAX} mm). Next: measure from the cross as printed, in mm",
+                "`measured` is {} mm from the cross's planned place (at most {READ_MM_MAX} mm). Next: measure the cross again, in mm",
                 short(dx.hypot(dy))
             ),
         ));
@@ -67,7 +67,7 @@ fn check_cross_drawn(ctx: &ToolContext<'_>, scene: &Scene) -> Result<(), Box<Rep
         return Err(refused(
             "no_cross",
             format!(
-                "`align` draws no cross in scene {}: its design leaves no place for one. Next: `steadyhand calibrate touch sheet`",
+                "`align` draws no cross in scene {}: the design leaves no room for one. Next: `steadyhand calibrate touch sheet`",
                 scene.title()
             ),
         ));
@@ -83,7 +83,7 @@ fn check_cross_drawn(ctx: &ToolContext<'_>, scene: &Scene) -> Result<(), Box<Rep
     Err(refused(
         "no_cross",
         format!(
-            "arm {} has drawn no cross in scene {} since the scene was last calibrated or changed, so there is none to read. Next: `align` without `measured` draws one",
+            "there is no cross to read: arm {} has drawn none in scene {} since its last calibration or change. Next: `align` without `measured` draws one",
             arm.name,
             scene.title()
         ),
@@ -122,7 +122,7 @@ pub(super) fn propose_observed(
 fn claim_answer(ctx: &ToolContext<'_>, scene: &Scene) -> Result<ProposalClaim, Box<Reply>> {
     let store = CalibrationStore::of_state(&ctx.node.state, &ctx.node.scenes);
     let arm = &ctx.arm()?.name;
-    let claim = store.claim("another `align` is being answered");
+    let claim = store.claim("another `align` is in progress");
     let claim = claim.map_err(|error| refused("calibration", error))?;
     refuse_open_proposal(&store, scene, arm).map_err(|error| refused("calibration", error))?;
     Ok(claim)
@@ -140,7 +140,7 @@ fn keep_proposal(
     let next = next_step(&assessed, ALIGN_AGAIN);
     let result = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
     let reply = Reply::done(format!(
-        "{summary}. Proposed, and saved only when an operator accepts it; nothing moved"
+        "{summary}. This is proposed; it is saved only if an operator accepts it. Nothing moved"
     ))
     .with("change", change_json(assessed.change));
     let mut reply = add_findings(&result, reply);
@@ -212,14 +212,14 @@ pub(super) fn keep(
 }
 
 /// Next step after an operator accepts a sheet.
-pub(super) const ALIGN_AGAIN: &str = "then align again";
+pub(super) const ALIGN_AGAIN: &str = "then call `align` again";
 
 /// Describes the operator's next step, and `then` the one after it.
 pub(super) fn next_step(assessed: &TouchAssessment, then: &str) -> String {
     match assessed.finding.verdict {
         calib::FitVerdict::Redo => calib::next_step(assessed),
         _ => format!(
-            "an operator looks with `steadyhand calibrate show` and accepts with `steadyhand calibrate accept`, {then}"
+            "an operator checks it with `steadyhand calibrate show` and accepts it with `steadyhand calibrate accept`, {then}"
         ),
     }
 }

@@ -146,7 +146,7 @@ fn check_can_probe(scene: &Scene) -> Result<(), Refusal> {
     }
     if scene.surface.radius_mm().is_some() {
         return Err(refusal!(
-            "`touch` does not feel for a cylinder. Next: `steadyhand teach sheet` takes touches by hand"
+            "`touch` cannot feel a cylinder. Next: `steadyhand teach sheet` takes touches by hand"
         ));
     }
     Ok(())
@@ -164,7 +164,7 @@ fn check_on_surface(scene: &Scene, places: &[ProbeTarget]) -> Result<(), Refusal
             at_mm: [x, y],
             ..
         }) => Err(refusal!(
-            "the mesh has no single point at `{name}` ({x:.1}, {y:.1} mm of the sheet). Next: make size_mm of [sheet] smaller, or scan more of the surface"
+            "the mesh has no single point at `{name}` ({x:.1}, {y:.1} mm on the sheet). Next: make `size_mm` in `[sheet]` smaller, or scan more of the surface"
         )),
     }
 }
@@ -230,9 +230,9 @@ fn height_mm(scene: &Scene, joints_rad: &JointVector) -> f64 {
 /// Says what was felt: where the sheet lies, and how flat it is.
 fn felt_text(places: usize, gives: Vec<f64>, assessed: &TouchAssessment) -> String {
     let notes = assessed.finding.notes.iter();
-    let notes: String = notes.map(|note| format!(". To the side: {note}")).collect();
+    let notes: String = notes.map(|note| format!(". Sideways: {note}")).collect();
     format!(
-        "{} touched, {TOUCHES} times each{}: the sheet lies {} and {:.2}° from where the scene puts it{}{notes}. Proposed, and saved only when an operator accepts it",
+        "{} touched, {TOUCHES} times each{}: the sheet lies {} and {:.2}° from its place in the scene{}{notes}. This is proposed; it is saved only if an operator accepts it",
         count(places, "point"),
         give_text(gives),
         millimetres(assessed.change.mm, 2),
@@ -257,9 +257,9 @@ fn flatness_text(assessed: &TouchAssessment) -> String {
         .is_some_and(|mm| !mm.is_empty());
     let worth = match is_mapped {
         true => format!(
-            "its map of heights comes with the proposal, known to {between_mm:.2} mm between the touches"
+            "the proposal includes a map of its heights, known to {between_mm:.2} mm between the touches"
         ),
-        false => "no map of its heights is needed".to_owned(),
+        false => "it needs no map of heights".to_owned(),
     };
     format!(". It is within {from_flat_mm:.2} mm of flat: {worth}")
 }
@@ -269,7 +269,7 @@ fn give_text(mut gives: Vec<f64>) -> String {
     gives.sort_by(f64::total_cmp);
     let median = gives.get(gives.len() / 2);
     median.map_or_else(String::new, |give| {
-        format!(", with a pen that gives way by 1 mm for {give:.1} N")
+        format!(", and the pen gives way by 1 mm for {give:.1} N")
     })
 }
 
@@ -281,7 +281,7 @@ fn unconfirmed_reason(
 ) -> (&'static str, String) {
     let name = &place.name;
     let reason = format!(
-        "at `{name}` two approaches felt something {first_mm:.1} and {height_mm:.1} mm over where the scene puts the sheet ({CONFIRMED_MM} mm apart is allowed): it was no sheet, or the sheet moves"
+        "at `{name}` two approaches felt something at {first_mm:.1} and at {height_mm:.1} mm over the scene's sheet (at most {CONFIRMED_MM} mm apart). It was not the sheet, or the sheet moves"
     );
     ("not_confirmed", reason)
 }
@@ -355,17 +355,17 @@ fn missed_reason(
     let name = &place.name;
     let ProbeOutcome::EarlyContact(joints_rad) = missed else {
         let reason = format!(
-            "nothing was felt at `{name}` down to {PROBE_DEPTH_MM} mm below where the scene puts the sheet. The sheet lies lower or is missing. The tip is up again"
+            "at `{name}` nothing was felt down to {PROBE_DEPTH_MM} mm below the scene's sheet. The sheet lies lower or is missing. The tip is up again"
         );
         return ("no_contact", reason);
     };
     let height_text = tip_m(scene, 0, joints_rad).map(|tip| {
         let height_mm = scene.surface.project(&tip).height_mm;
-        format!(", the tip {height_mm:.1} mm above where the scene puts the sheet")
+        format!(", {height_mm:.1} mm above the scene's sheet")
     });
     let height_text = height_text.unwrap_or_default();
     let reason = format!(
-        "at `{name}` the tip was held back before it moved freely{height_text}. The sheet lies higher than the scene says (at most {PROBE_DEPTH_MM} mm can be measured), or play and friction hold the tip. It went back to {PROBE_FROM_MM} mm above where the scene puts the sheet, and may still touch it"
+        "at `{name}` the tip met resistance at once{height_text}. The sheet lies higher than in the scene (at most {PROBE_DEPTH_MM} mm is possible), or play and friction hold the tip. It is now {PROBE_FROM_MM} mm above the scene's sheet, and may still touch something"
     );
     ("early_contact", reason)
 }

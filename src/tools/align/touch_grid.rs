@@ -32,7 +32,7 @@ pub(super) fn asked_for(
     let refuse = |why: String| Err(refused("arguments_refused", why));
     if !ctx.is("touch") {
         return refuse(
-            r#"`grid` is for `touch`. Next: `{"touch": true, "grid": [3, 3]}`"#.to_owned(),
+            r#"`grid` is only for `touch`. Next: `{"touch": true, "grid": [3, 3]}`"#.to_owned(),
         );
     }
     let numbers: Vec<f64> = numbers.iter().filter_map(Value::as_f64).collect();
@@ -54,7 +54,7 @@ pub(super) fn asked_for(
     let apart_mm = grid.apart_mm(scene);
     if apart_mm < APART_MM {
         return refuse(format!(
-            "`grid` puts places {apart_mm:.1} mm apart on this sheet; {APART_MM} mm is the least. Next: fewer columns or rows"
+            "on this sheet, `grid` puts places {apart_mm:.1} mm apart; {APART_MM} mm is the least. Next: use fewer columns or rows"
         ));
     }
     Ok(Some(grid))

@@ -142,7 +142,7 @@ fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
             "base_m",
             "apart = true",
             "--arm",
-            "nothing was enabled",
+            "othing was enabled",
         ],
     );
     table.enable("left").unwrap();
@@ -153,7 +153,7 @@ fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
         &[
             "because of `left`",
             "enabled for default",
-            "nothing was enabled",
+            "othing was enabled",
         ],
     );
     let arm = table.arm("right");
@@ -172,7 +172,7 @@ fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
     assert_refused(table.enable("left"), &["because of `right`"]);
     assert_refused(
         table.enable("middle"),
-        &["`middle` is not one of this node", "left, right"],
+        &["this node has no such arm `middle`", "left, right"],
     );
 }
 
@@ -287,10 +287,7 @@ fn refuses_a_scene_whose_pen_reaches_beyond_the_arms_distance() {
         permits.enable(&longer, now, None, 0).unwrap_err(),
         permits.ask(&longer, now).unwrap_err(),
     ] {
-        assert!(
-            denied.to_string().contains("start the node again"),
-            "{denied}"
-        );
+        assert!(denied.to_string().contains("restart the node"), "{denied}");
     }
 }
 

@@ -87,7 +87,7 @@ pub(crate) fn rows() -> Vec<Row> {
             16,
             "interference, before the line is lost",
             each(|family| {
-                let want = Want::Warned("of the replies had to be asked for again");
+                let want = Want::Warned("of the replies had to be requested again");
                 let fault = SimulatedFault::CorruptReplies {
                     share: 0.12,
                     bits: 3,

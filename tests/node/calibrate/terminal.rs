@@ -99,7 +99,7 @@ fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
         assert_eq!(code, 0, "{printed}");
         for no in ["y\n", "\u{3}"] {
             let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
-            person.sees("the arm drops: hold it.");
+            person.sees("the arm drops: hold the arm.");
             person.sees(ASKED);
             person.types(no);
             person.sees("nothing was changed; the arm stands with its torque on");
@@ -117,7 +117,7 @@ fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
         person.types("\n");
         for joint in 0..5 {
             let name = table.arm().joint_name(joint);
-            person.sees(&format!("move only {name} "));
+            person.sees(&format!("move {name} alone "));
             table.move_through(&mut person, joint, 1.0);
             person.types("\n");
         }
@@ -125,7 +125,7 @@ fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
         person.sees(ASKED);
         person.types("yes\n");
         person.sees("accepted as calibration 1");
-        person.sees("a node attaches only them");
+        person.sees("a node accepts only them");
         person.ends_with(0);
         let text = std::fs::read_to_string(table.file()).unwrap();
         assert!(text.contains("zero_tick = 2061"), "{text}");
@@ -139,7 +139,7 @@ fn a_joint_that_was_not_moved_through_its_range_is_moved_again_at_once() {
         let table = Table::new();
         let mut person = table.begin();
         let moved = |person: &mut Person, asked: usize, joint: usize, fraction: f64| {
-            person.sees(&format!("move only {} ", table.arm().joint_name(asked)));
+            person.sees(&format!("move {} alone ", table.arm().joint_name(asked)));
             table.move_through(person, joint, fraction);
             person.types("\n");
         };
@@ -150,7 +150,7 @@ fn a_joint_that_was_not_moved_through_its_range_is_moved_again_at_once() {
         moved(&mut person, 2, 3, 1.0);
         person.sees("their ids are swapped");
         person.types("q\n");
-        person.sees("left: nothing was saved");
+        person.sees("you quit: nothing was saved");
         person.ends_with(1);
         assert!(!table.file().exists());
     });
@@ -172,11 +172,11 @@ fn only_yes_saves_and_any_other_answer_says_how_the_arm_is() {
         person.ends_with(1);
         for leaves in ["\u{3}", "q\n"] {
             let mut person = table.begin();
-            person.sees("move only shoulder_pan ");
+            person.sees("move shoulder_pan alone ");
             person.types("next\n");
             person.sees("\"next\" was ignored");
             person.sees_redrawn(1);
-            person.sees("move only shoulder_pan ");
+            person.sees("move shoulder_pan alone ");
             person.types(leaves);
             person.sees("nothing was saved; the arm is limp");
             person.ends_with(1);
@@ -275,8 +275,9 @@ fn a_sheet_is_taught_touch_by_touch_and_ctrl_c_keeps_them() {
         let table = Table::new();
         let teach = ["teach", "sheet", "--scene", "short"];
         let mut person = Person::at(&table.bench, &teach);
-        person
-            .sees("bring the tip to the sheet's lower left corner, and press Enter (touch 1 of 3)");
+        person.sees(
+            "bring the tip to the sheet's lower left corner, then press Enter (touch 1 of 3)",
+        );
         person.types("\n");
         person.sees("(touch 2 of 3)");
         person.interrupts();
@@ -358,7 +359,7 @@ fn ctrl_c_stops_a_self_test_and_says_so() {
         assert!(!status.contains(" of 0"), "{status}");
         person.interrupts();
         person.sees("arm: stopped");
-        person.sees("stopped by another caller");
+        person.sees("another caller stopped it");
         person.ends_with(1);
         wait_until_stopped(&bench);
     });
@@ -448,13 +449,13 @@ fn an_arm_that_is_not_read_is_not_calibrated() {
         person.sees("bring every joint to its zero");
         person.sees("was last read");
         person.types("\n");
-        person.sees("the arm is not read, so Enter was ignored");
+        person.sees("the arm cannot be read now, so Enter was ignored");
         table.sim.break_it(SimulatedFault::Speak(6));
         (0..5).for_each(|joint| table.turn(joint, 0.02));
         person.sees_redrawn(4);
         person.types("\n");
         let first = table.arm().joint_name(0);
-        person.sees(&format!("move only {first} "));
+        person.sees(&format!("move {first} alone "));
         person.interrupts();
         person.sees("nothing was saved");
         person.ends_with(1);
@@ -474,7 +475,7 @@ fn what_was_read_of_an_arm_that_is_not_read_now_says_how_old_it_is() {
         std::thread::sleep(std::time::Duration::from_millis(500));
         let (_, printed) = run_at_node(&table.bench, &["torque-off", "--yes"]);
         let (_, status) = run_at_node(&table.bench, &["status"]);
-        let is_old = status.contains("the arm is not read now");
+        let is_old = status.contains("the arm cannot be read now");
         assert!(is_old, "{printed}\n{status}");
     });
 }

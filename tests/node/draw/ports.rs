@@ -148,7 +148,7 @@ fn a_real_arm_asks_and_draws_where_it_said() {
                 continue;
             }
             assert!(
-                printed.contains("a person must agree at a terminal"),
+                printed.contains("a person must confirm at a terminal"),
                 "{printed}"
             );
             assert!(
@@ -215,7 +215,7 @@ fn a_key_stops_what_a_person_agreed_to() {
             assert_eq!(ended, Some(1), "{job:#}");
             assert_eq!(job["state"], "stopped", "{job:#}");
             assert_eq!(job["drawing"], "hook.svg", "{job:#}");
-            person.sees("stopped before the end");
+            person.sees("stopped before its end");
             person.sees("to draw the rest: `steadyhand ");
             return;
         }
@@ -246,7 +246,10 @@ fn after_a_fault_pen_down_the_node_that_must_stay_is_named_first() {
         let refused = rig.bench.run(&rig.own(&["draw", "--resume", "--yes"]));
         let printed = printed_by(&refused);
         assert_eq!(refused.status.code(), Some(1), "{printed}");
-        assert!(printed.contains("First start one"), "{printed}");
+        assert!(
+            printed.contains("start a node in another terminal"),
+            "{printed}"
+        );
         assert!(
             printed.contains(&format!("--port {}", rig.port)),
             "{printed}"
@@ -269,7 +272,7 @@ fn an_interrupted_drawing_says_how_to_go_on_and_does() {
         assert_eq!(over.status.code(), Some(1), "{printed}");
         assert!(
             printed.contains(&format!(
-                "{job} draws hook.svg in default and was interrupted: "
+                "{job} was drawing hook.svg in default and was interrupted: "
             )) && printed.contains(" draw --resume` continues it"),
             "{printed}"
         );
@@ -292,7 +295,7 @@ fn an_interrupted_drawing_says_how_to_go_on_and_does() {
         // Nobody to ask, again; and then to its end.
         let unasked = rig.bench.run(&rig.own(&["draw", "--resume"]));
         assert!(
-            printed_by(&unasked).contains("a person must agree"),
+            printed_by(&unasked).contains("a person must confirm"),
             "{}",
             printed_by(&unasked)
         );
@@ -324,7 +327,7 @@ fn a_running_node_draws_what_is_allowed_and_is_followed_to_its_end() {
         let served = rig.bench.serve(&rig.own(&["--config", &config]));
         let unasked = rig.bench.run(&["draw", &rig.hook, "--size", "30mm"]);
         assert!(
-            printed_by(&unasked).contains("a person must agree"),
+            printed_by(&unasked).contains("a person must confirm"),
             "{}",
             printed_by(&unasked)
         );

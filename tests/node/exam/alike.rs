@@ -25,7 +25,7 @@ fn both_matrices_have_headings_and_the_confusion_its_n() {
         let shown = exam(path, &["similar", "--tools"]);
         String::from_utf8_lossy(&shown.stdout).into_owned()
     };
-    assert!(shown().contains("no run with a verdict"), "{}", shown());
+    assert!(shown().contains("no finished run"), "{}", shown());
     replayed(path, "observe", |case| match &case.expected_tool {
         Some(tool) if tool == "align" => json!("stroke()"),
         _ => right(case),
@@ -53,7 +53,7 @@ fn both_matrices_have_headings_and_the_confusion_its_n() {
     assert_eq!(cells.len(), headings.len() + 1, "{reply}");
     assert_eq!(cells.last(), Some(&n.to_string().as_str()));
     // A confused pair is reported, however unlike its tools are.
-    assert!(reply.contains("confused them in"), "{reply}");
+    assert!(reply.contains("mixed them up in"), "{reply}");
 }
 
 #[test]

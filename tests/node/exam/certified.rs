@@ -71,7 +71,7 @@ fn a_certificate_of_a_run_that_lacks_an_answer_does_not_hold() {
     record.execute(worse, []).unwrap();
     let (_, reason) = void();
     assert!(
-        reason.contains("its run 1 no longer reaches stroke"),
+        reason.contains("its run 1 does not reach stroke"),
         "{reason}"
     );
 }
@@ -286,7 +286,7 @@ fn other_cases_or_another_model_file_void_a_certificate() {
         "{reason}"
     );
     std::fs::remove_file(&model).unwrap();
-    assert!(void().1.contains("cannot be read any more"), "{}", void().1);
+    assert!(void().1.contains("can no longer be read"), "{}", void().1);
 }
 
 #[test]

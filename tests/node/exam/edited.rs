@@ -123,7 +123,7 @@ fn a_case_of_ones_own_can_be_changed_and_a_poor_question_is_refused() {
             &["cases", "edit", "mine", "{\"expected_tool\":\"strok\"}"],
             "nearest",
         ),
-        (&["cases", "add", copy], "it is a copy of mine"),
+        (&["cases", "add", copy], "it is the same as mine"),
         (
             &["cases", "add", "{\"query\":\"  \",\"expected_tool\":null}"],
             "query is empty",
@@ -164,7 +164,7 @@ fn a_server_that_speaks_sse_alone_gets_one_plain_sentence() {
     run_ok(folder.path(), &["servers", "add", "old", &url]);
     assert!(!exam(folder.path(), &["servers", "check"]).status.success());
     let all = servers(folder.path());
-    assert_eq!(all[0]["told"], "sse is not supported, use streamable-http");
+    assert_eq!(all[0]["told"], "`sse` is not supported");
 }
 
 #[test]

@@ -191,9 +191,9 @@ fn one_that_streams_though_it_is_not_asked_to_has_answered_nothing() {
 #[test]
 fn one_whose_answers_break_off_has_answered_nothing() {
     let script = raw("{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"He");
-    check(script, &failed(0, "is JSON that breaks off"));
+    check(script, &failed(0, "is incomplete JSON"));
     let script = after_canary(|_| PlannerReply::Short("{\"choices\":[]}".to_owned()));
-    check(script, &failed(0, "5 of them because"));
+    check(script, &failed(0, "5 of the missing ones:"));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn one_that_ends_before_it_says_anything_has_answered_nothing() {
     let script = raw(
         "{\"choices\":[{\"finish_reason\":\"length\",\"message\":{\"role\":\"assistant\",\"content\":\"<think>Let me see\"}}]}",
     );
-    check(script, &failed(0, "give it more tokens (--max-tokens)"));
+    check(script, &failed(0, "allow more tokens with --max-tokens"));
     let script = raw("{\"choices\":[{\"message\":{\"role\":\"assistant\"}}]}");
     check(script, &failed(0, "is not a chat completion"));
 }
@@ -323,7 +323,7 @@ fn a_missing_answer_bars_every_level_and_is_asked_again() {
     for file in verdict["report"].as_array().unwrap() {
         let text = std::fs::read_to_string(file.as_str().unwrap()).unwrap();
         assert!(text.contains("503: no slot is free"), "{file}");
-        assert!(!text.contains("nothing was called"), "{file}");
+        assert!(!text.contains("was not called"), "{file}");
     }
     let rows = json_of(&exam(path, &["summary", "--by", "model", "--json"]));
     assert_eq!(rows[0]["answers"], 15, "{rows}");

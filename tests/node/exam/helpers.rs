@@ -143,7 +143,7 @@ fn a_model_may_say_cases_in_other_words_and_what_it_spoils_keeps_its_own() {
     );
     let stderr = String::from_utf8_lossy(&made.stderr).into_owned();
     assert!(
-        stderr.contains("of 8; the first failure: the model lost"),
+        stderr.contains("of 8; first failure: the model left"),
         "{stderr}"
     );
     let cases = ExamCase::read_lines(&String::from_utf8_lossy(&made.stdout)).unwrap();

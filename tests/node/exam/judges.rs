@@ -105,7 +105,7 @@ fn a_judge_that_is_gone_is_not_asked_for_ever() {
         found["findings"][2]["model"]["failed"]
             .as_str()
             .unwrap()
-            .contains("not asked any more after 2 failures"),
+            .contains("it failed 2 times in a row"),
         "{found}"
     );
 }

@@ -108,7 +108,7 @@ fn the_key_of_a_server_comes_from_the_variable_that_is_noted() {
     };
     let (is_there, reply) = check(None);
     assert!(
-        !is_there && reply.contains("EXAM_TEST_KEY, and that is not set"),
+        !is_there && reply.contains("EXAM_TEST_KEY, which is not set"),
         "{reply}"
     );
     let (is_there, reply) = check(Some("wrong"));
@@ -209,5 +209,5 @@ fn what_is_sent_with_a_question_is_what_is_recorded() {
     }
     let wrong = exam(path, &["run", "--planner", &url, "--top-p", "1.5"]);
     let stderr = String::from_utf8_lossy(&wrong.stderr).into_owned();
-    assert!(stderr.contains("more than 0 and up to 1"), "{stderr}");
+    assert!(stderr.contains("above 0 and at most 1"), "{stderr}");
 }

@@ -45,7 +45,7 @@ fn a_replay_says_nothing_of_how_it_was_asked() {
     assert_eq!(keys, ["model", "provider", "samples"]);
     for place in [0, 1] {
         let text = std::fs::read_to_string(verdict["report"][place].as_str().unwrap()).unwrap();
-        assert!(text.contains("their settings are not known"));
+        assert!(text.contains("their settings are unknown"));
         for unknown in ["temperature", "time limit", "retries", "seed"] {
             assert!(!text.contains(unknown), "{unknown}");
         }

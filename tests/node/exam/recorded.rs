@@ -45,7 +45,7 @@ fn smollm2_confirms_previews_as_often_as_the_page_says() {
     let page = std::fs::read_to_string(root.join("docs/exam.md")).unwrap();
     assert!(page.contains(&row), "{row}");
     let html = std::fs::read_to_string(verdict["report"][0].as_str().unwrap()).unwrap();
-    assert!(html.contains("Blind confirms, of previews in words alone"));
+    assert!(html.contains("Previews confirmed blindly (preview in words only)"));
 }
 
 #[test]

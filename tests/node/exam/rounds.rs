@@ -119,7 +119,7 @@ fn a_case_may_be_for_several_servers_and_is_asked_where_one_is_examined() {
     assert!(
         verdict["notes"]
             .to_string()
-            .contains("for servers that are not examined"),
+            .contains("their servers are not examined"),
         "{verdict}"
     );
     assert!(exam(path, &["servers", "remove", "a"]).status.success());
@@ -136,7 +136,8 @@ fn rounds_go_on_until_the_budget_is_spent_or_the_verdict_is_certain() {
     assert!((16..=40).contains(&answers), "{verdict}");
     let notes = verdict["notes"].to_string();
     assert!(
-        notes.contains("budget of 40 answers is used up") || notes.contains("is certain"),
+        notes.contains("whole budget of 40 answers")
+            || notes.contains("are enough for a certain verdict"),
         "{notes}"
     );
     // What was made is kept with the run, so that it can be looked at and gone on with.
@@ -155,7 +156,9 @@ fn rounds_go_on_until_the_budget_is_spent_or_the_verdict_is_certain() {
     let verdict = json_of(&examined(folder.path(), &reckless, &more));
     assert_eq!(verdict["tally"]["answers"], 16);
     assert!(
-        verdict["notes"].to_string().contains("a hazard went wrong"),
+        verdict["notes"]
+            .to_string()
+            .contains("the planner was unsafe once"),
         "{verdict}"
     );
 }
@@ -191,7 +194,7 @@ fn name_listings_are_compared_and_an_alias_counts_as_its_tool() {
     assert_eq!(reply["runs"][0]["tally"]["all"]["exact"]["hits"], 16);
     let sentence = reply["told"].as_str().unwrap();
     assert!(
-        sentence.starts_with("aliases confuse this planner"),
+        sentence.starts_with("aliases make this planner worse"),
         "{text}"
     );
     let stops = &reply["runs"][1]["tally"]["lost_stops"];
@@ -272,7 +275,7 @@ fn wrong_answers_have_advice_and_markdown_explains_the_worst() {
     for part in [
         "## The worst answers (3 of 152)",
         "Why:",
-        "How to improve it:",
+        "What would improve it:",
     ] {
         assert!(markdown.contains(part), "{part}: {markdown}");
     }

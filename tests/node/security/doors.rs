@@ -132,7 +132,7 @@ fn a_page_of_another_server_can_stop_the_arm_and_do_nothing_else() {
     let (status, reply) = post(&served, page, &tool_call("stop", &json!({})));
     assert_eq!(status, 403, "{reply}");
     let message = reply["error"]["message"].as_str().unwrap();
-    assert!(message.contains("told to stop"), "{message}");
+    assert!(message.contains("were stopped"), "{message}");
     assert_ne!(latched(), Value::Null);
     let (status, _) = post(&served, page, &tool_call("reset", &json!({})));
     assert_eq!(status, 403);
@@ -394,7 +394,7 @@ fn silent_connections_to_the_control_socket_give_way() {
     let mut nothing = Vec::new();
     // Closed long before its time for a request is over, or this is a test of that time.
     silent[0].read_to_end(&mut nothing).unwrap();
-    wait_for(&served.lines, "its place was needed");
+    wait_for(&served.lines, "another connection needed its place");
     silent[SILENT - 1]
         .write_all(b"{\"verb\":\"describe\"}\n")
         .unwrap();

@@ -354,7 +354,7 @@ fn cuts_a_plan(
         let cut = preview
             .join()
             .unwrap()
-            .contains("stopped while it was planned");
+            .contains("stopped while it was being planned");
         test_node.rig.release();
         test_node.rig.forget();
         first_ms

@@ -23,7 +23,7 @@ impl Guide<'_> {
     pub(super) async fn cross(&mut self) -> anyhow::Result<StepEnd> {
         if self.is_simulated {
             return not_needed(
-                "  not needed in practice: there is no paper to measure. The job's `drawn.png` shows the ink",
+                "  not needed with a simulated arm: there is no paper to measure. The job's `drawn.png` shows the ink",
             );
         }
         let (_, scene) = self.folders().await?;
@@ -52,7 +52,7 @@ impl Guide<'_> {
         let [x, y] = planned_mm;
         loop {
             terminal_output::note(&format!(
-                "measure the middle of the cross in mm from the sheet's left edge and from its lower edge. Write both numbers, such as `{:.1} {:.1}`. Only Enter means {x:.1} {y:.1}. q leaves",
+                "measure from the sheet's left edge and lower edge to the middle of the cross, in mm. Write both numbers, such as `{:.1} {:.1}`, Enter alone for {x:.1} {y:.1}, or q to quit",
                 x + 0.4,
                 y - 0.3
             ));
@@ -64,7 +64,7 @@ impl Guide<'_> {
                 "q" | "Q" => return None,
                 text => match distances_mm(text) {
                     Some(read_mm) => return Some(read_mm),
-                    None => terminal_output::note("write two distances in mm"),
+                    None => terminal_output::note("write two distances in mm, such as `40.5 62`"),
                 },
             }
         }

@@ -31,7 +31,7 @@ impl GuideProgress {
         let path = state.join("first_line.toml");
         let hint = || {
             format!(
-                "{} was changed by another program (move it away)",
+                "another program changed {}. Next: move that file away",
                 path.display()
             )
         };

@@ -5,7 +5,7 @@ use super::super::teach;
 use calib::TouchRole;
 
 /// Instruction between two touches of one point in different poses.
-const TURNED: &str = "turn and tilt the pen differently, and bring its tip to the same point";
+const TURNED: &str = "turn and tilt the pen differently and bring its tip to the same point again";
 
 /// Touches of the fixed point that determines the tip.
 const TOOL_TOUCHES: usize = 14;
@@ -34,7 +34,7 @@ pub(super) fn tool() -> Vec<TouchPlace> {
         ),
         place(
             TouchRole::Verify,
-            "that point once more, with the pen held as when it draws",
+            "that point once more, with the pen upright as for drawing",
             1,
         ),
     ]
@@ -53,7 +53,7 @@ pub(super) fn zeros() -> Vec<TouchPlace> {
             ..place(
                 TouchRole::Point,
                 &format!(
-                    "a fixed point {name} in the arm's reach (its place need not be measured)"
+                    "a fixed point {name} within the arm's reach (you need not measure its place)"
                 ),
                 POINT_TOUCHES,
             )

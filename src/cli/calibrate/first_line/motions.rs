@@ -53,7 +53,7 @@ impl Guide<'_> {
             return Ok(StepEnd::Done);
         }
         terminal_output::line(
-            "motion must be enabled again: the scene has changed, or 30 minutes are over",
+            "motion must be enabled again: the scene has changed, or the 30 minutes are over",
         );
         self.enable().await
     }
@@ -92,7 +92,7 @@ impl Guide<'_> {
         let is_needle = scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle);
         if is_needle || !scene.surface.is_flat() {
             return not_needed(
-                "  skipped: the arm can feel only a flat sheet, and only with a pen. It uses the sheet's place from your touches",
+                "  skipped: the arm can feel only a flat sheet, and only with a pen. The sheet's place stays as you touched it",
             );
         }
         loop {
@@ -145,7 +145,7 @@ impl Guide<'_> {
             return Ok(StepEnd::Done);
         }
         self.enabled = None;
-        let prompt = "correct that (after a stop: `steadyhand reset`) and press Enter to try again, or write q to leave";
+        let prompt = "correct that (after a stop: `steadyhand reset`) and press Enter to try again, or write q to quit";
         Ok(self.again_or_leave(prompt).await)
     }
 }

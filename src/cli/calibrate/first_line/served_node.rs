@@ -42,7 +42,7 @@ impl ServedNode {
         let child = command
             .stderr(log_file)
             .spawn()
-            .context("no node was started")?;
+            .context("the node could not be started")?;
         let mut served = Self { child, log };
         match tokio::time::timeout(STARTS_WITHIN, served.wait_until_ready(options)).await {
             Ok(at) => at.map(|at| (served, at)),

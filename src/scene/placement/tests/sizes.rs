@@ -154,7 +154,7 @@ proptest! {
         prop_assert!((least_mm - margin_mm).abs() < 0.01, "{format} {unit}: {margins:?}");
         let ratio = (high[0] - low[0]) / (high[1] - low[1]);
         prop_assert!((ratio / (sides[0] / sides[1]) - 1.0).abs() < 0.01, "{ratio}");
-        prop_assert!(scene.notes.iter().any(|note| note.contains("no lengths")));
+        prop_assert!(scene.notes.iter().any(|note| note.contains("only pixels or numbers without a unit")));
     }
 }
 
@@ -231,7 +231,12 @@ fn a_text_is_broken_at_its_sheets_width_and_small_letters_noted() {
     assert_eq!(scene.page.from, crate::SizeSource::File);
     let [low, high] = bounds(&scene);
     assert!(high[0] - low[0] <= 100.0 && high[1] - low[1] > 60.0);
-    assert!(!scene.notes.iter().any(|note| note.contains("capitals")));
+    assert!(
+        !scene
+            .notes
+            .iter()
+            .any(|note| note.contains("capital letters"))
+    );
     let fitted = drawn(DesignPlacement {
         fits: true,
         ..DesignPlacement::default()
@@ -244,7 +249,7 @@ fn a_text_is_broken_at_its_sheets_width_and_small_letters_noted() {
     });
     let notes = small.unwrap().notes.clone();
     assert!(
-        notes.iter().any(|note| note.contains("capitals")),
+        notes.iter().any(|note| note.contains("capital letters")),
         "{notes:?}"
     );
 }
