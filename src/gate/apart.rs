@@ -1,18 +1,20 @@
 //! Keeps arms apart that share a scene: the rule [`GateRule::Apart`].
 //!
 //! While two arms are carried out together, neither goes on more than [`plan::NEIGHBOUR_SKEW`]
-//! samples ahead of where the other was measured (`concert`). So at any moment there is one sample
-//! near which both are, and it is enough to judge each sample on its own: there the two are apart by
-//! the clearance, by what is not known of where their bases stand, by how far an arm may be from
-//! its path, and by how far each part may be from its place, wherever a stop finds it and leaves
-//! it (`neighbour_body`). An arm that stands is where it was measured.
+//! samples ahead of where either was measured (`concert`): an arm that lags is on its path, late. So
+//! at any moment there is one sample near which both are. Wherever each may be near it, and wherever a
+//! stop finds it and leaves it, the two are apart by the clearance, by what is not known of where their
+//! bases stand, and by how far an arm may be beside its path (`neighbour_body`). An arm that stands is
+//! where it was measured.
+
+use std::ops::RangeInclusive;
 
 use nalgebra::IsometryMatrix3;
 
 use super::check::{READING_AGE_MAX, TrajectoryJudge, exceeds};
 use super::escape::Ratchet;
 use super::joint_rates::excess;
-use super::neighbour_body::{JudgedMotion, NeighbourBody, seen_from};
+use super::neighbour_body::{JudgedMotion, Nearness, NeighbourBody, nearness};
 use super::{GateRefusal, GateRule, StandingArm};
 use base::units::value_and_limit;
 use base::wording::duration;
@@ -187,19 +189,14 @@ struct PairJudge<'a> {
     one: NeighbourBody<'a>,
     other: NeighbourBody<'a>,
     other_name: String,
-    /// The other's base in the first one's frame.
-    base: IsometryMatrix3<f64>,
     /// Distance that their bodies keep where both are as planned.
     limit_m: f64,
     /// The greatest distance so far of a motion that may only go away from an arm that stands; `None` for any other.
     escape: Option<Ratchet>,
-}
-
-/// Two parts that are too near to each other.
-struct Nearness {
-    parts: (usize, usize),
-    gap_m: f64,
-    limit_m: f64,
+    /// The samples of either of which every one was found far enough from every one of the other.
+    cleared: Option<[RangeInclusive<usize>; 2]>,
+    /// The last two samples, one of each, that were found too near to each other.
+    too_near: Option<[usize; 2]>,
 }
 
 impl<'a> PairJudge<'a> {
@@ -226,11 +223,12 @@ impl<'a> PairJudge<'a> {
                 ));
             }
         }
+        let base = ours.base_in_ours;
         let (both_move, body) = match other {
-            Neighbour::Moves(other) => (true, NeighbourBody::moving(other, true)),
+            Neighbour::Moves(other) => (true, NeighbourBody::moving(other, base, true)),
             Neighbour::Stands(arm) => {
                 let at_rad = arm.measured.position_rad;
-                (false, NeighbourBody::standing(arm.scene, at_rad))
+                (false, NeighbourBody::standing(arm.scene, base, at_rad))
             }
         };
         let withdraws = motion
@@ -240,12 +238,13 @@ impl<'a> PairJudge<'a> {
             .all(|span| matches!(span.kind, SpanKind::Lift | SpanKind::Pose | SpanKind::Jog));
         Ok(Self {
             motion,
-            one: NeighbourBody::moving(motion, both_move),
+            one: NeighbourBody::moving(motion, IsometryMatrix3::identity(), both_move),
             other: body,
             other_name: words_of(other.scene()),
-            base: ours.base_in_ours,
             limit_m: known_within_m.into_iter().fold(0.0, f64::max) + CLEARANCE_M,
             escape: (!both_move && withdraws).then(Ratchet::new),
+            cleared: None,
+            too_near: None,
         })
     }
 
@@ -263,7 +262,7 @@ impl<'a> PairJudge<'a> {
             if room_m >= bound_m {
                 continue;
             }
-            let gap_m = self.nearest_m(sample);
+            let gap_m = self.nearest_of(&self.one.parts(sample), sample);
             measured = Some((sample, gap_m));
             let escape = self.escape.as_mut();
             let comes_nearer =
@@ -282,8 +281,7 @@ impl<'a> PairJudge<'a> {
     }
 
     fn judge_near(&mut self, judge: &mut TrajectoryJudge<'_>, sample: usize) {
-        let worst = self.worst(sample);
-        let Some(near) = worst.filter(|near| near.gap_m < near.limit_m) else {
+        let Some(near) = self.nearness(sample) else {
             return;
         };
         let (value, limit) = (near.gap_m * 1e3, near.limit_m * 1e3);
@@ -298,6 +296,43 @@ impl<'a> PairJudge<'a> {
         });
     }
 
+    /// Returns two parts that are too near to each other where the arms may be while the one near which both are is `sample`.
+    fn nearness(&mut self, sample: usize) -> Option<Nearness> {
+        let windows = [
+            self.one.window(sample, sample),
+            self.other.window(sample, sample),
+        ];
+        let [ours, theirs] = &windows;
+        self.one.fill(ours);
+        self.other.fill(theirs);
+        let known = self
+            .too_near
+            .filter(|[our, their]| ours.contains(our) && theirs.contains(their));
+        let all = ours
+            .clone()
+            .flat_map(|our| theirs.clone().map(move |their| [our, their]));
+        let is_cleared = |[our, their]: &[usize; 2]| {
+            let cleared = self.cleared.as_ref();
+            cleared.is_some_and(|[ours, theirs]| ours.contains(our) && theirs.contains(their))
+        };
+        let new = all.filter(|pair| !is_cleared(pair));
+        let found = known.into_iter().chain(new).find_map(|pair| {
+            let [our, their] = pair;
+            let near = nearness((&self.one, our), (&self.other, their), self.limit_m)?;
+            Some((pair, near))
+        });
+        match found {
+            Some((pair, near)) => {
+                self.too_near = Some(pair);
+                Some(near)
+            }
+            None => {
+                self.cleared = Some(windows);
+                None
+            }
+        }
+    }
+
     /// Returns whether a stop does not lift the first arm nearer to the other than it is.
     fn is_lifted_away(&self, sample: usize, gap_m: f64) -> bool {
         let lifted = self.one.lifted(sample);
@@ -305,54 +340,23 @@ impl<'a> PairJudge<'a> {
         gaps.all(|lifted_m| lifted_m >= gap_m.min(self.limit_m) - ROUNDING_M)
     }
 
-    /// Returns the distance of the two bodies where they are expected.
-    fn nearest_m(&self, sample: usize) -> f64 {
-        self.nearest_of(&self.one.parts(sample), sample)
-    }
-
+    /// Returns the distance of some parts of the first arm from the other where that is expected; one that is not a number counts
+    /// as none at all.
     fn nearest_of(&self, ours: &[PlacedCapsule], sample: usize) -> f64 {
-        let theirs = seen_from(&self.base, self.other.parts(sample));
-        let gaps = self.pairs(ours, &theirs).map(|(_, gap_m)| gap_m);
-        gaps.fold(f64::INFINITY, f64::min)
-    }
-
-    /// Returns the two parts that lack most of the distance that they have to keep.
-    fn worst(&mut self, sample: usize) -> Option<Nearness> {
-        let (our_travel, their_travel) = (self.one.travels_m(sample), self.other.travels_m(sample));
-        let ours = self.one.parts(sample);
-        let theirs = seen_from(&self.base, self.other.parts(sample));
-        let pairs = self.pairs(&ours, &theirs).filter_map(|(parts, gap_m)| {
-            let travel_m = our_travel.get(parts.0)? + their_travel.get(parts.1)?;
-            Some(Nearness {
-                parts,
-                gap_m,
-                limit_m: self.limit_m + travel_m,
-            })
-        });
-        let margin_m = |near: &Nearness| near.gap_m - near.limit_m;
-        pairs.min_by(|one, other| margin_m(one).total_cmp(&margin_m(other)))
-    }
-
-    /// Returns all pairs of parts of which a joint moves at least one, with their distances; one
-    /// that is not a number counts as none at all.
-    fn pairs(
-        &self,
-        ours: &[PlacedCapsule],
-        theirs: &[PlacedCapsule],
-    ) -> impl Iterator<Item = ((usize, usize), f64)> {
-        ours.iter().enumerate().flat_map(move |(one, our)| {
-            let others = theirs.iter().enumerate();
-            others
-                .filter(move |(other, _)| !(self.one.is_fixed(one) && self.other.is_fixed(*other)))
-                .map(move |(other, their)| {
-                    let gap_m = our.clearance_m(their);
-                    let gap_m = if gap_m.is_nan() {
-                        f64::NEG_INFINITY
-                    } else {
-                        gap_m
-                    };
-                    ((one, other), gap_m)
-                })
-        })
+        let theirs = self.other.parts(sample);
+        let mut least_m = f64::INFINITY;
+        for (one, our) in ours.iter().enumerate() {
+            for (other, their) in theirs.iter().enumerate() {
+                if self.one.is_fixed(one) && self.other.is_fixed(other) {
+                    continue;
+                }
+                let gap_m = our.clearance_m(their);
+                if gap_m.is_nan() {
+                    return f64::NEG_INFINITY;
+                }
+                least_m = least_m.min(gap_m);
+            }
+        }
+        least_m
     }
 }

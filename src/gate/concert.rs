@@ -11,10 +11,22 @@ use std::sync::{Arc, OnceLock};
 /// A callback for a change of another arm. It must not block.
 pub(super) type ChangeCallback = Box<dyn Fn() + Send + Sync>;
 
+/// Own ticks without one of an arm that goes on, after which that arm counts as stopped: half a second.
+const SILENT_TICKS: u32 = 50;
+
 /// One arm's part in it.
 pub(super) struct ConcertPart {
     concert: Arc<Vec<PartProgress>>,
     index: usize,
+    /// What was last heard of each arm.
+    heard: Vec<Heard>,
+}
+
+/// The ticks of an arm when it was last heard of, and the own ticks since.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    ticks: usize,
+    since: u32,
 }
 
 /// The progress of one arm.
@@ -24,6 +36,8 @@ struct PartProgress {
     state: AtomicU8,
     /// The last sample at which the arm was measured.
     followed: AtomicUsize,
+    /// Ticks of its thread.
+    ticks: AtomicUsize,
     on_change: OnceLock<ChangeCallback>,
 }
 
@@ -37,6 +51,8 @@ pub(super) enum PartState {
     Going,
     /// It stands with the tip up, by an order to itself.
     Held,
+    /// It stands with the tip up because another arm does.
+    Rests,
     /// Its goal is at the end of its path.
     Ended,
     /// It stops, stands or failed, for good.
@@ -49,7 +65,8 @@ impl PartState {
             0 => Self::Waiting,
             1 => Self::Going,
             2 => Self::Held,
-            3 => Self::Ended,
+            3 => Self::Rests,
+            4 => Self::Ended,
             _ => Self::Stopped,
         }
     }
@@ -68,6 +85,7 @@ impl ConcertPart {
             name,
             state: AtomicU8::new(PartState::Waiting as u8),
             followed: AtomicUsize::new(0),
+            ticks: AtomicUsize::new(0),
             on_change: OnceLock::new(),
         });
         let concert: Arc<Vec<PartProgress>> = Arc::new(progress.collect());
@@ -75,6 +93,7 @@ impl ConcertPart {
             .map(|index| Self {
                 concert: Arc::clone(&concert),
                 index,
+                heard: vec![Heard::default(); concert.len()],
             })
             .collect()
     }
@@ -90,7 +109,11 @@ impl ConcertPart {
     }
 
     fn others(&self) -> impl Iterator<Item = &PartProgress> {
-        let parts = self.concert.iter().enumerate();
+        self.others_heard().map(|(part, _)| part)
+    }
+
+    fn others_heard(&self) -> impl Iterator<Item = (&PartProgress, &Heard)> {
+        let parts = self.concert.iter().zip(&self.heard).enumerate();
         let others = parts.filter(|(index, _)| *index != self.index);
         others.map(|(_, part)| part)
     }
@@ -104,6 +127,18 @@ impl ConcertPart {
         if before.is_ok_and(|before| before != state as u8) {
             let callbacks = self.others().filter_map(|part| part.on_change.get());
             callbacks.for_each(|tell| tell());
+        }
+    }
+
+    /// Counts a tick of this arm, and those since the others were heard of.
+    pub(super) fn tick(&mut self) {
+        self.own().ticks.fetch_add(1, Ordering::SeqCst);
+        for (part, heard) in self.concert.iter().zip(&mut self.heard) {
+            let ticks = part.ticks.load(Ordering::SeqCst);
+            // An arm that stands sleeps.
+            let is_heard = ticks != heard.ticks || part.state() != PartState::Going;
+            let since = if is_heard { 0 } else { heard.since + 1 };
+            *heard = Heard { ticks, since };
         }
     }
 
@@ -138,10 +173,17 @@ impl ConcertPart {
         self.others().any(|part| part.state() == PartState::Held)
     }
 
-    /// Returns the name of another arm that stopped, if any.
+    /// Returns whether another arm stands because one was held.
+    pub(super) fn does_another_rest(&self) -> bool {
+        self.others().any(|part| part.state() == PartState::Rests)
+    }
+
+    /// Returns the name of another arm that stopped, or whose thread has hung for too long, if any.
     pub(super) fn stopped_other(&self) -> Option<&str> {
-        let mut others = self.others();
-        let stopped = others.find(|part| part.state() == PartState::Stopped)?;
+        let mut others = self.others_heard();
+        let (stopped, _) = others.find(|(part, heard)| {
+            part.state() == PartState::Stopped || heard.since > SILENT_TICKS
+        })?;
         Some(stopped.name.as_deref().unwrap_or("the other arm"))
     }
 
@@ -211,6 +253,7 @@ mod tests {
             (PartState::Waiting, true),
             (PartState::Going, true),
             (PartState::Held, true),
+            (PartState::Rests, true),
             (PartState::Ended, false),
         ] {
             let mut both = parts(2);
@@ -234,6 +277,33 @@ mod tests {
         assert_eq!(first.slowest_other(), Some(9));
         third.note(PartState::Ended);
         assert_eq!(first.slowest_other(), None);
+    }
+
+    #[test]
+    fn one_that_goes_on_without_a_tick_for_half_a_second_has_stopped() {
+        for (state, stopped) in [
+            (PartState::Waiting, None),
+            (PartState::Going, Some("1")),
+            (PartState::Held, None),
+            (PartState::Rests, None),
+            (PartState::Ended, None),
+        ] {
+            let mut both = parts(2);
+            both.iter_mut().for_each(ConcertPart::tick);
+            let mut second = both.pop().unwrap();
+            let mut first = both.pop().unwrap();
+            second.note(state);
+            for _ in 0..=SILENT_TICKS {
+                assert_eq!(first.stopped_other(), None, "{state:?}");
+                first.tick();
+            }
+            first.tick();
+            assert_eq!(first.stopped_other(), stopped, "{state:?}");
+            // It hears itself.
+            second.tick();
+            first.tick();
+            assert_eq!(first.stopped_other(), None, "{state:?}");
+        }
     }
 
     #[test]

@@ -93,8 +93,8 @@ pub struct Execution {
     is_held_with_other: bool,
     /// The arm whose stop made this one stop.
     stopped_with: Option<String>,
-    /// Ticks for which the arm has been beside its path.
-    off_path_ticks: u32,
+    /// Ticks for which the arm has come no farther along its path although its goal has, or has been beside it.
+    behind_ticks: u32,
 }
 
 #[derive(Debug)]
@@ -285,7 +285,7 @@ impl CheckedTrajectory {
             has_let_go: false,
             is_held_with_other: false,
             stopped_with: None,
-            off_path_ticks: 0,
+            behind_ticks: 0,
         })
     }
 

@@ -1,10 +1,9 @@
-//! The body of an arm beside another: where it is planned to be at a sample, and how far any part of
-//! it may be from there.
+//! The body of an arm beside another: where each part may be while its motion is between two samples.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use nalgebra::IsometryMatrix3;
+use nalgebra::{IsometryMatrix3, Point3};
 
 use super::collision_body::CollisionBody;
 use super::collision_world::JointLevers;
@@ -16,7 +15,7 @@ use plan::{NEIGHBOUR_FOLLOWING_M, NEIGHBOUR_SKEW, Trajectory};
 use scene::Scene;
 
 /// Number of steps in which a lift is followed.
-const LIFT_STEPS: u32 = 4;
+const LIFT_STEPS: u32 = 6;
 
 /// Samples for which one bound is computed.
 const BLOCK: usize = 16;
@@ -33,13 +32,14 @@ pub(super) struct JudgedMotion<'a> {
     pub(super) copies: Option<&'a TrimmedCopies>,
 }
 
-/// An arm of a pair.
+/// An arm of a pair, in the base frame of the first one.
 pub(super) struct NeighbourBody<'a> {
     body: CollisionBody<'a>,
+    base: IsometryMatrix3<f64>,
     levers: JointLevers,
     track: BodyTrack<'a>,
-    /// Every pose that it may take from a sample on, by sample.
-    poses: HashMap<usize, Vec<Vec<PlacedCapsule>>>,
+    /// The places of its parts from each sample of the present window to the next.
+    places: HashMap<usize, Vec<PartPlaces>>,
     /// The last block of samples, and how far any point may be from its place there.
     bound: Option<(usize, f64)>,
 }
@@ -51,23 +51,62 @@ enum BodyTrack<'a> {
         motion: &'a JudgedMotion<'a>,
         /// `true` if the other arm moves, too, and need not be at the same sample.
         is_beside_motion: bool,
-        /// How far any point leaves the straight line between two poses that follow each other.
+        /// How far any point leaves what is straight between the corners of a cell.
         bend_m: f64,
     },
 }
 
+/// A part wherever it may be from one sample to the next, and in a lift from there.
+pub(super) struct PartPlaces {
+    is_fixed: bool,
+    /// Holds all of it.
+    whole: GrownCapsule,
+    /// Each holds the part for one step of a lift; all together hold it everywhere.
+    cells: Vec<GrownCapsule>,
+}
+
+/// A part at one place, and how far any point of it may be from there.
+struct GrownCapsule {
+    capsule: PlacedCapsule,
+    grown_m: f64,
+    /// The ball around all of it.
+    middle_m: Point3<f64>,
+    ball_m: f64,
+}
+
+/// Two parts that are too near to each other.
+pub(super) struct Nearness {
+    pub(super) parts: (usize, usize),
+    pub(super) gap_m: f64,
+    pub(super) limit_m: f64,
+}
+
+impl Nearness {
+    fn margin_m(&self) -> f64 {
+        self.gap_m - self.limit_m
+    }
+}
+
 impl<'a> NeighbourBody<'a> {
-    pub(super) fn standing(scene: &'a Scene, at_rad: JointVector) -> Self {
-        Self::new(scene, BodyTrack::Stands(at_rad))
+    pub(super) fn standing(
+        scene: &'a Scene,
+        base: IsometryMatrix3<f64>,
+        at_rad: JointVector,
+    ) -> Self {
+        Self::new(scene, base, BodyTrack::Stands(at_rad))
     }
 
-    pub(super) fn moving(motion: &'a JudgedMotion<'a>, is_beside_motion: bool) -> Self {
+    pub(super) fn moving(
+        motion: &'a JudgedMotion<'a>,
+        base: IsometryMatrix3<f64>,
+        is_beside_motion: bool,
+    ) -> Self {
         let track = BodyTrack::Moves {
             motion,
             is_beside_motion,
             bend_m: 0.0,
         };
-        let mut body = Self::new(motion.scene, track);
+        let mut body = Self::new(motion.scene, base, track);
         let most_m = body.largest_bend_m(motion);
         if let BodyTrack::Moves { bend_m, .. } = &mut body.track {
             *bend_m = most_m;
@@ -75,13 +114,14 @@ impl<'a> NeighbourBody<'a> {
         body
     }
 
-    fn new(scene: &'a Scene, track: BodyTrack<'a>) -> Self {
+    fn new(scene: &'a Scene, base: IsometryMatrix3<f64>, track: BodyTrack<'a>) -> Self {
         let body = CollisionBody::new(scene);
         Self {
             levers: JointLevers::new(&body),
             body,
+            base,
             track,
-            poses: HashMap::new(),
+            places: HashMap::new(),
             bound: None,
         }
     }
@@ -117,7 +157,14 @@ impl<'a> NeighbourBody<'a> {
     }
 
     fn placed(&self, q_rad: &JointVector) -> Vec<PlacedCapsule> {
-        self.body.placed(&self.body.pose(q_rad)).to_vec()
+        let pose = self.body.pose(q_rad);
+        let parts = self.body.placed(&pose).iter();
+        let placed = parts.map(|part| PlacedCapsule {
+            from_m: self.base * part.from_m,
+            to_m: self.base * part.to_m,
+            ..*part
+        });
+        placed.collect()
     }
 
     /// Returns an upper bound of the movement of any point between two samples, by its joints.
@@ -141,39 +188,76 @@ impl<'a> NeighbourBody<'a> {
 
     fn block_bound_m(&self, first: usize) -> f64 {
         let at_rad = *self.at_rad(first);
-        let window = self.window(first, first + BLOCK - 1);
-        let poses = window.flat_map(|near| self.poses_rad(near, 1));
+        let last = first + BLOCK - 1;
+        let steps = self.window(first, last);
+        let ends = *steps.start()..=self.after(*steps.end());
+        let poses = ends.flat_map(|near| self.poses_rad(near));
         let (low, high) = poses.fold((at_rad, at_rad), |(low, high), pose| {
             (low.zip(&pose, f64::min), high.zip(&pose, f64::max))
         });
         self.levers.moved_m(&low, &high)
     }
 
-    /// Returns how far any point of each part may be from where it is expected at a sample.
-    pub(super) fn travels_m(&mut self, sample: usize) -> Vec<f64> {
-        let window = self.window(sample, sample);
-        self.poses.retain(|near, _| window.contains(near));
-        for near in window {
-            if !self.poses.contains_key(&near) {
-                let poses = self.poses_rad(near, LIFT_STEPS);
-                let placed = poses.map(|pose| self.placed(&pose)).collect();
-                self.poses.insert(near, placed);
+    /// Computes the places of each part from each sample of a window to the next.
+    pub(super) fn fill(&mut self, window: &RangeInclusive<usize>) {
+        self.places.retain(|near, _| window.contains(near));
+        for near in window.clone() {
+            if !self.places.contains_key(&near) {
+                let places = self.places_from(near);
+                self.places.insert(near, places);
             }
         }
-        let here = self.parts(sample);
-        let mut travels = vec![0.0_f64; here.len()];
-        for pose in self.poses.values().flatten() {
-            for ((most, here), there) in travels.iter_mut().zip(&here).zip(pose) {
-                let from_m = (there.from_m - here.from_m).norm();
-                *most = most.max(from_m).max((there.to_m - here.to_m).norm());
-            }
-        }
-        for (part, travel_m) in travels.iter_mut().enumerate() {
-            if !self.is_fixed(part) {
-                *travel_m += self.bend_m() + self.following_m();
-            }
-        }
-        travels
+    }
+
+    fn places_from(&self, sample: usize) -> Vec<PartPlaces> {
+        let grown_m = self.bend_m() + self.following_m();
+        let cells = self.cells(sample);
+        let count = cells.first().and_then(|corners| corners.first());
+        let parts = 0..count.map_or(0, Vec::len);
+        let places = parts.map(|part| {
+            let grown_m = if self.is_fixed(part) { 0.0 } else { grown_m };
+            let cells = cells.iter().map(|corners| {
+                let corners = corners.iter().filter_map(|placed| placed.get(part));
+                GrownCapsule::around(corners.map(|corner| (corner, grown_m)))
+            });
+            let cells: Vec<GrownCapsule> = cells.flatten().collect();
+            let all = cells.iter().map(|cell| (&cell.capsule, cell.grown_m));
+            Some(PartPlaces {
+                is_fixed: self.is_fixed(part),
+                whole: GrownCapsule::around(all)?,
+                cells,
+            })
+        });
+        places.flatten().collect()
+    }
+
+    /// Returns the corners of each cell: the poses at both ends of a step of the path, and of a step of the lift from there.
+    fn cells(&self, sample: usize) -> Vec<Vec<Vec<PlacedCapsule>>> {
+        let BodyTrack::Moves { motion, .. } = &self.track else {
+            return vec![vec![self.parts(sample)]];
+        };
+        let next = self.after(sample);
+        let from = self.own_poses_rad(sample).zip(self.own_poses_rad(next));
+        let lift = motion.stops.lift(sample);
+        let steps = lift.map_or(0, |_| LIFT_STEPS);
+        let cells = from.flat_map(|(here, there)| {
+            let row = (0..=steps).map(|step| {
+                let fraction = f64::from(step) / f64::from(LIFT_STEPS);
+                let raised = |from: &JointVector| {
+                    lift.map_or(*from, |lift| {
+                        from.zip(&lift.by_rad, |from, by| from + by * fraction)
+                    })
+                };
+                [here, there].map(|from| self.placed(&raised(&from)))
+            });
+            let row: Vec<_> = row.collect();
+            let cells: Vec<Vec<_>> = match &row[..] {
+                [only] => vec![only.to_vec()],
+                row => row.windows(2).map(<[_]>::concat).collect(),
+            };
+            cells
+        });
+        cells.collect()
     }
 
     /// Returns how far any point may be from its path.
@@ -193,13 +277,34 @@ impl<'a> NeighbourBody<'a> {
 
     /// Returns its parts at each pose of a lift from a sample.
     pub(super) fn lifted(&self, sample: usize) -> impl Iterator<Item = Vec<PlacedCapsule>> {
-        self.poses_rad(sample, LIFT_STEPS)
-            .map(|pose| self.placed(&pose))
+        let lift = match &self.track {
+            BodyTrack::Stands(_) => None,
+            BodyTrack::Moves { motion, .. } => motion.stops.lift(sample),
+        };
+        self.own_poses_rad(sample).flat_map(move |from| {
+            let steps = 0..=lift.map_or(0, |_| LIFT_STEPS);
+            steps.map(move |step| {
+                let fraction = f64::from(step) / f64::from(LIFT_STEPS);
+                let raised = lift.map(|lift| from.zip(&lift.by_rad, |q, by| q + by * fraction));
+                self.placed(&raised.unwrap_or(from))
+            })
+        })
     }
 
-    /// Returns the samples at which it may be, or from which it may be lifted, while the one near which
-    /// both arms are is from `first` to `last`.
-    fn window(&self, first: usize, last: usize) -> RangeInclusive<usize> {
+    /// Returns the sample after one; the last one after itself.
+    fn after(&self, sample: usize) -> usize {
+        match &self.track {
+            BodyTrack::Stands(_) => sample,
+            BodyTrack::Moves { motion, .. } => {
+                let end = motion.trajectory.samples.len().saturating_sub(1);
+                (sample + 1).min(end)
+            }
+        }
+    }
+
+    /// Returns the samples from which on it may be, or be lifted, while the one near which both arms are is from `first` to
+    /// `last`.
+    pub(super) fn window(&self, first: usize, last: usize) -> RangeInclusive<usize> {
         let BodyTrack::Moves {
             motion,
             is_beside_motion,
@@ -210,17 +315,16 @@ impl<'a> NeighbourBody<'a> {
         };
         let end = motion.trajectory.samples.len().saturating_sub(1);
         if !is_beside_motion {
-            // Every sample is judged by itself; this covers the step to the next.
-            return first..=(last + 1).min(end);
+            // Every sample is judged by itself, with the step to the next.
+            return first..=last.min(end);
         }
         let (first, ahead) = (first.saturating_sub(HALF_SKEW), last + HALF_SKEW);
         let passed = motion.stops.braking_samples(first, ahead.min(end));
         first..=(ahead + passed).min(end)
     }
 
-    /// Returns every pose that it may take at a sample: where it is expected, where its goals may
-    /// be, and lifts from there and from just before the next sample.
-    fn poses_rad(&self, sample: usize, lift_steps: u32) -> impl Iterator<Item = JointVector> {
+    /// Returns the poses that it has at a sample where nothing lifts it: where it is expected, and where its goals may be.
+    fn own_poses_rad(&self, sample: usize) -> impl Iterator<Item = JointVector> {
         let motion = match &self.track {
             BodyTrack::Stands(_) => None,
             BodyTrack::Moves { motion, .. } => Some(*motion),
@@ -233,21 +337,23 @@ impl<'a> NeighbourBody<'a> {
             let all = goals.into_iter().chain(copies);
             all.filter_map(move |joints| joints.get(sample).copied())
         });
-        let lifts: Vec<JointVector> = motion.map_or_else(Vec::new, |motion| {
-            let lift = |from: usize| motion.stops.lift(from).map(|lift| lift.by_rad);
-            let before = sample.checked_sub(1).and_then(lift);
-            lift(sample).into_iter().chain(before).collect()
-        });
-        expected.chain(others).flat_map(move |from| {
+        expected.chain(others)
+    }
+
+    /// Returns the poses between which it may be at a sample: those on its path, and the lifts from there and from just before.
+    fn poses_rad(&self, sample: usize) -> impl Iterator<Item = JointVector> {
+        let lifts: Vec<JointVector> = match &self.track {
+            BodyTrack::Stands(_) => Vec::new(),
+            BodyTrack::Moves { motion, .. } => {
+                let lift = |from: usize| motion.stops.lift(from).map(|lift| lift.by_rad);
+                let before = sample.checked_sub(1).and_then(lift);
+                lift(sample).into_iter().chain(before).collect()
+            }
+        };
+        self.own_poses_rad(sample).flat_map(move |from| {
             let lifted: Vec<JointVector> = lifts
                 .iter()
-                .flat_map(|by| {
-                    let steps = 1..=lift_steps;
-                    steps.map(|step| {
-                        let fraction = f64::from(step) / f64::from(lift_steps);
-                        from.zip(by, |from, by| from + by * fraction)
-                    })
-                })
+                .map(|by| from.zip(by, |from, by| from + by))
                 .collect();
             std::iter::once(from).chain(lifted)
         })
@@ -262,21 +368,122 @@ impl<'a> NeighbourBody<'a> {
             let step = lift.by_rad.map(|_, by| by / f64::from(LIFT_STEPS));
             self.levers.midpoint_deviation_m(&still, &step)
         });
-        on_path.chain(lifts).fold(0.0, f64::max)
+        // A lift may begin anywhere in a step of the path.
+        on_path.fold(0.0, f64::max) + lifts.fold(0.0, f64::max)
     }
 }
 
-/// Returns parts of one arm in another arm's base frame.
-pub(super) fn seen_from(
-    base: &IsometryMatrix3<f64>,
-    parts: Vec<PlacedCapsule>,
-) -> Vec<PlacedCapsule> {
-    let seen = parts.into_iter().map(|part| PlacedCapsule {
-        from_m: base * part.from_m,
-        to_m: base * part.to_m,
-        ..part
-    });
-    seen.collect()
+/// Returns the two parts that lack most of the distance that they have to keep, from a sample of either arm on; `None` if no two
+/// lack any.
+pub(super) fn nearness(
+    (one, sample): (&NeighbourBody<'_>, usize),
+    (other, other_sample): (&NeighbourBody<'_>, usize),
+    limit_m: f64,
+) -> Option<Nearness> {
+    let (ours, theirs) = (one.places_at(sample), other.places_at(other_sample));
+    let mut worst: Option<Nearness> = None;
+    for (part, our) in ours.iter().enumerate() {
+        for (other_part, their) in theirs.iter().enumerate() {
+            let near = our.nearness(their, limit_m);
+            let near = near.map(|(gap_m, limit_m)| Nearness {
+                parts: (part, other_part),
+                gap_m,
+                limit_m,
+            });
+            let is_worst = |near: &Nearness| {
+                worst
+                    .as_ref()
+                    .is_none_or(|worst| near.margin_m() < worst.margin_m())
+            };
+            if let Some(near) = near.filter(is_worst) {
+                worst = Some(near);
+            }
+        }
+    }
+    worst
+}
+
+impl NeighbourBody<'_> {
+    #[expect(
+        clippy::expect_used,
+        reason = "an arm may not be judged where it is not"
+    )]
+    fn places_at(&self, sample: usize) -> &[PartPlaces] {
+        let places = self.places.get(&sample);
+        places.expect("the window is filled before it is judged")
+    }
+}
+
+impl PartPlaces {
+    /// Returns the least distance of two parts and the one that they have to keep, where it is less.
+    fn nearness(&self, other: &Self, limit_m: f64) -> Option<(f64, f64)> {
+        if (self.is_fixed && other.is_fixed) || self.whole.is_apart(&other.whole, limit_m) {
+            return None;
+        }
+        let mut worst: Option<(f64, f64)> = None;
+        for cell in &self.cells {
+            for their in &other.cells {
+                if cell.is_apart(their, limit_m) {
+                    continue;
+                }
+                let gap_m = cell.gap_m(their);
+                let limit_m = limit_m + cell.grown_m + their.grown_m;
+                let is_worst = worst.is_none_or(|(gap, limit)| gap_m - limit_m < gap - limit);
+                if is_worst {
+                    worst = Some((gap_m, limit_m));
+                }
+            }
+        }
+        worst
+    }
+}
+
+impl GrownCapsule {
+    /// Returns a capsule in the middle of others that holds them all, each with what it is grown by; `None` of none.
+    fn around<'a>(all: impl Iterator<Item = (&'a PlacedCapsule, f64)> + Clone) -> Option<Self> {
+        let radius_m = all.clone().next()?.0.radius_m;
+        let middle = |end: fn(&PlacedCapsule) -> Point3<f64>| {
+            let ends = || all.clone().map(|(capsule, _)| end(capsule));
+            let low = ends().reduce(|one, other| one.inf(&other))?;
+            let high = ends().reduce(|one, other| one.sup(&other))?;
+            Some(nalgebra::center(&low, &high))
+        };
+        let capsule = PlacedCapsule {
+            from_m: middle(|capsule| capsule.from_m)?,
+            to_m: middle(|capsule| capsule.to_m)?,
+            radius_m,
+        };
+        let grown = all.map(|(other, grown_m)| {
+            let from_m = (other.from_m - capsule.from_m).norm();
+            from_m.max((other.to_m - capsule.to_m).norm()) + grown_m
+        });
+        let grown_m = grown.fold(0.0, f64::max);
+        let half_m = nalgebra::distance(&capsule.from_m, &capsule.to_m) / 2.0;
+        Some(Self {
+            middle_m: nalgebra::center(&capsule.from_m, &capsule.to_m),
+            ball_m: half_m + radius_m + grown_m,
+            capsule,
+            grown_m,
+        })
+    }
+
+    /// Returns whether any two points of both keep a distance; never for one that is not a number.
+    fn is_apart(&self, other: &Self, limit_m: f64) -> bool {
+        let balls_m = self.ball_m + other.ball_m + limit_m;
+        let between_m2 = (self.middle_m - other.middle_m).norm_squared();
+        between_m2 > balls_m * balls_m
+            || self.gap_m(other) >= limit_m + self.grown_m + other.grown_m
+    }
+
+    /// Returns the distance of both where they are; one that is not a number counts as none at all.
+    fn gap_m(&self, other: &Self) -> f64 {
+        let gap_m = self.capsule.clearance_m(&other.capsule);
+        if gap_m.is_nan() {
+            f64::NEG_INFINITY
+        } else {
+            gap_m
+        }
+    }
 }
 
 #[cfg(test)]
@@ -292,89 +499,127 @@ mod tests {
     use crate::collision_world::CollisionWorld;
     use crate::tests::drawing;
 
-    /// How far each part is from its place at a sample at the most: in the samples around it, in
-    /// those that a brake passes, and in the lifts from each of them.
-    fn farthest_m(motion: &JudgedMotion<'_>, sample: usize, around: usize) -> Vec<f64> {
-        let (scene, samples) = (motion.scene, &motion.trajectory.samples);
-        let body = CollisionBody::new(scene);
-        let placed = |q: &JointVector| body.placed(&body.pose(q)).to_vec();
-        let here = placed(&samples[sample]);
-        let last = samples.len() - 1;
-        let (first, ahead) = (sample.saturating_sub(around), sample + around.max(1));
-        let ahead = if around == 0 {
-            ahead
-        } else {
-            let reach = (ahead + 30).min(last);
-            let brakes = (first..=reach).map(|near| motion.stops.brake_ticks(near));
-            ahead + (brakes.fold(0.0, f64::max) / 2.0).ceil() as usize
-        };
-        let mut most = vec![0.0_f64; here.len()];
-        let window = samples.iter().enumerate().take(ahead + 1).skip(first);
-        for (near, at) in window {
-            let lifts = [near.checked_sub(1), Some(near)].into_iter().flatten();
-            let lifts = lifts.filter_map(|from| motion.stops.lift(from));
-            let steps = lifts.flat_map(|lift| {
-                (1..=4).map(|step| at.zip(&lift.by_rad, |q, by| q + by * f64::from(step) / 4.0))
-            });
-            for pose in std::iter::once(*at).chain(steps) {
-                for (part, there) in placed(&pose).iter().enumerate() {
-                    let from_m = (there.from_m - here[part].from_m).norm();
-                    let to_m = (there.to_m - here[part].to_m).norm();
-                    most[part] = most[part].max(from_m).max(to_m);
-                }
-            }
-        }
-        most
-    }
-
-    #[test]
-    fn a_part_is_as_far_from_its_place_as_skew_brake_and_lift_bring_it() {
+    fn judged<T>(test: impl FnOnce(&JudgedMotion<'_>) -> T) -> T {
         let (scene, trajectory) = drawing();
         let stops = StopProof::prove(CollisionWorld::new(scene), trajectory, None).unwrap();
-        let motion = JudgedMotion {
+        test(&JudgedMotion {
             scene,
             trajectory,
             stops: &stops,
             copies: None,
-        };
-        let last = trajectory.samples.len() - 1;
-        let mut farthest = 0.0_f64;
-        for (is_beside_motion, around) in [(true, NEIGHBOUR_SKEW / 2), (false, 0)] {
-            let mut body = NeighbourBody::moving(&motion, is_beside_motion);
-            for sample in (0..=last).step_by(37).chain([last - 3, last]) {
-                let expected = farthest_m(&motion, sample, around);
-                let travels = body.travels_m(sample);
+        })
+    }
+
+    fn blend(from: &JointVector, to: &JointVector, share: f64) -> JointVector {
+        from.zip(to, |from, to| from + (to - from) * share)
+    }
+
+    /// By how much a part sticks out of the best of its cells, without what is added for following.
+    fn beyond_m(places: &PartPlaces, part: &PlacedCapsule) -> f64 {
+        let beyond = places.cells.iter().map(|cell| {
+            let from_m = (cell.capsule.from_m - part.from_m).norm();
+            let off_m = from_m.max((cell.capsule.to_m - part.to_m).norm());
+            off_m
+                - (cell.grown_m
+                    - if places.is_fixed {
+                        0.0
+                    } else {
+                        NEIGHBOUR_FOLLOWING_M
+                    })
+        });
+        beyond.fold(f64::INFINITY, f64::min)
+    }
+
+    #[test]
+    fn cells_hold_each_part_between_samples_and_in_lifts_and_little_more() {
+        judged(|motion| {
+            let base = IsometryMatrix3::translation(0.3, -0.2, 0.1);
+            let mut body = NeighbourBody::moving(motion, base, true);
+            let samples = &motion.trajectory.samples;
+            let last = samples.len() - 1;
+            let (mut lifted, mut thickest_m) = (0, 0.0_f64);
+            for sample in (0..=last).step_by(17).chain([last - 1, last]) {
+                body.fill(&(sample..=sample));
+                let next = (sample + 1).min(last);
+                let lift = motion.stops.lift(sample);
+                lifted += usize::from(lift.is_some());
+                for [along, up] in [[0.0, 0.0], [1.0, 1.0], [0.5, 0.5], [0.3, 0.9], [0.8, 0.1]] {
+                    let on_path = blend(&samples[sample], &samples[next], along);
+                    let by = lift.map(|lift| on_path.zip(&lift.by_rad, |q, by| q + by * up));
+                    let placed = body.placed(&by.unwrap_or(on_path));
+                    for (places, part) in body.places_at(sample).iter().zip(&placed) {
+                        let beyond_m = beyond_m(places, part);
+                        assert!(beyond_m <= 1e-12, "{sample} {along} {up}: {beyond_m}");
+                        let cells = places.cells.iter().map(|cell| cell.grown_m);
+                        thickest_m = cells.fold(thickest_m, f64::max);
+                        let is_fixed = places.is_fixed;
+                        assert!(!is_fixed || places.whole.grown_m.abs() <= 0.0);
+                    }
+                }
+                // A bound that costs little holds what costs more.
+                let here = body.parts(sample);
                 let bound_m = body.travel_bound_m(sample);
-                for (part, travel_m) in travels.iter().enumerate() {
-                    let spare_m = match body.is_fixed(part) {
-                        true => 0.0,
-                        false => NEIGHBOUR_FOLLOWING_M,
-                    };
-                    let beyond_m = travel_m - expected[part] - spare_m;
-                    assert!(
-                        (0.0..2e-4).contains(&(beyond_m + 1e-12)),
-                        "{sample}: {beyond_m}"
-                    );
-                    assert!(bound_m >= travel_m - 2e-4, "{sample}: {bound_m} {travel_m}");
-                    farthest = farthest.max(expected[part]);
+                for (places, here) in body.places_at(sample).iter().zip(&here) {
+                    for cell in &places.cells {
+                        let off_m = (cell.capsule.from_m - here.from_m).norm();
+                        assert!(
+                            off_m + cell.grown_m <= bound_m + 2e-3,
+                            "{sample}: {off_m} {bound_m}"
+                        );
+                    }
                 }
             }
-        }
-        // The drawing brakes and lifts, so that all of it is looked at.
-        assert!(farthest > 0.02, "{farthest}");
+            assert!(lifted > 10, "{lifted}");
+            assert!(thickest_m < NEIGHBOUR_FOLLOWING_M + 0.004, "{thickest_m}");
+        });
+    }
+
+    #[test]
+    fn a_window_reaches_half_the_skew_and_as_far_as_a_brake_goes() {
+        judged(|motion| {
+            let body = NeighbourBody::moving(motion, IsometryMatrix3::identity(), true);
+            let alone = NeighbourBody::moving(motion, IsometryMatrix3::identity(), false);
+            let last = motion.trajectory.samples.len() - 1;
+            for sample in (0..=last).step_by(29).chain([last]) {
+                let first = sample.saturating_sub(HALF_SKEW);
+                let ahead = (sample + HALF_SKEW).min(last);
+                let brakes =
+                    (first..=(ahead + 30).min(last)).map(|at| motion.stops.brake_ticks(at));
+                let passed = (brakes.fold(0.0, f64::max) / 2.0).ceil() as usize;
+                let end = (sample + HALF_SKEW + passed).min(last);
+                assert_eq!(body.window(sample, sample), first..=end, "{sample}");
+                assert_eq!(alone.window(sample, sample), sample..=sample, "{sample}");
+            }
+        });
     }
 
     #[test]
     fn an_arm_that_stands_is_nowhere_else() {
         let (scene, trajectory) = drawing();
         let at_rad = trajectory.samples[0];
-        let mut body = NeighbourBody::standing(scene, at_rad);
-        assert!(
-            body.travels_m(5)
-                .iter()
-                .all(|travel_m| travel_m.abs() <= 0.0)
-        );
+        let mut body = NeighbourBody::standing(scene, IsometryMatrix3::identity(), at_rad);
+        assert_eq!(body.window(5, 5), 5..=5);
+        body.fill(&(5..=5));
+        let thin =
+            |places: &PartPlaces| places.cells.len() == 1 && places.whole.grown_m.abs() <= 0.0;
+        assert!(body.places_at(5).iter().all(thin));
         assert!(body.travel_bound_m(5).abs() <= 0.0 && body.moved_m(3, 700).abs() <= 0.0);
         assert_eq!(body.lifted(9).count(), 1);
+    }
+
+    #[test]
+    fn places_that_are_no_number_are_never_apart() {
+        let capsule = |x: f64| PlacedCapsule {
+            from_m: Point3::new(x, 0.0, 0.0),
+            to_m: Point3::new(x, 0.0, 0.1),
+            radius_m: 0.01,
+        };
+        let part = |x: f64, grown_m: f64| {
+            GrownCapsule::around([(&capsule(x), grown_m)].into_iter()).unwrap()
+        };
+        assert!(part(0.0, 0.001).is_apart(&part(0.1, 0.001), 0.078));
+        assert!(!part(0.0, 0.001).is_apart(&part(0.1, 0.0011), 0.078));
+        assert!(!part(0.0, 0.0).is_apart(&part(f64::NAN, 0.0), 0.003));
+        assert!(!part(f64::NAN, 0.0).is_apart(&part(0.0, 0.0), 0.003));
     }
 }

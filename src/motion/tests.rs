@@ -6,6 +6,7 @@
 )]
 
 mod ends;
+mod following;
 mod interleave;
 mod neighbours;
 mod probes;

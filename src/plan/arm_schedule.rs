@@ -72,12 +72,47 @@ struct Course<'a> {
 pub(super) struct ScheduleSearch<'a> {
     paths: [ArmPath<'a>; 2],
     least_m: f64,
-    /// Number of questions about pairs of pieces so far, and the answers: 0 for none yet, 1 for apart, 2 for too near.
+    /// Number of questions about pairs of pieces so far.
     asked: Cell<usize>,
-    answers: RefCell<Vec<u8>>,
+    /// Whether pieces keep apart, and whether they do with all that is around them.
+    pieces: KnownPairs,
+    surroundings: KnownPairs,
     steps: Vec<Step>,
     queue: BinaryHeap<Reverse<(usize, usize)>>,
     best: HashMap<[Position; 2], usize>,
+}
+
+/// Answers that are kept about pairs of pieces.
+struct KnownPairs {
+    others: usize,
+    /// 0 for none yet, 1 for apart, 2 for too near.
+    answers: RefCell<Vec<u8>>,
+}
+
+impl KnownPairs {
+    fn new([pieces, others]: [usize; 2]) -> Self {
+        let pairs = pieces.saturating_mul(others);
+        Self {
+            others,
+            answers: RefCell::new(vec![0; if pairs > KEPT_MAX { 0 } else { pairs }]),
+        }
+    }
+
+    /// Returns the answer about two pieces, which `judge` gives where it is not known.
+    fn get(&self, [piece, other]: [usize; 2], judge: impl FnOnce() -> bool) -> bool {
+        let index = piece * self.others + other;
+        let known = self.answers.borrow().get(index).copied();
+        match known {
+            Some(answer) if answer > 0 => answer == 1,
+            _ => {
+                let is_apart = judge();
+                if let Some(answer) = self.answers.borrow_mut().get_mut(index) {
+                    *answer = if is_apart { 1 } else { 2 };
+                }
+                is_apart
+            }
+        }
+    }
 }
 
 impl<'a> ArmPath<'a> {
@@ -171,13 +206,14 @@ impl<'a> Course<'a> {
 
 impl<'a> ScheduleSearch<'a> {
     pub(super) fn new(paths: [ArmPath<'a>; 2], least_m: f64) -> Self {
-        let [pieces, others] = paths.map(|path| path.swept.pieces());
-        let pairs = pieces.saturating_mul(others);
+        // The last sample is a piece as well.
+        let counts = paths.map(|path| path.swept.pieces() + 1);
         Self {
             paths,
             least_m,
             asked: Cell::new(0),
-            answers: RefCell::new(vec![0; if pairs > KEPT_MAX { 0 } else { pairs }]),
+            pieces: KnownPairs::new(counts),
+            surroundings: KnownPairs::new(counts),
             steps: Vec::new(),
             queue: BinaryHeap::new(),
             best: HashMap::new(),
@@ -289,25 +325,33 @@ impl<'a> ScheduleSearch<'a> {
         None
     }
 
+    /// Returns whether the arms keep apart, wherever each is around what it does.
     fn is_apart(&self, [one, other]: [Stay; 2]) -> bool {
         self.asked.set(self.asked.get() + 1);
+        let [first, second] = &self.paths;
+        let around = first.swept.around(one).zip(second.swept.around(other));
+        // What an arm does not do is nowhere.
+        let Some((ours, theirs)) = around else {
+            return true;
+        };
+        let judge = || {
+            let mut pairs = ours.pairs(theirs);
+            ours.is_apart(theirs, self.least_m) || pairs.all(|pair| self.are_pieces_apart(pair))
+        };
+        match (one, other) {
+            (Stay::In(piece), Stay::In(other)) => self.surroundings.get([piece, other], judge),
+            _ => judge(),
+        }
+    }
+
+    fn are_pieces_apart(&self, [piece, other]: [usize; 2]) -> bool {
         let [first, second] = &self.paths;
         let judge = || {
             first
                 .swept
-                .is_apart(one, (second.swept, other), self.least_m)
+                .is_apart(piece, (second.swept, other), self.least_m)
         };
-        let (Stay::In(piece), Stay::In(other_piece)) = (one, other) else {
-            return judge();
-        };
-        let mut answers = self.answers.borrow_mut();
-        let Some(answer) = answers.get_mut(piece * second.swept.pieces() + other_piece) else {
-            return judge();
-        };
-        if *answer == 0 {
-            *answer = if judge() { 1 } else { 2 };
-        }
-        *answer == 1
+        self.pieces.get([piece, other], judge)
     }
 
     /// Lets either arm wait, at the last place before the blocked piece, or at an earlier one, until the other has left its own.

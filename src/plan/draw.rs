@@ -113,7 +113,7 @@ pub(super) fn attempt_mounted(
     stroke_order: Order,
     observer: &dyn PlanObserver,
 ) -> Result<(PartialPlan, usize), PlanError> {
-    let in_order = |strokes: &[SheetStroke]| order(strokes, stroke_order);
+    let in_order = |prepared: &[PreparedStroke]| order(&strokes_of(prepared), stroke_order);
     attempt_in_order(scene, ends, strokes, stroke_order, &in_order, observer)
 }
 
@@ -123,7 +123,7 @@ pub(super) fn attempt_in_order(
     (start, end_rad): (&JointVector, Option<&JointVector>),
     strokes: &[SheetStroke],
     stroke_order: Order,
-    in_order: &dyn Fn(&[SheetStroke]) -> Vec<StrokeTurn>,
+    in_order: &dyn Fn(&[PreparedStroke]) -> Vec<StrokeTurn>,
     observer: &dyn PlanObserver,
 ) -> Result<(PartialPlan, usize), PlanError> {
     // Report at once that planning has begun.
@@ -132,10 +132,7 @@ pub(super) fn attempt_in_order(
     let scene = &*compensation::eased(full_scene);
     let mut prepared_strokes = prepare_strokes(strokes, stroke_order, scene.join_mm);
     ink::divide(scene, &mut prepared_strokes);
-    let strokes_to_order: Vec<SheetStroke> = (prepared_strokes.iter())
-        .map(|prepared| prepared.stroke.clone())
-        .collect();
-    let turns = in_order(&strokes_to_order);
+    let turns = in_order(&prepared_strokes);
     let pens = 0..scene.pens.len();
     let hops = pens.map(|pen| HopPlanner::new(scene, pen, hop_limits(scene, pen)));
     let mut drawing = DrawingPlanner {
@@ -172,6 +169,12 @@ pub(super) fn attempt_in_order(
         refused: drawing.refused,
     };
     Ok((planned, hover_from))
+}
+
+/// Returns the strokes alone.
+pub(super) fn strokes_of(prepared: &[PreparedStroke]) -> Vec<SheetStroke> {
+    let strokes = prepared.iter().map(|prepared| prepared.stroke.clone());
+    strokes.collect()
 }
 
 fn check_strokes(strokes: &[SheetStroke]) -> Result<(), PlanError> {

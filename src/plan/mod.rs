@@ -32,6 +32,7 @@ mod probe;
 mod reach_map;
 mod scalar_profile;
 mod stroke_sharing;
+mod stroke_turns;
 mod suggest_placement;
 mod swept_body;
 mod swing;
@@ -66,9 +67,9 @@ const PERIOD_S: f64 = 0.01;
 /// Samples by which an arm may be ahead of another with which it shares a scene.
 pub const NEIGHBOUR_SKEW: usize = 10;
 
-/// Largest distance of any point of such an arm from where its path has it, a few samples back, in
-/// metres: for servos that sag, and for play.
-pub const NEIGHBOUR_FOLLOWING_M: f64 = 0.01;
+/// Largest distance of any point of such an arm from where its path had it at one of these samples, in metres:
+/// for servos that sag, and for joints that are not late alike.
+pub const NEIGHBOUR_FOLLOWING_M: f64 = 0.004;
 
 /// A trajectory, with its strokes, report and hash.
 #[derive(Clone, Debug, PartialEq)]

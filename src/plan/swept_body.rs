@@ -1,9 +1,11 @@
 //! The space that an arm may take up along a trajectory, and how near two arms come to each other.
 //!
-//! A trajectory is cut into short pieces. In each, every part of the arm is one capsule, thick enough for all
-//! places of the part in that piece, and for where it may be besides: some samples ahead or behind, because two
-//! arms need not be at the same sample, farther on where it brakes, and up where a stop lifts it. So two pieces
-//! that are apart stay apart at whatever time either is passed.
+//! A trajectory is cut into short pieces. In each, every part of the arm is a few capsules, thick enough for all
+//! places of the part in that piece and in a stop's lift from there. While an arm is planned to be in a piece, it may
+//! be in those around it: some samples ahead or behind, because two arms need not be at the same sample, and farther on
+//! where it brakes. So two pieces that are apart with all that are around them stay apart at whatever time either is passed.
+
+use std::ops::RangeInclusive;
 
 use std::collections::VecDeque;
 
@@ -18,7 +20,7 @@ use kin::capsule::{PlacedCapsule, place};
 use scene::{CLEARANCE_M, PEN_RADIUS_M, Scene, ScenePart};
 
 /// A piece ends where a part has moved this far from where it began.
-const PIECE_M: f64 = 0.004;
+const PIECE_M: f64 = 0.003;
 /// Most samples of a piece.
 const PIECE_SAMPLES: usize = 64;
 /// Samples ahead of and behind the one near which both arms are.
@@ -31,6 +33,9 @@ const BRAKE_LOOK: usize = 30;
 /// What the gate adds for bends between samples, and what the lift that it proves may differ from this one's.
 const ROUNDING_M: f64 = 0.0005;
 const LIFT_SLACK: f64 = 1.15;
+/// Steps of a lift in each of which a part is one capsule, and those that the gate takes.
+const LIFT_CELLS: usize = 4;
+const GATE_LIFT_CELLS: f64 = 6.0;
 /// Newton steps to a lifted pose, and damping in square metres per square radian.
 const LIFT_STEPS: usize = 3;
 const DAMPING: f64 = 1e-8;
@@ -43,7 +48,7 @@ pub(super) struct ArmBody<'a> {
     base: IsometryMatrix3<f64>,
 }
 
-/// A part that may be anywhere in a piece of a trajectory.
+/// A part of an arm that may be anywhere in a capsule.
 struct SweptPart {
     capsule: PlacedCapsule,
     centre_m: Point3<f64>,
@@ -52,18 +57,43 @@ struct SweptPart {
     is_fixed: bool,
 }
 
+/// An arm at one pose.
+pub(super) struct PosedArm(Vec<SweptPart>);
+
+impl PosedArm {
+    pub(super) fn is_apart(&self, other: &Self, least_m: f64) -> bool {
+        let mut ours = self.0.iter();
+        ours.all(|our| other.0.iter().all(|their| our.is_apart(their, least_m)))
+    }
+}
+
+/// A part in a piece of a trajectory: as one capsule, and one for each step of the lift.
+struct PartInPiece {
+    whole: SweptPart,
+    cells: Vec<SweptPart>,
+}
+
 /// A piece of a trajectory.
 struct SweptPiece {
     /// One past its last sample.
     end: usize,
+    parts: Vec<PartInPiece>,
+}
+
+/// Where an arm may be while it is planned to be in a piece, or to stand at a place.
+pub(super) struct PieceSurroundings {
+    /// The pieces around it.
+    pieces: RangeInclusive<usize>,
+    /// Each part in all of them.
     parts: Vec<SweptPart>,
 }
 
 /// A whole trajectory, piece by piece.
 pub(super) struct SweptMotion {
     pieces: Vec<SweptPiece>,
-    /// The arm as it stands at each place at which it could wait.
-    standing: Vec<SweptPiece>,
+    around: Vec<PieceSurroundings>,
+    /// The surroundings of each place at which the arm could wait.
+    standing: Vec<PieceSurroundings>,
     samples: usize,
 }
 
@@ -80,6 +110,19 @@ impl<'a> ArmBody<'a> {
             scene: &part.scene,
             base: part.base,
         }
+    }
+
+    pub(super) fn scene(&self) -> &'a Scene {
+        self.scene
+    }
+
+    /// Returns its parts at one pose.
+    pub(super) fn posed(&self, q: &JointVector) -> PosedArm {
+        let placed = self.placed(q).into_iter().enumerate();
+        let parts = placed.map(|(part, capsule)| {
+            SweptPart::around(std::iter::once((capsule, 0.0)), self.is_fixed(part))
+        });
+        PosedArm(parts.collect())
     }
 
     #[expect(
@@ -144,35 +187,55 @@ impl<'a> ArmBody<'a> {
     /// Sweeps the arm along a trajectory. `places` are the samples at which it could wait, the first and the last included:
     /// a piece ends at each.
     pub(super) fn sweep(&self, trajectory: &Trajectory, places: &[usize]) -> SweptMotion {
-        let mut window = PoseWindow::new(self, trajectory);
-        let (mut pieces, mut standing, mut next) = (Vec::new(), Vec::new(), 0);
+        let mut poses = SamplePoses::new(self, trajectory);
+        let (mut pieces, mut next) = (Vec::new(), 0);
         for place in places {
             while next < *place {
-                let piece = window.piece(next, *place);
+                let piece = poses.piece(next, *place);
                 next = piece.end;
                 pieces.push(piece);
             }
-            standing.push(window.piece(*place, place + 1));
         }
+        if let Some(last) = places.last() {
+            // Where it stands in the end.
+            pieces.push(poses.piece(*last, last + 1));
+        }
+        let piece_at = |sample: usize| pieces.partition_point(|piece| piece.end <= sample);
+        let around = |first: usize, last: usize| {
+            let from = piece_at(first.saturating_sub(HALF_SKEW));
+            let to = piece_at(poses.reach(last)).min(pieces.len().saturating_sub(1));
+            PieceSurroundings::new(from..=to, &pieces)
+        };
+        let mut first = 0;
+        let around_pieces = pieces.iter().map(|piece| {
+            let begin = std::mem::replace(&mut first, piece.end);
+            around(begin, piece.end - 1)
+        });
+        let around_pieces = around_pieces.collect();
+        let standing = places.iter().map(|place| around(*place, *place)).collect();
         SweptMotion {
-            pieces,
+            around: around_pieces,
             standing,
             samples: trajectory.samples.len(),
+            pieces,
         }
     }
 }
 
-/// The poses around the present sample, each with its lifted one.
-struct PoseWindow<'a> {
+/// The parts at each step of a lift, from where it begins.
+type LiftPoses = [Vec<PlacedCapsule>; LIFT_CELLS + 1];
+
+/// The poses of the present piece.
+struct SamplePoses<'a> {
     body: &'a ArmBody<'a>,
     trajectory: &'a Trajectory,
     /// Periods that braking takes from each sample on.
     brakes: Vec<f64>,
     first: usize,
-    poses: VecDeque<Vec<Vec<PlacedCapsule>>>,
+    poses: VecDeque<Vec<LiftPoses>>,
 }
 
-impl<'a> PoseWindow<'a> {
+impl<'a> SamplePoses<'a> {
     fn new(body: &'a ArmBody<'a>, trajectory: &'a Trajectory) -> Self {
         let limits = &body.scene.arm.limits;
         let steps = trajectory
@@ -207,8 +270,10 @@ impl<'a> PoseWindow<'a> {
 
     /// Returns the piece that begins at a sample and ends at `end` at the latest.
     fn piece(&mut self, begin: usize, end: usize) -> SweptPiece {
-        let from = begin.saturating_sub(HALF_SKEW);
-        self.keep_from(from.min(begin));
+        while self.first < begin && self.poses.pop_front().is_some() {
+            self.first += 1;
+        }
+        let end_of_path = self.trajectory.samples.len() - 1;
         let start = self.own_pose(begin).to_vec();
         let mut last = begin;
         while last + 1 < end && last - begin < PIECE_SAMPLES {
@@ -217,80 +282,70 @@ impl<'a> PoseWindow<'a> {
             }
             last += 1;
         }
-        let reach = self.reach(last);
-        self.own_pose(reach);
-        let middle = self.own_pose(usize::midpoint(begin, last)).to_vec();
-        let travels = self.travels(begin..=last, middle.len());
-        let parts = middle.iter().enumerate().map(|(part, capsule)| {
-            let own = (begin..=last).map(|sample| self.pose(sample));
-            let off_m = own.zip(&travels).map(|(poses, travels)| {
-                let here = poses.first().and_then(|own| own.get(part));
-                let off_m = here.map_or(0.0, |here| moved_m(capsule, here));
-                off_m + travels.get(part).copied().unwrap_or(0.0)
-            });
-            let is_fixed = self.body.is_fixed(part);
-            let grown_m = if is_fixed {
-                0.0
-            } else {
-                off_m.fold(0.0, f64::max) + ROUNDING_M
-            };
-            SweptPart::new(*capsule, grown_m, is_fixed)
-        });
+        // The step to the next piece belongs to it as well.
+        self.own_pose((last + 1).min(end_of_path));
+        let parts = (0..start.len()).map(|part| self.part_in_piece(part));
         SweptPiece {
             end: last + 1,
             parts: parts.collect(),
         }
     }
 
-    /// Returns for each sample how far each part may be from its place there.
-    fn travels(&self, samples: std::ops::RangeInclusive<usize>, parts: usize) -> Vec<Vec<f64>> {
-        let travel = |sample: usize| {
-            let mut travels = vec![0.0_f64; parts];
-            let Some(here) = self.pose(sample).first() else {
-                return travels;
-            };
-            for near in sample.saturating_sub(HALF_SKEW)..=self.reach(sample) {
-                for there in self.pose(near) {
-                    for ((most, here), there) in travels.iter_mut().zip(here).zip(there) {
-                        *most = most.max(moved_m(here, there));
-                    }
-                }
-            }
-            travels
+    /// Returns a part in all poses that are held.
+    fn part_in_piece(&self, part: usize) -> PartInPiece {
+        let is_fixed = self.body.is_fixed(part);
+        let own = |poses: &Vec<LiftPoses>| {
+            let all = poses.iter().flatten();
+            all.filter_map(|placed| placed.get(part).copied()).collect()
         };
-        samples.map(travel).collect()
+        let all: Vec<Vec<PlacedCapsule>> = self.poses.iter().map(own).collect();
+        let steps = all.iter().zip(all.iter().skip(1));
+        let steps = steps.flat_map(|(one, next)| one.iter().zip(next));
+        let step_m = steps
+            .map(|(one, next)| moved_m(one, next))
+            .fold(0.0, f64::max);
+        let lifts = all.iter().flat_map(|own| own.chunks(LIFT_CELLS + 1));
+        let lifts = lifts.filter_map(|lift| Some(moved_m(lift.first()?, lift.last()?)));
+        let lift_m = lifts.fold(0.0, f64::max) / GATE_LIFT_CELLS;
+        // The gate's own cells are not these.
+        let grown_m = if is_fixed {
+            0.0
+        } else {
+            (step_m + lift_m) / 2.0 + ROUNDING_M
+        };
+        let is_lifted = lift_m > 0.0;
+        let cells = (0..if is_lifted { LIFT_CELLS } else { 1 }).map(|cell| {
+            let lifts = all.iter().flat_map(|own| own.chunks(LIFT_CELLS + 1));
+            let corners = lifts.flat_map(|lift| lift.iter().skip(cell).take(2));
+            SweptPart::around(corners.map(|corner| (*corner, grown_m)), is_fixed)
+        });
+        let cells: Vec<SweptPart> = cells.collect();
+        PartInPiece {
+            whole: SweptPart::around_all(cells.iter()),
+            cells,
+        }
     }
 
-    fn keep_from(&mut self, sample: usize) {
-        while self.first < sample && self.poses.pop_front().is_some() {
-            self.first += 1;
-        }
-        if self.poses.is_empty() {
-            self.first = self.first.max(sample);
-        }
-    }
-
-    /// Returns the pose of a sample that is in the window.
+    /// Returns the arm's own pose at a sample, after computing all up to it.
     #[expect(
         clippy::expect_used,
         reason = "an arm may not be judged where it is not"
     )]
-    fn pose(&self, sample: usize) -> &[Vec<PlacedCapsule>] {
-        let pose = self.poses.get(sample - self.first);
-        pose.expect("the window reaches the farthest requested sample")
-    }
-
-    /// Returns the arm's own pose at a sample, and fills the window up to it.
-    #[expect(clippy::expect_used, reason = "each sample of the window has a pose")]
     fn own_pose(&mut self, sample: usize) -> &[PlacedCapsule] {
+        if self.poses.is_empty() {
+            self.first = self.first.max(sample);
+        }
         while self.first + self.poses.len() <= sample {
             let poses = self.poses_at(self.first + self.poses.len());
             self.poses.push_back(poses);
         }
-        self.pose(sample).first().expect("a pose")
+        let poses = self.poses.get(sample - self.first);
+        let own = poses.and_then(|poses| poses.first());
+        own.map(|[own, ..]| &own[..]).expect("just computed")
     }
 
-    fn poses_at(&self, sample: usize) -> Vec<Vec<PlacedCapsule>> {
+    /// Returns the poses at a sample, each with those of its lift.
+    fn poses_at(&self, sample: usize) -> Vec<LiftPoses> {
         let pen = self
             .trajectory
             .span_at(sample)
@@ -299,10 +354,18 @@ impl<'a> PoseWindow<'a> {
         let goals = self.trajectory.samples.get(sample);
         let goals = goals.filter(|_| !self.trajectory.reached.is_empty());
         let all = expected.into_iter().chain(goals);
-        let lifted = all.clone().filter_map(|from| self.body.lifted(pen, from));
-        let lifted: Vec<JointVector> = lifted.collect();
-        let all = all.chain(&lifted);
-        all.map(|q| self.body.placed(q)).collect()
+        let poses = all.map(|from| {
+            let own = self.body.placed(from);
+            let Some(to) = self.body.lifted(pen, from) else {
+                return std::array::from_fn(|_| own.clone());
+            };
+            std::array::from_fn(|cell| {
+                let fraction = cell as f64 / LIFT_CELLS as f64;
+                self.body
+                    .placed(&from.zip(&to, |from, to| from + (to - from) * fraction))
+            })
+        });
+        poses.collect()
     }
 }
 
@@ -321,17 +384,44 @@ fn farthest_m(one: &[PlacedCapsule], other: &[PlacedCapsule]) -> f64 {
 }
 
 impl SweptPart {
-    fn new(capsule: PlacedCapsule, grown_m: f64, is_fixed: bool) -> Self {
-        let radius_m = capsule.radius_m + grown_m;
+    /// Returns a capsule in the middle of some places of a part, thick enough for all of them, each with what it is grown by.
+    fn around(all: impl Iterator<Item = (PlacedCapsule, f64)> + Clone, is_fixed: bool) -> Self {
+        let middle = |end: fn(&PlacedCapsule) -> Point3<f64>| {
+            let ends = || all.clone().map(|(place, _)| end(&place));
+            let low = ends().reduce(|one, other| one.inf(&other));
+            let high = ends().reduce(|one, other| one.sup(&other));
+            low.zip(high)
+                .map_or_else(Point3::origin, |(low, high)| nalgebra::center(&low, &high))
+        };
+        let (from_m, to_m) = (middle(|place| place.from_m), middle(|place| place.to_m));
+        let radius_m = all
+            .clone()
+            .map(|(place, _)| place.radius_m)
+            .fold(0.0, f64::max);
+        let capsule = PlacedCapsule {
+            from_m,
+            to_m,
+            radius_m,
+        };
+        let grown_m = all.map(|(place, grown_m)| {
+            moved_m(&capsule, &place) + grown_m - radius_m + place.radius_m
+        });
+        let radius_m = radius_m + grown_m.fold(0.0, f64::max);
         Self {
+            centre_m: nalgebra::center(&from_m, &to_m),
+            ball_m: nalgebra::distance(&from_m, &to_m) / 2.0 + radius_m,
             capsule: PlacedCapsule {
                 radius_m,
                 ..capsule
             },
-            centre_m: nalgebra::center(&capsule.from_m, &capsule.to_m),
-            ball_m: nalgebra::distance(&capsule.from_m, &capsule.to_m) / 2.0 + radius_m,
             is_fixed,
         }
+    }
+
+    /// Returns a part that holds all of some.
+    fn around_all<'a>(parts: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let is_fixed = parts.clone().all(|part| part.is_fixed);
+        Self::around(parts.map(|part| (part.capsule, 0.0)), is_fixed)
     }
 
     fn is_apart(&self, other: &Self, least_m: f64) -> bool {
@@ -344,16 +434,41 @@ impl SweptPart {
     }
 }
 
-impl SweptPiece {
+impl PartInPiece {
     fn is_apart(&self, other: &Self, least_m: f64) -> bool {
+        let cells = |cell: &SweptPart| {
+            let mut others = other.cells.iter();
+            others.all(|other| cell.is_apart(other, least_m))
+        };
+        self.whole.is_apart(&other.whole, least_m) || self.cells.iter().all(cells)
+    }
+}
+
+impl PieceSurroundings {
+    fn new(pieces: RangeInclusive<usize>, all: &[SweptPiece]) -> Self {
+        let own = all.get(pieces.clone()).unwrap_or(&[]);
+        let count = own.first().map_or(0, |piece| piece.parts.len());
+        let parts = (0..count).map(|part| {
+            let in_pieces = own.iter().filter_map(|piece| piece.parts.get(part));
+            SweptPart::around_all(in_pieces.map(|part| &part.whole))
+        });
+        Self {
+            parts: parts.collect(),
+            pieces,
+        }
+    }
+
+    /// Returns whether they are so far apart that their pieces need not be looked at.
+    pub(super) fn is_apart(&self, other: &Self, least_m: f64) -> bool {
         let mut ours = self.parts.iter();
         ours.all(|our| other.parts.iter().all(|their| our.is_apart(their, least_m)))
     }
 
-    /// Returns whether no part comes too near to what no joint of another arm moves.
-    fn is_apart_from_base(&self, other: &Self, least_m: f64) -> bool {
-        let mut fixed = other.parts.iter().filter(|part| part.is_fixed);
-        fixed.all(|base| self.parts.iter().all(|part| part.is_apart(base, least_m)))
+    /// Returns all pairs of pieces of both.
+    pub(super) fn pairs(&self, other: &Self) -> impl Iterator<Item = [usize; 2]> {
+        let others = other.pieces.clone();
+        let own = self.pieces.clone();
+        own.flat_map(move |own| others.clone().map(move |other| [own, other]))
     }
 }
 
@@ -362,14 +477,15 @@ impl SweptMotion {
         self.samples
     }
 
-    /// Returns the number of its pieces.
+    /// Returns the number of its pieces, without the last sample, which is one of its own.
     pub(super) fn pieces(&self) -> usize {
-        self.pieces.len()
+        self.pieces.len().saturating_sub(1)
     }
 
     /// Returns the first sample of a piece; after the last piece, the last sample.
     pub(super) fn begin(&self, piece: usize) -> usize {
-        let before = self.pieces.get(..piece).unwrap_or(&self.pieces).last();
+        let before = piece.min(self.pieces()).checked_sub(1);
+        let before = before.and_then(|before| self.pieces.get(before));
         before.map_or(0, |before| before.end)
     }
 
@@ -378,27 +494,45 @@ impl SweptMotion {
         self.pieces.partition_point(|piece| piece.end <= sample)
     }
 
-    fn piece(&self, stay: Stay) -> Option<&SweptPiece> {
+    /// Returns where it may be in what it does; `None` for what it does not.
+    pub(super) fn around(&self, stay: Stay) -> Option<&PieceSurroundings> {
         match stay {
             Stay::At(place) => self.standing.get(place),
-            Stay::In(piece) => self.pieces.get(piece),
+            Stay::In(piece) => self.around.get(piece),
         }
     }
 
-    /// Returns whether two arms keep apart, wherever each is in what it does.
-    pub(super) fn is_apart(&self, own: Stay, (other, theirs): (&Self, Stay), least_m: f64) -> bool {
-        let both = self.piece(own).zip(other.piece(theirs));
+    /// Returns whether two arms keep apart, each anywhere in a piece.
+    pub(super) fn is_apart(
+        &self,
+        piece: usize,
+        (other, their): (&Self, usize),
+        least_m: f64,
+    ) -> bool {
+        let both = self.pieces.get(piece).zip(other.pieces.get(their));
         // A piece that does not exist is nowhere.
-        both.is_none_or(|(ours, theirs)| ours.is_apart(theirs, least_m))
+        both.is_none_or(|(ours, theirs)| {
+            let mut parts = ours.parts.iter();
+            parts.all(|our| {
+                theirs
+                    .parts
+                    .iter()
+                    .all(|their| our.is_apart(their, least_m))
+            })
+        })
     }
 
     /// Returns the samples at which pieces begin that come too near to the fixed parts of another arm, whatever that does.
     pub(super) fn samples_at_base(&self, other: &Self, least_m: f64) -> Vec<usize> {
-        let Some(base) = other.standing.first() else {
+        let Some(standing) = other.pieces.first() else {
             return Vec::new();
         };
+        let is_near = |piece: &SweptPiece| {
+            let mut fixed = standing.parts.iter().filter(|part| part.whole.is_fixed);
+            !fixed.all(|base| piece.parts.iter().all(|part| part.is_apart(base, least_m)))
+        };
         let pieces = self.pieces.iter().enumerate();
-        let near = pieces.filter(|(_, piece)| !piece.is_apart_from_base(base, least_m));
+        let near = pieces.filter(|(_, piece)| is_near(piece));
         near.map(|(piece, _)| self.begin(piece)).collect()
     }
 }

@@ -7,12 +7,14 @@
 
 use super::arm_schedule::{ArmPath, ArmSchedule, ScheduleSearch};
 use super::cartesian_path::ToolPose;
-use super::draw::{PartialPlan, attempt_in_order, draw};
+use super::draw::{PartialPlan, attempt_in_order, draw, strokes_of};
 use super::error::{PlanError, PlanRefusal, RefusalCause};
-use super::order::order;
+use super::order::{StrokeTurn, order, pens};
 use super::plan_report::{self, StrokeReport};
 use super::posture;
+use super::prepare_strokes::PreparedStroke;
 use super::stroke_sharing::{SheetDivision, StrokeToGive, middle_mm};
+use super::stroke_turns::{ClearSquares, StrokeToTurn, TurnChooser, TurnStyle};
 use super::swept_body::{ArmBody, least_apart_m};
 use super::tool_ik::ToolIk;
 use super::trajectory::SpanKind;
@@ -40,8 +42,13 @@ const STROKE_S: f64 = 0.6;
 const ROUNDS_MAX: usize = 6;
 /// A difference of the arms' times from which strokes are given anew, as a share of the longer one.
 const UNEVEN: f64 = 0.06;
-/// A schedule that is longer than both arms' motions by this factor is compared with other divisions of the sheet.
-const WAITS_MUCH: f64 = 1.15;
+/// A schedule that is longer than half of both arms' motions by this factor is compared with others.
+const WAITS_MUCH: f64 = 1.1;
+/// Ways for which a stroke is worth that is seldom clear of the other arm, and most orders of strokes by turns that are planned.
+const TURNS_WORTH_S: [f64; 6] = [0.0, 0.5, 1.0, 2.0, 4.0, 8.0];
+const PLANNED_MAX: usize = 6;
+/// Most strokes that are looked at for turns, in all orders: about a second.
+const TURNS_WORK: usize = 8_000_000;
 /// Every so many points of a stroke are tried for reach.
 const TRIED_EVERY: usize = 4;
 
@@ -167,6 +174,8 @@ struct Sharing {
     arms: Vec<usize>,
     /// Division of the sheet, by which strokes are ordered; `None` where one arm draws everything.
     division: Option<SheetDivision>,
+    /// The turn of each stroke among those of its arm; empty where the division orders them.
+    turns: Vec<usize>,
     /// For each arm whether it goes to its ready pose at the end; otherwise it stays over its last line.
     retreats: [bool; 2],
 }
@@ -192,13 +201,28 @@ impl PlannedPair {
         self.schedule.samples
     }
 
-    /// Returns how long the longer of both motions takes without waits.
-    fn longest(&self) -> usize {
+    /// Returns whether both arms work nearly all the time.
+    fn is_good(&self) -> bool {
         let samples = self
             .motions
             .iter()
             .map(|motion| motion.planned.plan.trajectory.samples.len());
-        samples.max().unwrap_or(0)
+        (self.samples() as f64) < samples.sum::<usize>() as f64 / 2.0 * WAITS_MUCH
+    }
+}
+
+impl Sharing {
+    /// Gives each arm strokes in an order.
+    fn take(&mut self, orders: [Vec<usize>; 2]) {
+        self.turns = vec![0; self.arms.len()];
+        for (arm, order) in orders.into_iter().enumerate() {
+            for (turn, stroke) in order.into_iter().enumerate() {
+                let of_stroke = self.arms.get_mut(stroke).zip(self.turns.get_mut(stroke));
+                if let Some((of, at)) = of_stroke {
+                    (*of, *at) = (arm, turn);
+                }
+            }
+        }
     }
 }
 
@@ -208,7 +232,17 @@ impl ArmPair<'_> {
         self.refuse_impossible(&times, &[])?;
         let mut best: Option<PlannedPair> = None;
         let mut refusals = Vec::new();
+        if self
+            .scenes
+            .iter()
+            .all(|scene| scene.order == Order::Fastest)
+        {
+            best = self.in_turns(&times)?;
+        }
         for division in SheetDivision::all(self.between_bases()) {
+            if best.as_ref().is_some_and(PlannedPair::is_good) {
+                break;
+            }
             let planned = self.plan_division(&division, &mut times, &mut refusals)?;
             let is_better = |new: &PlannedPair| {
                 best.as_ref()
@@ -216,11 +250,6 @@ impl ArmPair<'_> {
             };
             if let Some(new) = planned.filter(is_better) {
                 best = Some(new);
-            }
-            let is_good =
-                |best: &PlannedPair| (best.samples() as f64) < best.longest() as f64 * WAITS_MUCH;
-            if best.as_ref().is_some_and(is_good) {
-                break;
             }
         }
         let best = match best {
@@ -232,6 +261,77 @@ impl ArmPair<'_> {
             PlanError::unfit(None, "the drawing", why)
         })?;
         Ok(self.finished(best))
+    }
+
+    /// Lets the arms take strokes in turns, in several ways, and plans those that are expected to end first.
+    fn in_turns(&self, times: &StrokeTimes) -> Result<Option<PlannedPair>, PlanError> {
+        let least_m = least_apart_m(self.scenes[0], self.scenes[1]);
+        let strokes = self.shared.strokes.iter();
+        let points_mm = strokes.flat_map(|shared| &shared.stroke.points_mm);
+        let points_mm: Vec<Point> = points_mm.copied().collect();
+        let clear = ClearSquares::new([&self.bodies[0], &self.bodies[1]], &points_mm, least_m);
+        let mut found: Vec<(f64, Sharing)> = Vec::new();
+        for division in SheetDivision::all(self.between_bases()) {
+            found.extend(self.turns_of(&division, &clear, times));
+        }
+        found.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let mut best: Option<PlannedPair> = None;
+        for (_, sharing) in found.into_iter().take(PLANNED_MAX) {
+            if let Attempt::Planned(pair) = self.attempt(sharing)?
+                && best
+                    .as_ref()
+                    .is_none_or(|best| pair.samples() < best.samples())
+            {
+                best = Some(*pair);
+            }
+            if best.as_ref().is_some_and(PlannedPair::is_good) {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// Returns ways to take strokes in turns, each with the time at which it is expected to end.
+    fn turns_of(
+        &self,
+        division: &SheetDivision,
+        clear: &ClearSquares<'_>,
+        times: &StrokeTimes,
+    ) -> Vec<(f64, Sharing)> {
+        let owners = division.give(&self.to_give(times));
+        let compared = owners.len().saturating_mul(owners.len());
+        let styles_max = TURNS_WORK / compared.max(1);
+        if styles_max == 0 {
+            return Vec::new();
+        }
+        let strokes = self.shared.strokes.iter().zip(times).zip(&owners);
+        let strokes = strokes.map(|((shared, times_s), owner)| {
+            StrokeToTurn::new(&shared.stroke.points_mm, *times_s, *owner)
+        });
+        let Some(strokes) = strokes.collect::<Option<Vec<StrokeToTurn>>>() else {
+            return Vec::new();
+        };
+        let travel_mm_s = self.scenes[0].limits.travel_mm_s;
+        let chooser = TurnChooser::new(clear, &strokes, travel_mm_s);
+        let styles = TURNS_WORTH_S.into_iter().flat_map(|worth_s| {
+            [false, true].map(|looks_back| TurnStyle {
+                worth_s,
+                looks_back,
+            })
+        });
+        let is_wanted = |_: &TurnStyle| !self.observer.cancelled();
+        let sharings = styles.take(styles_max).take_while(is_wanted).map(|style| {
+            let turns = chooser.choose(style);
+            let mut sharing = Sharing {
+                arms: owners.clone(),
+                turns: Vec::new(),
+                division: Some(*division),
+                retreats: [true; 2],
+            };
+            sharing.take(turns.orders);
+            (turns.ends_s, sharing)
+        });
+        sharings.collect()
     }
 
     /// Returns the direction from the first base to the second one on the sheet.
@@ -350,6 +450,7 @@ impl ArmPair<'_> {
             let sharing = Sharing {
                 arms,
                 division: Some(*division),
+                turns: Vec::new(),
                 retreats: [true; 2],
             };
             match self.attempt(sharing)? {
@@ -439,6 +540,7 @@ impl ArmPair<'_> {
             let sharing = Sharing {
                 arms: vec![arm; self.shared.strokes.len()],
                 division: None,
+                turns: Vec::new(),
                 retreats,
             };
             if let Attempt::Planned(alone) = self.attempt(sharing)? {
@@ -552,9 +654,15 @@ impl ArmPair<'_> {
                 Some(SheetStroke { pen, ..stroke })
             });
             let own: Vec<SheetStroke> = own.collect();
-            let in_order = |strokes: &[SheetStroke]| match (scene.order, &sharing.division) {
-                (Order::Fastest, Some(division)) => division.order(arm, strokes),
-                (stroke_order, _) => order(strokes, stroke_order),
+            let in_order = |prepared: &[PreparedStroke]| match (scene.order, &sharing.division) {
+                (Order::Fastest, _) if !sharing.turns.is_empty() => in_turns(prepared, |part| {
+                    let turn = given
+                        .get(part)
+                        .and_then(|stroke| sharing.turns.get(*stroke));
+                    turn.copied()
+                }),
+                (Order::Fastest, Some(division)) => division.order(arm, &strokes_of(prepared)),
+                (stroke_order, _) => order(&strokes_of(prepared), stroke_order),
             };
             let ends = (start, end_rad);
             let (mut planned, hover_from) =
@@ -636,6 +744,31 @@ impl ArmPair<'_> {
                 });
         SharedPlan::new(plans.collect())
     }
+}
+
+/// Returns prepared strokes pen by pen in the order of their turns, each from the end that is nearer to the one before.
+fn in_turns(prepared: &[PreparedStroke], turn: impl Fn(usize) -> Option<usize>) -> Vec<StrokeTurn> {
+    let pens = pens(&strokes_of(prepared));
+    let mut ordered: Vec<_> = prepared
+        .iter()
+        .enumerate()
+        .map(|(stroke, one)| {
+            let pen = pens.iter().position(|pen| *pen == one.stroke.pen);
+            let first = one.parts.iter().filter_map(|part| turn(*part)).min();
+            (pen, first, stroke)
+        })
+        .collect();
+    ordered.sort_unstable();
+    let mut from: Option<Point> = None;
+    let turns = ordered.into_iter().filter_map(|(_, _, stroke)| {
+        let points = &prepared.get(stroke)?.stroke.points_mm;
+        let [begin, end] = [*points.first()?, *points.last()?];
+        let way = |to: Point| from.map_or(0.0, |from| base::plane::distance(from, to));
+        let reversed = way(end) < way(begin);
+        from = Some(if reversed { begin } else { end });
+        Some(StrokeTurn { stroke, reversed })
+    });
+    turns.collect()
 }
 
 /// Returns reports without the times that depend on when an arm waits.

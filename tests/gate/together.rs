@@ -87,6 +87,8 @@ struct Follower {
     /// Ticks by which it is late, and ticks for which it is not read.
     lag: usize,
     blind: usize,
+    /// Ticks for which its thread hangs.
+    hung: usize,
     /// A joint that something holds, and where.
     blocked: Option<(usize, f64)>,
     /// By how much its shoulder is beside where it should be.
@@ -108,6 +110,7 @@ impl Follower {
             execution: Some(execution),
             lag: 0,
             blind: 0,
+            hung: 0,
             blocked: None,
             pushed_rad: 0.0,
             read: start,
@@ -117,6 +120,10 @@ impl Follower {
     }
 
     fn tick(&mut self, now: ClockInstant) {
+        if self.hung > 0 {
+            self.hung -= 1;
+            return;
+        }
         let then = self.goals.len().saturating_sub(1 + self.lag);
         let goal_rad = self.goals[then];
         self.at_rad = goal_rad.map(|joint, goal| match self.blocked {
@@ -172,6 +179,7 @@ enum Event {
     Lag(usize),
     Blind(usize),
     Block(usize),
+    Hang(usize),
 }
 
 impl Event {
@@ -181,6 +189,7 @@ impl Event {
             Self::Lag(ticks) => follower.lag = ticks,
             Self::Blind(ticks) => follower.blind = ticks,
             Self::Block(joint) => follower.blocked = Some((joint, follower.at_rad[joint])),
+            Self::Hang(ticks) => follower.hung = ticks,
             Self::Drop => follower.execution = None,
             Self::Stop | Self::Stand | Self::Halt | Self::Hold(_) | Self::Resume => {
                 let Some(execution) = &mut follower.execution else {
@@ -220,6 +229,7 @@ fn event() -> impl Strategy<Value = Event> {
         4 => (0_usize..12).prop_map(Event::Lag),
         4 => (1_usize..14).prop_map(Event::Blind),
         1 => (0_usize..5).prop_map(Event::Block),
+        2 => (1_usize..90).prop_map(Event::Hang),
     ]
 }
 
@@ -356,6 +366,7 @@ fn what_ends_one_ends_the_other_within_the_bounds_of_one() {
         Event::Drop,
         Event::Blind(100),
         Event::Block(1),
+        Event::Hang(400),
     ] {
         for after in [60, 150, 260] {
             let run = run(&[(after, 0, event)]);
@@ -366,7 +377,7 @@ fn what_ends_one_ends_the_other_within_the_bounds_of_one() {
                 .windows(2)
                 .rposition(|pair| pair[0] != pair[1]);
             // A fault takes time to be noticed, and one that waits for the other goes no further.
-            let noticed = if event.ends_it() { 2 } else { 40 };
+            let noticed = if event.ends_it() { 2 } else { 60 };
             assert!(
                 last < Some(STOP_TICKS + noticed),
                 "{event:?} {after}: {last:?}"
@@ -456,6 +467,30 @@ fn a_part_that_is_late_makes_the_other_wait() {
     assert!(furthest <= NEIGHBOUR_SKEW + 1, "{furthest}");
 }
 
+/// It is on its path, but comes no farther: the other one does not wait for it for ever.
+#[test]
+fn an_arm_that_stays_behind_ends_both() {
+    let mut arms = DUET.proofs().map(Follower::new);
+    let mut now = ClockInstant::ZERO;
+    for tick in 0..600 {
+        now = now.after(DUET.plans[0].period);
+        if tick > 150 {
+            arms[0].lag += 1;
+        }
+        arms.iter_mut().for_each(|arm| arm.tick(now));
+        if arms.iter().all(Follower::is_over) {
+            break;
+        }
+    }
+    assert!(arms[0].error.is_some() && arms[0].sample() < Some(200));
+    let other = arms[1].execution.as_ref().unwrap();
+    assert_eq!(
+        (other.stopped_with(), &arms[1].error),
+        (Some("left"), &None)
+    );
+    assert!(other.has_lifted() && arms[1].sample() < Some(200));
+}
+
 /// By less than what counts as a stall, but by more than the other arm is kept away for.
 #[test]
 fn an_arm_beside_its_path_ends_both() {
@@ -473,7 +508,7 @@ fn an_arm_beside_its_path_ends_both() {
     }
     let error = arms[0].error.as_ref();
     assert!(
-        matches!(error, Some(ExecutionError::OffPath { off_mm }) if *off_mm > 10.0),
+        matches!(error, Some(ExecutionError::OffPath { off_mm }) if *off_mm > 4.0),
         "{error:?}"
     );
     let other = arms[1].execution.as_ref().unwrap();

@@ -41,6 +41,7 @@ impl Execution {
 
     /// Heeds the other arms; returns whether the goal waits for one.
     pub(super) fn heed_neighbours(&mut self, measured: &ArmMeasurement, now: ClockInstant) -> bool {
+        self.checked.concert.tick();
         self.note_followed(measured);
         if self.is_neighbour_stopped() {
             let stopped = self.checked.concert.stopped_other();
@@ -57,7 +58,9 @@ impl Execution {
             PartState::Stopped
         } else if self.is_at_end() {
             PartState::Ended
-        } else if self.stands_held() && !self.is_held_with_other {
+        } else if self.stands_held() && self.is_held_with_other {
+            PartState::Rests
+        } else if self.stands_held() {
             PartState::Held
         } else {
             PartState::Going
@@ -111,6 +114,10 @@ impl Execution {
             MotionGoal::Hold(at) => self.finishes_stroke(at),
             _ => false,
         };
+        if goes_along && concert.does_another_rest() {
+            // It comes down no sooner than the one that stood because of it goes on.
+            return true;
+        }
         let is_on_path = matches!(self.phase, ExecutionPhase::Path);
         let slowest = concert.slowest_other().filter(|_| goes_along && is_on_path);
         let Some(slowest) = slowest else {
@@ -120,7 +127,7 @@ impl Execution {
         !concert.all_have_begun() || self.position + 1.0 > furthest as f64
     }
 
-    /// Notes how far along its path the arm was measured, or for how long it has been beside it.
+    /// Notes how far along its path the arm was measured, and for how long it has come no farther although its goal has.
     fn note_followed(&mut self, measured: &ArmMeasurement) {
         let concert = &self.checked.concert;
         let arm_rad = &measured.position_rad;
@@ -131,19 +138,22 @@ impl Execution {
         let scene = &self.checked.scene;
         let arm = points(scene, arm_rad);
         let reached = self.checked.trajectory.reached();
-        let mut sent = (concert.followed()..=self.sample()).rev();
+        let before = concert.followed();
+        let mut sent = (before..=self.sample()).rev();
         let off_m = |sample: usize| {
             let expected = reached.get(sample);
             expected.map_or(f64::INFINITY, |q| farthest_m(&arm, &points(scene, q)))
         };
-        if let Some(sample) = sent.find(|sample| off_m(*sample) <= NEIGHBOUR_FOLLOWING_M) {
-            concert.note_followed(sample);
-            self.off_path_ticks = 0;
-            return;
-        }
+        let found = sent.find(|sample| off_m(*sample) <= NEIGHBOUR_FOLLOWING_M);
+        let followed = found.unwrap_or(before);
+        concert.note_followed(followed);
         // At its beginning it may have sunk by what gravity explains, and is corrected before it goes on.
-        self.off_path_ticks += u32::from(self.position > 0.0);
-        if self.checked.trajectory.period * self.off_path_ticks > STALL_TIME {
+        let is_behind = match found {
+            None => self.position > 0.0,
+            Some(followed) => followed == before && followed < self.sample(),
+        };
+        self.behind_ticks = if is_behind { self.behind_ticks + 1 } else { 0 };
+        if self.checked.trajectory.period * self.behind_ticks > STALL_TIME {
             let off_mm = off_m(self.sample()) * 1e3;
             self.monitor.record(ExecutionError::OffPath { off_mm });
         }
