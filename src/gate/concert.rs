@@ -11,15 +11,16 @@ use std::sync::{Arc, OnceLock};
 /// A callback for a change of another arm. It must not block.
 pub(super) type ChangeCallback = Box<dyn Fn() + Send + Sync>;
 
-/// Own ticks without one of an arm that goes on, after which that arm counts as stopped: half a second.
-const SILENT_TICKS: u32 = 50;
+/// Own ticks without one of an arm that goes on, after which that arm counts as stopped: a second.
+const SILENT_TICKS: u32 = 100;
 
 /// One arm's part in it.
 pub(super) struct ConcertPart {
     concert: Arc<Vec<PartProgress>>,
     index: usize,
-    /// What was last heard of each arm.
+    /// What was last heard of each arm, and whether it matters.
     heard: Vec<Heard>,
+    watches: bool,
 }
 
 /// The ticks of an arm when it was last heard of, and the own ticks since.
@@ -94,6 +95,7 @@ impl ConcertPart {
                 concert: Arc::clone(&concert),
                 index,
                 heard: vec![Heard::default(); concert.len()],
+                watches: false,
             })
             .collect()
     }
@@ -128,6 +130,11 @@ impl ConcertPart {
             let callbacks = self.others().filter_map(|part| part.on_change.get());
             callbacks.for_each(|tell| tell());
         }
+    }
+
+    /// Counts other arms as stopped from now on that hang.
+    pub(super) fn watch(&mut self) {
+        self.watches = true;
     }
 
     /// Counts a tick of this arm, and those since the others were heard of.
@@ -182,7 +189,7 @@ impl ConcertPart {
     pub(super) fn stopped_other(&self) -> Option<&str> {
         let mut others = self.others_heard();
         let (stopped, _) = others.find(|(part, heard)| {
-            part.state() == PartState::Stopped || heard.since > SILENT_TICKS
+            part.state() == PartState::Stopped || (self.watches && heard.since > SILENT_TICKS)
         })?;
         Some(stopped.name.as_deref().unwrap_or("the other arm"))
     }
@@ -280,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_goes_on_without_a_tick_for_half_a_second_has_stopped() {
+    fn one_that_goes_on_without_a_tick_for_a_second_has_stopped() {
         for (state, stopped) in [
             (PartState::Waiting, None),
             (PartState::Going, Some("1")),
@@ -293,6 +300,7 @@ mod tests {
             let mut second = both.pop().unwrap();
             let mut first = both.pop().unwrap();
             second.note(state);
+            first.watch();
             for _ in 0..=SILENT_TICKS {
                 assert_eq!(first.stopped_other(), None, "{state:?}");
                 first.tick();

@@ -24,12 +24,16 @@ impl ArmThread {
                 release,
                 done,
             }) => match self.begin(*proof, seen_stops).await {
-                Ok(execution) => {
+                Ok(mut execution) => {
                     self.standstill.forget();
                     self.held_pose.forget();
                     self.snapshot.state = MotionState::Moving;
                     let stop = Arc::clone(&self.shared.stop);
                     execution.on_neighbour_change(Box::new(move || stop.wake()));
+                    // Simulated time goes on while another arm's thread wakes.
+                    if !self.shared.clock.is_simulated() {
+                        execution.watch_neighbours();
+                    }
                     self.job = Some(ActiveMotion::new(execution, release, done));
                     self.trim_as_before();
                 }

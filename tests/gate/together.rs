@@ -103,7 +103,8 @@ struct Follower {
 impl Follower {
     fn new(proof: CheckedTrajectory) -> Self {
         let start = reading(proof.trajectory().samples[0], 0);
-        let execution = proof.begin(&start, ClockInstant::ZERO).unwrap();
+        let mut execution = proof.begin(&start, ClockInstant::ZERO).unwrap();
+        execution.watch_neighbours();
         Self {
             goals: vec![start.position_rad],
             at_rad: start.position_rad,
@@ -229,7 +230,7 @@ fn event() -> impl Strategy<Value = Event> {
         4 => (0_usize..12).prop_map(Event::Lag),
         4 => (1_usize..14).prop_map(Event::Blind),
         1 => (0_usize..5).prop_map(Event::Block),
-        2 => (1_usize..90).prop_map(Event::Hang),
+        2 => (1_usize..150).prop_map(Event::Hang),
     ]
 }
 
@@ -377,7 +378,7 @@ fn what_ends_one_ends_the_other_within_the_bounds_of_one() {
                 .windows(2)
                 .rposition(|pair| pair[0] != pair[1]);
             // A fault takes time to be noticed, and one that waits for the other goes no further.
-            let noticed = if event.ends_it() { 2 } else { 60 };
+            let noticed = if event.ends_it() { 2 } else { 110 };
             assert!(
                 last < Some(STOP_TICKS + noticed),
                 "{event:?} {after}: {last:?}"

@@ -19,6 +19,11 @@ impl Execution {
         self.checked.concert.on_change(callback);
     }
 
+    /// Counts an arm as stopped that goes on without a tick of its thread for a second of own ticks.
+    pub fn watch_neighbours(&mut self) {
+        self.checked.concert.watch();
+    }
+
     /// Returns the name of the arm whose stop made this one stop.
     #[must_use]
     pub fn stopped_with(&self) -> Option<&str> {
