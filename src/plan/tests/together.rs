@@ -285,9 +285,10 @@ fn a_scene_of_one_arm_is_planned_as_ever() {
 
 #[test]
 fn what_no_arm_reaches_and_arms_that_start_in_each_other_are_refused() {
-    // The left arm's pen, in a corner at the right one's side.
-    let far = vec![vec![[209.0, 1.0], [209.0, 9.0]]];
-    let unreached = shared("two_arms", design(&far, Some(1)));
+    let mut unreached = shared("two_arms", design(&Random(5).marks(2), Some(1)));
+    for [x, _] in &mut unreached.strokes[0].stroke.points_mm {
+        *x += 400.0;
+    }
     let refused = together(&unreached, &rests(&unreached), &SilentObserver);
     assert!(matches!(refused, Err(PlanError::Refused(_))), "{refused:?}");
     let near = shared("two_arms", design(&Random(5).marks(6), None));
