@@ -17,9 +17,9 @@ pub(super) const HEIGHTS_KEYS: [&str; 3] = ["heights.x_mm", "heights.y_mm", "hei
 pub(super) const UNCERTAINTY_KEY: &str = "heights.uncertainty_mm";
 const SIGMAS: f64 = 3.0;
 
-/// Smallest height over a plane for which a map is worth having: servos that yield feel a flat sheet up to 0.43 mm from flat. And
-/// by how many standard deviations it must exceed what touches scatter.
-const WORTH_MM: f64 = 0.5;
+/// Smallest height over a plane for which a map is worth having: half a count of one joint moves the tip by a tenth of a
+/// millimetre. And by how many standard deviations it must exceed what touches scatter.
+const WORTH_MM: f64 = 0.3;
 const SIGNIFICANT: f64 = 3.0;
 
 /// A map of a sheet's heights over its plane.

@@ -18,7 +18,7 @@ use scene::Surface;
 /// Fewest places: a plane and three ways are six unknowns, and as many more say how well these are known.
 const PLACES_MIN: usize = 12;
 
-/// Least standard deviation of a place's height: servos that yield share errors that the scatter of touches does not show.
+/// Least standard deviation of a place's height: neighbours may share an error that the scatter of touches does not show.
 const SIGMA_M_MIN: f64 = 1e-4;
 
 /// Largest standard deviation of a way that counts as told.
@@ -42,9 +42,6 @@ const WHOLLY: f64 = 0.98;
 
 /// Number of standard deviations that an uncertainty stands for.
 const SIGMAS: f64 = 3.0;
-
-/// Part of a found move by which the place may be off: servos that yield feel a third to two thirds of a small change of height.
-const FELT: f64 = 1.0;
 
 /// Step of the difference quotients.
 const STEP_M: f64 = 1e-4;
@@ -271,7 +268,7 @@ impl<'a> SidewaysSearch<'a> {
                 .map(|way| (part(way) * way.sigma_m).powi(2));
             let value = found.at.get(axis).copied().unwrap_or(0.0);
             let sigma = variance.sum::<f64>().sqrt();
-            let off = (SIGMAS * sigma).hypot(FELT * value);
+            let off = SIGMAS * sigma;
             *told = (square > WHOLLY).then_some((value * per_m, off * per_m));
         }
         let names = [("along x", "mm"), ("along y", "mm"), ("turned", "°")];
@@ -291,9 +288,6 @@ impl<'a> SidewaysSearch<'a> {
         };
         if !left.is_empty() {
             let _ = write!(note, "; this stays as in the scene: {}", left.join(", "));
-        }
-        if found.at != Sideways::zeros() {
-            note += ". One pass finds only a part of the move: accept it, then call `align` again";
         }
         SidewaysFit {
             surface,

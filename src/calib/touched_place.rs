@@ -83,10 +83,19 @@ impl AssessmentInput<'_> {
         pairs
             .filter(|((_, one), (_, other))| self.is_same_place(one, other))
             .map(|((_, one), (index, other))| TouchScatter {
-                spread_m: (self.mount(one) * tip_m - self.mount(other) * tip_m).norm(),
+                spread_m: self.apart_m(&(self.mount(one) * tip_m), &(self.mount(other) * tip_m)),
                 index,
             })
             .max_by(|one, other| one.spread_m.total_cmp(&other.spread_m))
+    }
+
+    /// Returns how far touches of one place are apart. Those of an arm lie beside each other on purpose: their heights tell.
+    fn apart_m(&self, one: &Point3<f64>, other: &Point3<f64>) -> f64 {
+        let height_mm = |tip| self.scene.surface.project(tip).height_mm;
+        match self.session.probed {
+            true => (height_mm(one) - height_mm(other)).abs() / 1e3,
+            false => (one - other).norm(),
+        }
     }
 
     /// Adds reasons that name the place of a touch that was left out, or of touches that are far apart, and how to touch it again.

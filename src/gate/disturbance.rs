@@ -284,9 +284,20 @@ impl DisturbanceObserver {
     }
 }
 
-/// Returns the force along the sheet's normal with which the loads say that the tip presses, with an unknown constant;
-/// `None` where they do not tell.
-pub(super) fn normal_force_n(place: &ObservedPlace<'_>, measured: &ArmMeasurement) -> Option<f64> {
+/// How the joints bear what pushes the tip along the sheet's normal, in one reading.
+#[derive(Clone, Copy, Debug)]
+pub struct NormalLoads {
+    /// Torque on each joint for each newton along the normal.
+    pub levers_m: JointVector,
+    /// Torque of each joint's motors beyond the arm's weight: its friction, and what pushes the tip.
+    pub torque_n_m: JointVector,
+}
+
+/// Returns what the joints bear of a push along the sheet's normal; `None` where the loads do not tell it.
+pub(super) fn normal_loads(
+    place: &ObservedPlace<'_>,
+    measured: &ArmMeasurement,
+) -> Option<NormalLoads> {
     let (scene, arm) = (place.scene, &place.scene.arm);
     let figures = arm.file.servo.as_ref();
     let figures = figures.filter(|_| !arm.file.masses.is_empty())?;
@@ -298,14 +309,18 @@ pub(super) fn normal_force_n(place: &ObservedPlace<'_>, measured: &ArmMeasuremen
     let normal = scene.surface.at(at_mm).normal;
     let gravity_n_m = arm.load.torque_n_m(&arm.chain, position_rad);
     let jacobian = arm.chain.jacobian(position_rad, &place.tip()?);
-    let (mut sum, mut squares) = (0.0, 0.0);
-    for (joint, ([x, y, z, ..], gravity)) in jacobian.iter().zip(gravity_n_m.iter()).enumerate() {
-        let lever_m = normal.dot(&Vector3::new(*x, *y, *z));
+    let levers: Vec<f64> = jacobian
+        .iter()
+        .map(|[x, y, z, ..]| normal.dot(&Vector3::new(*x, *y, *z)))
+        .collect();
+    let torques = gravity_n_m.iter().enumerate().map(|(joint, gravity)| {
         let torque = JointTorque::new(arm, figures, joint);
-        sum -= lever_m * torque.carried_n_m(measured, *gravity, place.strength_n_m)?;
-        squares += lever_m * lever_m;
-    }
-    (squares > 0.0).then_some(sum / squares)
+        torque.carried_n_m(measured, *gravity, place.strength_n_m)
+    });
+    Some(NormalLoads {
+        levers_m: JointVector::from_slice(&levers),
+        torque_n_m: JointVector::from_slice(&torques.collect::<Option<Vec<f64>>>()?),
+    })
 }
 
 #[expect(

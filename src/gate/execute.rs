@@ -12,7 +12,7 @@ use super::check::{StartMismatch, check_at_start};
 use super::clearance::tip_m;
 use super::concert::PartState;
 use super::depth_trim::TrimRamp;
-use super::disturbance::{self, Disturbance, DisturbanceObserver, ObservedPlace};
+use super::disturbance::{self, Disturbance, DisturbanceObserver, NormalLoads, ObservedPlace};
 use super::following_error::{self, FollowingErrorMonitor};
 use super::limp_joint::LIMP_TIME;
 use super::sag_lead::{LedPlace, ReadingOf, SagLead, TipPush};
@@ -558,9 +558,9 @@ impl Execution {
         Some(self.scene().surface.project(&tip_m).height_mm)
     }
 
-    /// Returns the force with which the loads say that the tip presses on the sheet, with an unknown constant.
+    /// Returns what the joints bear of a push on the tip along the sheet's normal; `None` where the loads do not tell it.
     #[must_use]
-    pub fn normal_force_n(&self, measured: &ArmMeasurement) -> Option<f64> {
+    pub fn normal_loads(&self, measured: &ArmMeasurement) -> Option<NormalLoads> {
         let strength_n_m = self.sag.load_n_m()?;
         let place = ObservedPlace {
             scene: self.scene(),
@@ -568,7 +568,7 @@ impl Execution {
             goal_rad: &self.goal_rad,
             strength_n_m,
         };
-        disturbance::normal_force_n(&place, measured)
+        disturbance::normal_loads(&place, measured)
     }
 
     /// Notes a reading, corrects by it what is known of how the joints yield, and brings an arm that draws closer to its path.
@@ -616,11 +616,12 @@ impl Execution {
         }
     }
 
-    /// Returns how the surface pushes a pen's tip that is planned to be there; `None` for a needle, which it does not.
+    /// Returns how the surface pushes a pen's tip that is planned to be there; `None` for a needle, which it does not, and for a
+    /// probe: goals that led against a push where the scene has the sheet would press there, on a sheet that lies elsewhere.
     fn tip_push(&self, joints_rad: &JointVector) -> Option<TipPush> {
         let scene = self.scene();
         let pen = scene.pen(self.span().pen)?;
-        if pen.kind == ToolKind::Needle {
+        if pen.kind == ToolKind::Needle || self.span().kind == SpanKind::Probe {
             return None;
         }
         let tip = ToolTip {

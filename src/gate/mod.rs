@@ -177,7 +177,7 @@ use scene::{Revision, Scene};
 
 pub use check::{READING_AGE_MAX, StartMismatch};
 pub use depth_trim::{DepthTrim, DepthTrimChange, DepthTrimError};
-pub use disturbance::Disturbance;
+pub use disturbance::{Disturbance, NormalLoads};
 pub use execute::{Execution, ExecutionError, ExecutionProgress, ExecutionStep, HoldAt};
 pub use sag_lead::SagLead;
 pub use together::{MotionPart, StandingArm, check, check_together, preview, preview_together};

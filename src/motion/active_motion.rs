@@ -22,6 +22,8 @@ pub(super) struct ActiveMotion {
     visits: Vec<VisitReading>,
     dwelling: Option<(usize, [JointVector; 2])>,
     contact: ContactDetector,
+    /// The point that is probed, and the joint angles at its last reading.
+    probing: Option<(usize, JointVector)>,
     deviation: DeviationMonitor,
     reached: usize,
     /// Time at which all frames had been sent.
@@ -47,6 +49,7 @@ impl ActiveMotion {
             done,
             visits: Vec::new(),
             dwelling: None,
+            probing: None,
             reached: 0,
             sent_all_at: None,
             failure: None,
@@ -113,11 +116,12 @@ impl ActiveMotion {
         if progress.doing != SpanKind::Probe || self.failure.is_some() {
             return Ok(());
         }
+        self.probing = progress.item.map(|item| (item, measured.position_rad));
         let verdict = self.contact.update(&ProbeReading {
             goal_rad: self.execution.goal_rad(),
             goal_mm: self.execution.tip_height_mm(self.execution.goal_rad()),
             tip_mm: self.execution.tip_height_mm(&measured.position_rad),
-            force_n: self.execution.normal_force_n(measured),
+            loads: self.execution.normal_loads(measured),
             measured,
         });
         let (kind, position_rad, give_n_per_mm) = match verdict {
@@ -156,6 +160,22 @@ impl ActiveMotion {
         }
     }
 
+    /// Notes of a probe that felt nothing what it would have felt.
+    fn end_probe(&mut self) {
+        let Some(((item, position_rad), least_n)) = self.probing.zip(self.contact.least_n()) else {
+            return;
+        };
+        if self.visits.is_empty() {
+            self.visits.push(VisitReading {
+                item,
+                kind: VisitKind::NoContact { least_n },
+                position_rad,
+                give_n_per_mm: None,
+                goal_rad: self.unexplained_goal_rad(),
+            });
+        }
+    }
+
     /// Ends a motion at its end. A joint may be `tolerance_rad` from its goal there.
     pub(super) fn reached(
         mut self,
@@ -164,6 +184,7 @@ impl ActiveMotion {
         tolerance_rad: f64,
     ) -> ReplyCallback {
         self.end_dwell();
+        self.end_probe();
         let visits = std::mem::take(&mut self.visits);
         let deviation = self.deviation.greatest(&self.execution, tolerance_rad);
         self.end(MotionOutcome::Reached {

@@ -8,9 +8,10 @@
 //! servo pushed harder at the end than at the beginning. Otherwise the tip pressed from the start,
 //! and the height of the sheet is not known.
 
-use super::touch_force::{ForceReading, TouchForce};
+use super::touch_force::{FeltTouch, ForceReading, ForceVerdict, TouchForce};
 use arm::ArmModel;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
+use gate::NormalLoads;
 
 /// Least number of readings ignored while the tip comes to its speed.
 const SETTLE: usize = 30;
@@ -46,6 +47,9 @@ const FOLLOW_FRACTION: f64 = 0.5;
 /// A goal that came down by less proves nothing about its tip.
 const DOWN_MM: f64 = 0.2;
 
+/// A goal that came down by more, before joints that turn freely have shown what they bear, presses on something.
+const HELD_MM: f64 = 5.0;
+
 /// A tip whose servo's mean load rises by more, as a fraction of its torque, did not move freely.
 const HELD_LOAD: f64 = LOAD;
 
@@ -56,8 +60,8 @@ pub(super) struct ProbeReading<'a> {
     /// Goal height and measured height of the tip over the sheet; `None` if unknown.
     pub(super) goal_mm: Option<f64>,
     pub(super) tip_mm: Option<f64>,
-    /// Force along the sheet's normal by the loads of the servos; `None` where their figures are not known.
-    pub(super) force_n: Option<f64>,
+    /// What the joints bear of a push along the sheet's normal; `None` where the figures of their servos are not known.
+    pub(super) loads: Option<NormalLoads>,
     pub(super) measured: &'a ArmMeasurement,
 }
 
@@ -76,7 +80,7 @@ pub(super) enum ContactVerdict {
 }
 
 /// Contact detector for one probe.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ContactDetector {
     channels: Vec<ContactChannel>,
     force: TouchForce,
@@ -84,6 +88,7 @@ pub(super) struct ContactDetector {
     tip_mm: BaselineDrift,
     readings: usize,
     first_tip_mm: Option<f64>,
+    first_goal_mm: Option<f64>,
     /// Readings since the tip came to its speed.
     learned: usize,
     beyond: usize,
@@ -130,8 +135,22 @@ impl ContactDetector {
         });
         Self {
             channels: channels.collect(),
-            ..Self::default()
+            force: TouchForce::new(arm),
+            goal_mm: BaselineDrift::default(),
+            tip_mm: BaselineDrift::default(),
+            readings: 0,
+            first_tip_mm: None,
+            first_goal_mm: None,
+            learned: 0,
+            beyond: 0,
+            read_at: None,
+            free: None,
         }
+    }
+
+    /// Returns the least force that would be felt; `None` where it is not known.
+    pub(super) fn least_n(&self) -> Option<f64> {
+        self.force.least_n()
     }
 
     /// Evaluates the next reading of a probe. A repeated reading is ignored.
@@ -140,19 +159,16 @@ impl ContactDetector {
             return ContactVerdict::Nothing;
         }
         self.readings += 1;
+        if let (Some(loads), Some(goal_mm), Some(tip_mm)) =
+            (reading.loads, reading.goal_mm, reading.tip_mm)
+        {
+            return self.feel(reading, loads, [goal_mm, tip_mm]);
+        }
         if self.is_settling(reading) {
             return ContactVerdict::Nothing;
         }
         let learned = self.learned;
         self.learned += 1;
-        if let (Some(force_n), Some(tip_mm)) = (reading.force_n, reading.tip_mm) {
-            self.learn_heights(reading, learned);
-            return self.feel(ForceReading {
-                force_n,
-                tip_mm,
-                position_rad: reading.measured.position_rad,
-            });
-        }
         let score = self.score(reading, learned);
         if score < 0.5 {
             self.free = Some((learned, reading.measured.position_rad));
@@ -170,19 +186,34 @@ impl ContactDetector {
         }
     }
 
-    /// Returns the verdict on the force of a tip that came to its speed.
-    fn feel(&mut self, reading: ForceReading) -> ContactVerdict {
-        let felt = self.force.update(reading, LEARN);
-        let is_pressing = self.learned == LEARN
-            && (!self.is_free() || self.force.rise_n(LEARN) > self.force.rise_limit_n(LEARN));
-        match felt {
-            _ if is_pressing => ContactVerdict::EarlyContact,
-            Some(touch) if touch.began >= LEARN - GUARD => ContactVerdict::Contact {
-                free_rad: touch.position_rad,
-                give_n_per_mm: Some(touch.give_n_per_mm),
+    /// Returns the verdict on the force with which the tip presses.
+    fn feel(
+        &mut self,
+        reading: &ProbeReading<'_>,
+        loads: NormalLoads,
+        [goal_mm, tip_mm]: [f64; 2],
+    ) -> ContactVerdict {
+        let first_mm = *self.first_goal_mm.get_or_insert(goal_mm);
+        let felt = self.force.update(
+            ForceReading {
+                loads,
+                tip_mm,
+                path_rad: *reading.goal_rad,
+                position_rad: reading.measured.position_rad,
             },
-            Some(_) => ContactVerdict::EarlyContact,
-            None => ContactVerdict::Nothing,
+            LEARN,
+        );
+        match felt {
+            ForceVerdict::Touch(FeltTouch {
+                position_rad,
+                give_n_per_mm,
+            }) => ContactVerdict::Contact {
+                free_rad: position_rad,
+                give_n_per_mm: Some(give_n_per_mm),
+            },
+            ForceVerdict::Unknown if first_mm - goal_mm > HELD_MM => ContactVerdict::EarlyContact,
+            ForceVerdict::Early => ContactVerdict::EarlyContact,
+            ForceVerdict::Unknown | ForceVerdict::Nothing => ContactVerdict::Nothing,
         }
     }
 
@@ -348,7 +379,7 @@ mod tests {
             goal_rad: &goal_rad,
             goal_mm: Some(goal_mm),
             tip_mm: Some(goal_mm + above_mm),
-            force_n: None,
+            loads: None,
             measured: now,
         })
     }
@@ -431,7 +462,7 @@ mod tests {
                     goal_rad: &goal_rad,
                     goal_mm,
                     tip_mm,
-                    force_n: None,
+                    loads: None,
                     measured: &reading(dof, tick, 0.0, 0.0),
                 })
             });

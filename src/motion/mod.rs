@@ -252,7 +252,7 @@ pub struct VisitReading {
 }
 
 /// An arm's action at a visited point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum VisitKind {
     /// The arm stood over the point.
     Dwell,
@@ -260,6 +260,11 @@ pub enum VisitKind {
     Contact,
     /// The tip touched before it had moved freely: where the contact began is not known.
     EarlyContact,
+    /// The tip came down to the end of its probe and felt nothing.
+    NoContact {
+        /// Least force that it would have felt.
+        least_n: f64,
+    },
 }
 
 /// Counts stops from another thread, without the handle.

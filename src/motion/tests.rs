@@ -6,6 +6,7 @@
 )]
 
 mod ends;
+mod felt;
 mod following;
 mod interleave;
 mod neighbours;

@@ -1,36 +1,73 @@
 //! Estimates the force with which the tip presses, from the loads of a probing arm, and where that force began.
 //!
-//! Only torques that a push along the sheet's normal makes count, each joint by its lever. In free air the force is noise
-//! around a constant; on a sheet it grows with the descent. A line that is flat and then rises, fitted to all readings,
-//! begins to rise where the tip touched: a threshold is passed only once the pen has given way. The slope is how far a
-//! newton pushes the pen in.
+//! Only torques that a push along the sheet's normal makes count, each joint by its lever, and only those of joints that turn as
+//! in free air: friction holds a joint that stands either way, and hides a push. In free air their force is noise around a
+//! constant; on a sheet it grows with the descent. A line that is flat and then rises, fitted to all readings, begins to rise
+//! where the tip touched: a threshold is passed only once the pen has given way. The slope is how far a newton pushes the pen in.
+//!
+//! A servo that creeps stands still between its counts. So the angles at a touch are those of the path there, with the distance
+//! that the joints kept from it in free air over many counts.
 
+use arm::ArmModel;
 use base::units::JointVector;
+use gate::NormalLoads;
 
 /// Least force that can be a touch.
-const FORCE_N: f64 = 0.35;
+const FORCE_N: f64 = 0.25;
 
 /// A touch exceeds the noise of free air by this factor.
 const NOISE_FACTOR: f64 = 6.0;
 
-/// Readings that are averaged, and readings in a row that are beyond the threshold.
-const AVERAGED: usize = 10;
-const TOUCH_READINGS: usize = 5;
-
 /// A force that rises by less in free air drifts: friction and the stiffness of the servos are known that well.
 const DRIFT_N: f64 = 0.1;
 
-/// Least rise of a touch from one reading to the next: 0.1 N/mm, of a soft pen on soft servos.
-const RISE_N: f64 = 0.002;
+/// Readings that are averaged, and readings in a row that are beyond the threshold.
+const AVERAGED: usize = 20;
+const TOUCH_READINGS: usize = 5;
 
-/// Last readings that a line is fitted to: before them the force drifts.
-const FITTED: usize = 240;
+/// Least rise of a touch from one reading to the next: 0.03 N/mm, of a soft pen on soft servos.
+const RISE_N: f64 = 0.0005;
+
+/// Last readings that a line is fitted to.
+const FITTED: usize = 360;
 
 /// Readings on either side of a beginning that a fit needs.
-const FIT_MARGIN: usize = 8;
+const FIT_MARGIN: usize = 10;
 
-/// Readings before the touch whose motion tells the joints' angles at it.
-const APPROACH: usize = 60;
+/// A touch is told once its height is known as well as this by some readings in which the tip pressed, after many of them
+/// (1.5 mm), or at a force that is no noise.
+const SHARP_MM: f64 = 0.05;
+const PRESSED_MIN: usize = 30;
+const PRESSED: usize = 75;
+const HARD_N: f64 = 2.0;
+
+/// Readings before the touch whose distance from the path tells the joints' angles at it.
+const APPROACH: usize = 200;
+
+/// Counts by which a joint has turned once its friction is wound up, and by which one that turns goes on in so many readings.
+const TURNED_COUNTS: f64 = 1.5;
+const TURNING_READINGS: usize = 100;
+
+/// Counts through which a joint has to turn until its load tells more than where between two counts it stands.
+const TELLING_COUNTS: f64 = 2.5;
+
+/// Readings by which the joints that tell may come to turn one after the other.
+const LATER: usize = 60;
+
+/// Readings in which a joint may still turn of the motion before.
+const SETTLE: usize = 30;
+
+/// Counts by which a creeping servo's reading is ahead of it, give or take as much.
+const AHEAD_COUNTS: f64 = 0.25;
+
+/// Counts that a joint's path turns in as many readings, below which it counts as standing.
+const STANDING_COUNTS: f64 = 0.5;
+
+/// Least lever of a joint whose load tells a push, as a share of the longest: a short one makes much of its friction.
+const LEVER_SHARE: f64 = 0.5;
+
+/// Multiple of a servo's friction that may hold a joint; from one way to the other it is twice that.
+const FRICTION_MOST: f64 = 1.2;
 
 /// Readings of a probe at its slowest, for which room is made before it moves.
 const READINGS: usize = 1500;
@@ -38,191 +75,429 @@ const READINGS: usize = 1500;
 /// One reading of a probing arm.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ForceReading {
-    /// Force along the normal, with an unknown constant.
-    pub(super) force_n: f64,
+    pub(super) loads: NormalLoads,
     pub(super) tip_mm: f64,
+    pub(super) path_rad: JointVector,
     pub(super) position_rad: JointVector,
 }
 
 /// Where and on what a tip touched.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct FeltTouch {
-    /// Index of the reading at which the force began.
-    pub(super) began: usize,
     pub(super) position_rad: JointVector,
     /// Force for each millimetre that the tip came down after it had touched.
     pub(super) give_n_per_mm: f64,
 }
 
-/// Force of one probe, from the moment at which the tip had come to its speed.
-#[derive(Debug)]
-pub(super) struct TouchForce {
-    readings: Vec<ForceReading>,
-    /// Mean of the last readings, at each of them.
-    means: Vec<f64>,
-    beyond: usize,
+/// What the loads of a probe say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum ForceVerdict {
+    /// No joint has turned freely for long enough to tell a touch.
+    Unknown,
+    Nothing,
+    Touch(FeltTouch),
+    /// The tip pressed before the joints were known to turn freely.
+    Early,
 }
 
-impl Default for TouchForce {
-    /// Makes room for what the arm's thread notes while it moves.
-    fn default() -> Self {
-        Self {
-            readings: Vec::with_capacity(READINGS),
-            means: Vec::with_capacity(READINGS),
-            beyond: 0,
-        }
-    }
+/// Force of one probe.
+#[derive(Debug)]
+pub(super) struct TouchForce {
+    joints: Vec<TurningJoint>,
+    friction_n_m: f64,
+    readings: Vec<ForceReading>,
+    beyond: usize,
+    /// Least force beyond that of free air which is no noise.
+    least_n: Option<f64>,
+}
+
+/// How far a joint follows its path in one direction.
+#[derive(Clone, Copy, Debug)]
+struct TurningJoint {
+    count_rad: f64,
+    direction: f64,
+    /// Places of path and joint where that began.
+    from_rad: [f64; 2],
+    /// Index of the reading at which its friction was wound up, and where it was then.
+    turned_at: Option<(usize, f64)>,
+    at_rad: f64,
+}
+
+/// The joints whose loads tell a push, and the reading from which on they do.
+#[derive(Clone, Debug)]
+struct TellingJoints {
+    tells: Vec<bool>,
+    from: usize,
 }
 
 /// A flat line that begins to rise.
 #[derive(Clone, Copy, Debug)]
 struct RisingLine {
+    /// Index of the value from which it rises.
     began: usize,
     slope: f64,
+    /// Sum of the squares that it leaves over, and the number of values.
     error: f64,
+    count: usize,
+}
+
+impl RisingLine {
+    /// Returns the standard deviation of the place at which it begins to rise.
+    fn doubt(&self) -> f64 {
+        let (count, pressed) = (self.count as f64, (self.count - self.began) as f64);
+        2.0 * (self.error / (count * pressed)).sqrt() / self.slope
+    }
 }
 
 impl TouchForce {
-    /// Adds a reading, and returns a touch after the first `free` readings, which are of free air.
-    pub(super) fn update(&mut self, reading: ForceReading, free: usize) -> Option<FeltTouch> {
+    /// Makes room for what the arm's thread notes while it moves.
+    pub(super) fn new(arm: &ArmModel) -> Self {
+        let mut joints = vec![TurningJoint::new(std::f64::consts::TAU / 4096.0); arm.dof()];
+        for (joint, servo) in arm.servos() {
+            if let Some(turning) = joints.get_mut(joint) {
+                let ticks = f64::from(servo.ticks_per_turn.max(1));
+                *turning = TurningJoint::new(std::f64::consts::TAU / ticks);
+            }
+        }
+        let figures = arm.file.servo.as_ref();
+        Self {
+            joints,
+            friction_n_m: figures.map_or(0.0, |servo| servo.friction_n_m.get()),
+            readings: Vec::with_capacity(READINGS),
+            beyond: 0,
+            least_n: None,
+        }
+    }
+
+    /// Returns the least force that would be felt; `None` as long as free air is not known.
+    pub(super) fn least_n(&self) -> Option<f64> {
+        self.least_n
+    }
+
+    /// Adds a reading, and judges all of them. A touch comes after `free` readings, which are of free air.
+    pub(super) fn update(&mut self, reading: ForceReading, free: usize) -> ForceVerdict {
+        let now = self.readings.len();
+        let before = self.readings.last().map(|before| before.path_rad);
         self.readings.push(reading);
-        let last = self.readings.iter().rev().take(AVERAGED);
-        let (sum, count) = last.fold((0.0, 0.0), |(sum, count), reading| {
-            (sum + reading.force_n, count + 1.0)
-        });
-        let mean_n = sum / count;
-        self.means.push(mean_n);
-        if self.readings.len() <= free {
-            return None;
+        let place = reading.path_rad.iter().zip(reading.position_rad.iter());
+        for (index, (joint, (path, at))) in self.joints.iter_mut().zip(place).enumerate() {
+            let before = before.and_then(|before| before.get(index).copied());
+            joint.note(now, path - before.unwrap_or(*path), [*path, *at]);
         }
-        let (air_n, noise_n) = self.air(free);
-        let is_beyond = mean_n - air_n > FORCE_N.max(NOISE_FACTOR * noise_n);
-        self.beyond = if is_beyond { self.beyond + 1 } else { 0 };
-        if self.beyond < TOUCH_READINGS {
-            return None;
-        }
-        self.felt(free)
-    }
-
-    /// Returns by how much the mean force rose over the first `free` readings, in which it should not.
-    pub(super) fn rise_n(&self, free: usize) -> f64 {
-        let third = free / 3;
-        let mean = |from: usize| {
-            let some = self.readings.iter().skip(from).take(third);
-            some.map(|reading| reading.force_n).sum::<f64>() / third.max(1) as f64
+        let Some(telling) = self.telling_joints(free) else {
+            return ForceVerdict::Unknown;
         };
-        mean(free.saturating_sub(third)) - mean(0)
-    }
-
-    /// Returns the least rise in free air that says that the tip pressed.
-    pub(super) fn rise_limit_n(&self, free: usize) -> f64 {
-        FORCE_N.max(NOISE_FACTOR / 2.0 * self.air(free).1)
-    }
-
-    /// Returns the mean force in free air, and the scatter of averaged readings.
-    fn air(&self, free: usize) -> (f64, f64) {
-        let means = self.means.iter().take(free).skip(AVERAGED);
-        let (sum, squares, count) = means.fold((0.0, 0.0, 0.0), |(sum, squares, count), mean| {
-            (sum + mean, squares + mean * mean, count + 1.0)
-        });
-        let mean: f64 = sum / f64::max(count, 1.0);
-        let variance: f64 = squares / f64::max(count, 1.0) - mean * mean;
-        (mean, variance.max(0.0).sqrt())
-    }
-
-    /// Returns the touch. A force that drifts through free air may seem to begin there.
-    fn felt(&self, free: usize) -> Option<FeltTouch> {
-        let mut line = self.rising_line(FIT_MARGIN)?;
-        let risen_in_air_n = line.slope * free.saturating_sub(line.began) as f64;
-        if line.began < free && risen_in_air_n < DRIFT_N {
-            line = self.rising_line(free)?;
+        let forces = self.forces_n(&telling);
+        let air = AirForce::new(forces.get(..free).unwrap_or(&forces));
+        self.least_n = Some(air.least_n());
+        if air.is_pressed() {
+            return ForceVerdict::Early;
         }
-        let position_rad = self.position_rad(line.began)?;
-        let (from, to) = (self.readings.get(line.began)?, self.readings.last()?);
-        let risen_n = line.slope * (self.readings.len() - line.began) as f64;
-        Some(FeltTouch {
-            began: line.began,
-            position_rad,
-            give_n_per_mm: risen_n / (from.tip_mm - to.tip_mm).max(0.01),
+        let last = forces.get(forces.len() - AVERAGED..).unwrap_or(&forces);
+        let is_beyond = forces.len() > free && mean(last) - air.mean_n > air.least_n();
+        self.beyond = if is_beyond { self.beyond + 1 } else { 0 };
+        // Each time that so many more are beyond, as long as they leave open where the force began.
+        if self.beyond == 0 || !self.beyond.is_multiple_of(TOUCH_READINGS) {
+            return ForceVerdict::Nothing;
+        }
+        self.felt(&telling, &forces, free)
+            .unwrap_or(ForceVerdict::Nothing)
+    }
+
+    /// Returns the joints that turn along their path and have done so for `free` readings, or are held by more than friction;
+    /// where there are none any more, all that did.
+    fn telling_joints(&self, free: usize) -> Option<TellingJoints> {
+        let reading = self.readings.last()?;
+        let levers_m = || reading.loads.levers_m.iter().map(|lever| lever.abs());
+        let least_m = LEVER_SHARE * levers_m().fold(0.0, f64::max);
+        let turned: Vec<Option<usize>> = (self.joints.iter().zip(levers_m()))
+            .map(|(joint, lever_m)| joint.turned_at().filter(|_| lever_m >= least_m))
+            .collect();
+        let since = self.readings.len().checked_sub(free)?;
+        // What comes to turn much later would leave little of the free air.
+        let soon = turned.iter().flatten().min()? + LATER;
+        let free: Vec<bool> = turned
+            .iter()
+            .map(|turned| turned.is_some_and(|at| at <= since.min(soon)))
+            .collect();
+        let told = self.joints.iter().zip(&turned).zip(&free).enumerate();
+        let turning: Vec<bool> = told
+            .map(|(index, ((joint, turned), free))| {
+                let is_held = || self.is_held(index, joint);
+                (*free && self.turns(index, joint))
+                    || (turned.is_some_and(|at| at <= since) && is_held())
+            })
+            .collect();
+        let tells = if turning.contains(&true) {
+            turning
+        } else {
+            free
+        };
+        let told = self.joints.iter().zip(&tells);
+        let from = told
+            .filter(|(_, tells)| **tells)
+            .filter_map(|(joint, _)| joint.turned_at());
+        Some(TellingJoints {
+            from: from.max()?,
+            tells,
         })
     }
 
-    /// Returns the line of least squares that is flat, and rises from one of the readings on, none before `from`.
-    fn rising_line(&self, from: usize) -> Option<RisingLine> {
-        let all = self.readings.len();
-        let last = all.checked_sub(FIT_MARGIN)?;
-        let first = all.saturating_sub(FITTED) + FIT_MARGIN;
-        let lines = (from.max(first)..last).filter_map(|began| self.line_from(began));
-        let rising = lines.filter(|line| line.slope > RISE_N);
-        rising.min_by(|a, b| a.error.total_cmp(&b.error))
-    }
-
-    fn line_from(&self, began: usize) -> Option<RisingLine> {
-        let first = self.readings.len().saturating_sub(FITTED);
-        let all = (self.readings.len() - first) as f64;
-        let (mut y, mut h, mut hh, mut hy, mut yy) = (0.0, 0.0, 0.0, 0.0, 0.0);
-        for (index, reading) in self.readings.iter().enumerate().skip(first) {
-            let rise = index.saturating_sub(began) as f64;
-            y += reading.force_n;
-            h += rise;
-            hh += rise * rise;
-            hy += rise * reading.force_n;
-            yy += reading.force_n * reading.force_n;
-        }
-        let determinant = all * hh - h * h;
-        let slope = (determinant > 0.0).then(|| (all * hy - h * y) / determinant)?;
-        let flat = (y - slope * h) / all;
-        Some(RisingLine {
-            began,
-            slope,
-            error: yy - flat * y - slope * hy,
+    fn turns(&self, index: usize, joint: &TurningJoint) -> bool {
+        let at = |reading: &ForceReading| reading.position_rad.get(index).copied();
+        let before = self.readings.len().saturating_sub(TURNING_READINGS);
+        let places = self
+            .readings
+            .last()
+            .and_then(at)
+            .zip(self.readings.get(before).and_then(at));
+        places.is_some_and(|(now, before)| {
+            (now - before) * joint.direction > TURNED_COUNTS * joint.count_rad
         })
     }
 
-    /// Returns the joints' angles at a reading, by a line through those before it.
-    fn position_rad(&self, at: usize) -> Option<JointVector> {
-        let from = at.saturating_sub(APPROACH);
-        let some = self.readings.get(from..=at)?;
-        let count = some.len() as f64;
-        let middle = (count - 1.0) / 2.0;
-        let first = some.first()?.position_rad;
-        let (mut sum, mut moment) = (first.map(|_, _| 0.0), first.map(|_, _| 0.0));
-        let mut squares = 0.0;
-        for (index, reading) in some.iter().enumerate() {
-            let off = index as f64 - middle;
-            squares += off * off;
-            sum = sum.zip(&reading.position_rad, |sum, angle| sum + angle);
-            moment = moment.zip(&reading.position_rad, |sum, angle| sum + off * angle);
+    /// Returns whether a joint bears more than when it had come to turn, and than friction explains.
+    fn is_held(&self, index: usize, joint: &TurningJoint) -> bool {
+        let torque = |reading: &ForceReading| reading.loads.torque_n_m.get(index).copied();
+        let since = joint.turned_at().unwrap_or(self.readings.len());
+        let before: Vec<f64> = (self.readings.iter().skip(since).take(AVERAGED))
+            .filter_map(torque)
+            .collect();
+        let now: Vec<f64> = (self.readings.iter().rev().take(AVERAGED))
+            .filter_map(torque)
+            .collect();
+        (mean(&now) - mean(&before)).abs() > 2.0 * FRICTION_MOST * self.friction_n_m
+    }
+
+    /// Returns the force by the joints that tell it, at each reading since they do; with an unknown constant.
+    fn forces_n(&self, telling: &TellingJoints) -> Vec<f64> {
+        let force = |reading: &ForceReading| {
+            let NormalLoads {
+                levers_m,
+                torque_n_m,
+            } = &reading.loads;
+            let loads = levers_m.iter().zip(torque_n_m.iter());
+            let (sum, squares) = loads.zip(&telling.tells).filter(|(_, tells)| **tells).fold(
+                (0.0, 0.0),
+                |(sum, squares), ((lever, torque), _)| {
+                    (sum - lever * torque, squares + lever * lever)
+                },
+            );
+            sum / f64::max(squares, f64::MIN_POSITIVE)
+        };
+        self.readings.iter().skip(telling.from).map(force).collect()
+    }
+
+    /// Returns the verdict on a force beyond the threshold; `None` as long as readings to come will tell better where it began.
+    fn felt(&self, telling: &TellingJoints, forces: &[f64], free: usize) -> Option<ForceVerdict> {
+        let first = forces.len().saturating_sub(FITTED);
+        let line = rising_line(forces.get(first..)?)?;
+        let began = first + line.began;
+        let (at, pressed) = (telling.from + began, forces.len() - began);
+        let height_mm = |index: usize| Some(self.readings.get(index)?.tip_mm);
+        let (from_mm, at_mm, to_mm) = (
+            height_mm(telling.from)?,
+            height_mm(at)?,
+            self.readings.last()?.tip_mm,
+        );
+        let fall_mm = (from_mm - at_mm).max(0.0) / began.max(1) as f64;
+        let is_hard = line.slope * pressed as f64 > HARD_N;
+        let is_sharp = pressed > PRESSED_MIN && line.doubt() * fall_mm < SHARP_MM;
+        if !(is_hard || is_sharp || pressed > PRESSED) {
+            return None;
         }
-        let squares = f64::max(squares, 1.0);
-        Some(sum.zip(&moment, |sum, moment| {
-            sum / count + moment / squares * middle
+        if began + FIT_MARGIN < free {
+            return Some(ForceVerdict::Early);
+        }
+        Some(ForceVerdict::Touch(FeltTouch {
+            position_rad: self.position_rad(telling, at)?,
+            give_n_per_mm: line.slope * pressed as f64 / (at_mm - to_mm).max(0.01),
         }))
     }
+
+    /// Returns the joints' angles at a reading, by their mean distance from the path before it.
+    fn position_rad(&self, telling: &TellingJoints, at: usize) -> Option<JointVector> {
+        let from = telling.from.max(at.saturating_sub(APPROACH));
+        let some = self
+            .readings
+            .get(from..at)
+            .filter(|some| !some.is_empty())?;
+        let here = self.readings.get(at)?;
+        let sum = some
+            .iter()
+            .fold(here.path_rad.map(|_, _| 0.0), |sum, reading| {
+                let off_rad = reading
+                    .position_rad
+                    .zip(&reading.path_rad, |at, path| at - path);
+                sum.zip(&off_rad, |sum, off| sum + off)
+            });
+        let followed = here
+            .path_rad
+            .zip(&sum, |path, sum| path + sum / some.len() as f64);
+        // A joint that stands is where it stands.
+        Some(followed.map(|joint, angle| {
+            let turned = self
+                .joints
+                .get(joint)
+                .filter(|turning| turning.turned_at().is_some_and(|turned| turned <= from));
+            let stands = here.position_rad.get(joint).copied().unwrap_or(angle);
+            turned.map_or(stands, |turning| angle - turning.ahead_rad())
+        }))
+    }
+}
+
+impl TurningJoint {
+    fn new(count_rad: f64) -> Self {
+        Self {
+            count_rad,
+            direction: 0.0,
+            from_rad: [0.0; 2],
+            turned_at: None,
+            at_rad: 0.0,
+        }
+    }
+
+    /// Returns the reading from which it has turned with its path, through some counts.
+    fn turned_at(&self) -> Option<usize> {
+        let (at, from_rad) = self.turned_at?;
+        let turned_rad = (self.at_rad - from_rad) * self.direction;
+        (turned_rad > TELLING_COUNTS * self.count_rad).then_some(at)
+    }
+
+    /// Returns by how much the readings of a servo that creeps are ahead of it: by nothing if it turns evenly, by half a count if
+    /// it stands as soon as its count has changed.
+    fn ahead_rad(&self) -> f64 {
+        AHEAD_COUNTS * self.count_rad * self.direction
+    }
+
+    /// Notes a reading, before which the path has gone on by a step. What it still turns of the motion before is no following.
+    fn note(&mut self, index: usize, step_rad: f64, [path_rad, at_rad]: [f64; 2]) {
+        let least_rad = STANDING_COUNTS * self.count_rad / TURNING_READINGS as f64;
+        let direction = match step_rad.abs() > least_rad {
+            true => step_rad.signum(),
+            false => 0.0,
+        };
+        if index < SETTLE || (direction - self.direction).abs() > 0.5 {
+            (self.direction, self.turned_at) = (direction, None);
+            self.from_rad = [path_rad, at_rad];
+        }
+        self.at_rad = at_rad;
+        let [path_from, from] = self.from_rad;
+        let turned_rad = [path_rad - path_from, at_rad - from].map(|rad| rad * self.direction);
+        if turned_rad
+            .iter()
+            .all(|rad| *rad > TURNED_COUNTS * self.count_rad)
+        {
+            self.turned_at.get_or_insert((index, at_rad));
+        }
+    }
+}
+
+/// Force in free air.
+#[derive(Clone, Copy, Debug)]
+struct AirForce {
+    mean_n: f64,
+    /// Scatter of averaged readings.
+    noise_n: f64,
+    /// By how much it rose from the first third to the last, in which it should not.
+    rise_n: f64,
+}
+
+impl AirForce {
+    fn new(forces: &[f64]) -> Self {
+        let third = forces.len() / 3;
+        let (first, last) = (forces.get(..third), forces.get(forces.len() - third..));
+        let rise_n = last.map_or(0.0, mean) - first.map_or(0.0, mean);
+        let means: Vec<f64> = forces.windows(AVERAGED).map(mean).collect();
+        let (mean_n, middle) = (mean(&means), (means.len() as f64 - 1.0) / 2.0);
+        let slope = rise_n / f64::max((forces.len() - third) as f64, 1.0);
+        // What rises steadily is no noise.
+        let off = |(index, mean): (usize, &f64)| mean - mean_n - slope * (index as f64 - middle);
+        let squares: f64 = means.iter().enumerate().map(|at| off(at).powi(2)).sum();
+        Self {
+            mean_n,
+            noise_n: (squares / f64::max(means.len() as f64, 1.0)).sqrt(),
+            rise_n,
+        }
+    }
+
+    /// Returns whether the tip pressed already.
+    fn is_pressed(&self) -> bool {
+        self.rise_n > DRIFT_N.max(NOISE_FACTOR / 2.0 * self.noise_n)
+    }
+
+    /// Returns the least force beyond its own that is no noise.
+    fn least_n(&self) -> f64 {
+        FORCE_N.max(NOISE_FACTOR * self.noise_n)
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / f64::max(values.len() as f64, 1.0)
+}
+
+/// Returns the line of least squares that is flat and rises from one of the values on.
+fn rising_line(values: &[f64]) -> Option<RisingLine> {
+    let last = values.len().checked_sub(FIT_MARGIN)?;
+    let lines = (FIT_MARGIN..last).filter_map(|began| line_from(values, began));
+    let rising = lines.filter(|line| line.slope > RISE_N);
+    rising.min_by(|a, b| a.error.total_cmp(&b.error))
+}
+
+fn line_from(values: &[f64], began: usize) -> Option<RisingLine> {
+    let all = values.len() as f64;
+    let (mut y, mut h, mut hh, mut hy, mut yy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for (index, value) in values.iter().enumerate() {
+        let rise = index.saturating_sub(began) as f64;
+        y += value;
+        h += rise;
+        hh += rise * rise;
+        hy += rise * value;
+        yy += value * value;
+    }
+    let determinant = all * hh - h * h;
+    let slope = (determinant > 0.0).then(|| (all * hy - h * y) / determinant)?;
+    let flat = (y - slope * h) / all;
+    Some(RisingLine {
+        began,
+        slope,
+        error: (yy - flat * y - slope * hy).max(0.0),
+        count: values.len(),
+    })
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
+    use scene::SceneLibrary;
 
     const FREE: usize = 120;
     const STEP_MM: f64 = 0.0196;
 
-    /// Feels with a tip that comes down from 8 mm, and a force at each height. Returns the first touch, and its height.
+    /// Feels with a tip that the first joint moves, by a lever of 250 mm. It comes down from 8 mm, with a force at each height. Returns the first touch, and its height.
     fn feel(force_n: impl Fn(f64) -> f64, noise_n: f64) -> Option<(FeltTouch, f64)> {
-        let mut force = TouchForce::default();
+        let arm = SceneLibrary::new(None).arm("so101").unwrap();
+        let mut force = TouchForce::new(&arm);
         (0..600_u32).find_map(|tick| {
             let tip_mm = 8.0 - STEP_MM * f64::from(tick);
             // A count of a stiff servo's error comes and goes.
             let noise = noise_n * (f64::from(tick * tick % 97) / 48.0 - 1.0);
+            let pressed_n = 2.0 + force_n(tip_mm) + noise;
+            let at_rad = JointVector::from_slice(&[tip_mm / 250.0]);
             let reading = ForceReading {
-                force_n: 2.0 + force_n(tip_mm) + noise,
+                loads: NormalLoads {
+                    levers_m: JointVector::from_slice(&[0.25]),
+                    torque_n_m: JointVector::from_slice(&[-0.25 * pressed_n]),
+                },
                 tip_mm,
-                position_rad: JointVector::from_slice(&[tip_mm / 250.0]),
+                path_rad: at_rad,
+                position_rad: at_rad,
             };
-            let touch = force.update(reading, FREE)?;
-            Some((touch, touch.position_rad.first()? * 250.0))
+            match force.update(reading, FREE) {
+                ForceVerdict::Touch(touch) => Some((touch, touch.position_rad.first()? * 250.0)),
+                _ => None,
+            }
         })
     }
 

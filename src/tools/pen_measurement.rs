@@ -8,10 +8,13 @@ use base::wording::millimetres;
 use call::{Refusal, refusal};
 use motion::VisitKind;
 use plan::AttendedPart;
-use scene::{PROBE_DEPTH_MM, Scene};
+use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene};
 
 /// Largest difference from the scene's length that is accepted from a touch.
 const CHANGE_MM_MAX: f64 = 4.0;
+
+/// Heights from which the two touches begin: what goes with the path and not with the sheet differs between them.
+const FROM_MM: [f64; 2] = [PROBE_FROM_MM, PROBE_FROM_MM + 3.0];
 
 /// Largest difference between the two touches.
 const SPREAD_MM_MAX: f64 = 0.5;
@@ -53,12 +56,16 @@ impl JobContext {
                 "{words} could not be measured: {reason}. Next: put it in again as in the scene, then `reset`, then `stroke` with `resume` (it asks for the pen)"
             ))
         };
-        let first = part.strokes.first();
-        let Some(at_mm) = first.and_then(|stroke| stroke.points_mm.first()).copied() else {
+        let line = part.strokes.first();
+        let Some(at_mm) = line.and_then(|stroke| stroke.points_mm.first()).copied() else {
             return Err(failed(refusal!("the pen draws nothing")));
         };
-        let first_mm = self.touch(scene, part.pen, at_mm).await?.map_err(&failed)?;
-        let second_mm = self.touch(scene, part.pen, at_mm).await?.map_err(&failed)?;
+        let [first, second] = FROM_MM.map(|from_mm| (at_mm, from_mm));
+        let first_mm = self.touch(scene, part.pen, first).await?.map_err(&failed)?;
+        let second_mm = self
+            .touch(scene, part.pen, second)
+            .await?
+            .map_err(&failed)?;
         let spread_mm = (first_mm - second_mm).abs();
         if spread_mm > SPREAD_MM_MAX {
             let (spread, most) = (millimetres(spread_mm, 2), millimetres(SPREAD_MM_MAX, 1));
@@ -81,12 +88,12 @@ impl JobContext {
         &self,
         scene: &Arc<Scene>,
         pen: usize,
-        at_mm: [f64; 2],
+        from: ([f64; 2], f64),
     ) -> Result<Result<f64, Refusal>, JobError> {
         let mounted = self.arm.with_confirmed_pen(scene);
         let (_, done) = self
             .run_preparatory(&mounted, move |scene, start, watch| {
-                plan::probe(scene, start, at_mm, pen, watch)
+                plan::probe_from(scene, start, from, pen, watch)
             })
             .await?;
         Ok(match done.visits.first() {
@@ -94,8 +101,10 @@ impl JobContext {
                 longer_mm(scene, pen, &contact.position_rad)
                     .ok_or_else(|| refusal!("the pen's length cannot be computed from this touch"))
             }
-            Some(_) => Err(refusal!("the pen touched before it could move freely")),
-            None => Err(refusal!(
+            Some(early) if early.kind == VisitKind::EarlyContact => {
+                Err(refusal!("the pen touched before it could move freely"))
+            }
+            Some(_) | None => Err(refusal!(
                 "the pen touched nothing down to {PROBE_DEPTH_MM} mm below the sheet"
             )),
         })

@@ -20,12 +20,16 @@ use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
 /// Touches at each point.
 const TOUCHES: usize = 3;
 
-/// Height above the first touch of a point from which each further one begins: free air that the detection needs, and
-/// another phase of everything that goes with the path and not with the sheet.
-const AGAIN_FROM_MM: f64 = 3.5;
+/// Height above the first touch of a point from which each further one begins: free air in which friction is wound up and
+/// learned, and another phase of everything that goes with the path and not with the sheet.
+const AGAIN_FROM_MM: f64 = 5.0;
 const AGAIN_STEP_MM: f64 = 3.0;
 
-/// A touch that is farther from the first one than this does not confirm it.
+/// How far beside each other the touches of a place are: a servo that creeps tells no more than its counts, and beside it they
+/// lie elsewhere.
+const BESIDE_MM: [[f64; 2]; TOUCHES] = [[0.0, 0.0], [1.0, 0.7], [-1.0, -0.7]];
+
+/// A touch whose height is farther from the first one's than this does not confirm it.
 const CONFIRMED_MM: f64 = 1.0;
 
 /// A point to be touched.
@@ -113,11 +117,18 @@ async fn touch_place(
     place: &ProbeTarget,
 ) -> Result<PlaceTouches, JobError> {
     let (mut touches, mut first_mm) = (Vec::new(), None);
-    for touch in 0..TOUCHES {
+    for (touch, [right, up]) in BESIDE_MM.into_iter().enumerate() {
+        let [x, y] = place.at_mm;
+        let beside_mm = [x + right, y + up];
+        let is_on = scene.surface.holds(beside_mm) && scene.surface.is_on(beside_mm);
+        let at_mm = match is_on {
+            true => beside_mm,
+            false => place.at_mm,
+        };
         let from_mm = first_mm.map_or(PROBE_FROM_MM, |first_mm| {
             first_mm + AGAIN_FROM_MM + AGAIN_STEP_MM * touch as f64
         });
-        let (joints_rad, give) = match probe(ctx, scene, place, from_mm).await? {
+        let (joints_rad, give) = match probe(ctx, scene, at_mm, from_mm).await? {
             ProbeOutcome::Contact(joints_rad, give) => (joints_rad, give),
             missed => return Ok(Err(missed_reason(scene, place, &missed))),
         };
@@ -196,28 +207,32 @@ enum ProbeOutcome {
     Contact(JointVector, Option<f64>),
     /// The tip touched before it had moved freely; the joint angles when that was certain.
     EarlyContact(JointVector),
-    /// The tip touched nothing down to the end of the probe.
-    Nothing,
+    /// The tip touched nothing down to the end of the probe; the least force that it would have felt, where that is known.
+    Nothing { least_n: Option<f64> },
 }
 
 async fn probe(
     ctx: &JobContext,
     scene: &Arc<Scene>,
-    place: &ProbeTarget,
+    at_mm: [f64; 2],
     from_mm: f64,
 ) -> Result<ProbeOutcome, JobError> {
-    let at_mm = place.at_mm;
     let (_, done) = ctx
         .run_preparatory(scene, move |scene, start, watch| {
             plan::probe_from(scene, start, (at_mm, from_mm), 0, watch)
         })
         .await?;
-    Ok(match done.visits.first() {
-        Some(hit) if hit.kind == VisitKind::Contact => {
-            ProbeOutcome::Contact(hit.position_rad, hit.give_n_per_mm)
+    let Some(visit) = done.visits.first() else {
+        return Ok(ProbeOutcome::Nothing { least_n: None });
+    };
+    Ok(match visit.kind {
+        VisitKind::Contact => ProbeOutcome::Contact(visit.position_rad, visit.give_n_per_mm),
+        VisitKind::NoContact { least_n } => ProbeOutcome::Nothing {
+            least_n: Some(least_n),
+        },
+        VisitKind::EarlyContact | VisitKind::Dwell => {
+            ProbeOutcome::EarlyContact(visit.position_rad)
         }
-        Some(hit) => ProbeOutcome::EarlyContact(hit.position_rad),
-        None => ProbeOutcome::Nothing,
     })
 }
 
@@ -320,9 +335,12 @@ fn points(
         let count = tips.len() as f64;
         let sum: nalgebra::Vector3<f64> = tips.iter().map(|(_, tip)| tip.coords).sum();
         let mean = nalgebra::Point3::from(sum / count);
-        let pairs = tips
+        let heights = tips
             .iter()
-            .flat_map(|(_, tip)| tips.iter().map(move |(_, other)| (tip - other).norm()));
+            .map(|(_, tip)| scene.surface.project(&(tip / 1e3)).height_mm);
+        let (lowest, highest) = heights.fold((f64::MAX, f64::MIN), |(low, high), mm| {
+            (low.min(mm), high.max(mm))
+        });
         let projected = scene.surface.project(&(mean / 1e3));
         let [x, y] = projected.at_mm;
         let residual = assessed.map_or(nalgebra::Vector3::zeros(), |assessed| {
@@ -339,7 +357,7 @@ fn points(
             measured_mm: <[f64; 3]>::from(mean.coords).map(rounded),
             tracking_error_mm: rounded((x - place.at_mm[0]).hypot(y - place.at_mm[1])),
             contact_height_mm: Some(rounded(projected.height_mm)),
-            spread_mm: Some(rounded(pairs.fold(0.0, f64::max))),
+            spread_mm: Some(rounded(highest - lowest)),
             residual_mm: <[f64; 3]>::from(residual).map(rounded),
         })
     };
@@ -353,11 +371,17 @@ fn missed_reason(
     missed: &ProbeOutcome,
 ) -> (&'static str, String) {
     let name = &place.name;
-    let ProbeOutcome::EarlyContact(joints_rad) = missed else {
-        let reason = format!(
-            "at `{name}` nothing was felt down to {PROBE_DEPTH_MM} mm below the scene's sheet. The sheet lies lower or is missing. The tip is up again"
-        );
-        return ("no_contact", reason);
+    let joints_rad = match missed {
+        ProbeOutcome::EarlyContact(joints_rad) | ProbeOutcome::Contact(joints_rad, _) => joints_rad,
+        ProbeOutcome::Nothing { least_n } => {
+            let least_text = least_n.map_or_else(String::new, |least_n| {
+                format!(", or pushes with less than {least_n:.1} N, which this arm does not feel")
+            });
+            let reason = format!(
+                "at `{name}` nothing was felt down to {PROBE_DEPTH_MM} mm below the scene's sheet. The sheet lies lower or is missing{least_text}. The tip is up again"
+            );
+            return ("no_contact", reason);
+        }
     };
     let height_text = tip_m(scene, 0, joints_rad).map(|tip| {
         let height_mm = scene.surface.project(&tip).height_mm;
