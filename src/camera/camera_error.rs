@@ -125,6 +125,19 @@ pub enum CameraFailure {
         /// Host and port.
         host: String,
     },
+    /// This program was built without RTSP.
+    #[error(
+        "{0} is asked by RTSP, which this build cannot. Next: build with `--features rtsp`, or write the address of its snapshot, such as http://10.0.0.9/snapshot.jpg"
+    )]
+    NoRtsp(String),
+    /// Its stream has another codec.
+    #[error(
+        "it streams `{0}`; H.264 and JPEG are read. Next: set the camera, or its second stream, to H.264"
+    )]
+    Codec(String),
+    /// Its frames cannot be decoded.
+    #[error("its H.264 cannot be read: {0}")]
+    H264(String),
     /// The response is not a picture.
     #[error(
         "it answers with `{0}`, not with `image/jpeg` or `multipart/x-mixed-replace`. Next: write the address of a picture into its `source`"

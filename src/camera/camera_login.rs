@@ -49,6 +49,12 @@ impl CameraLogin {
         }
     }
 
+    /// Returns the name and the password.
+    #[cfg(feature = "rtsp")]
+    pub(super) fn name_and_password(&self) -> (&str, &str) {
+        self.0.split_once(':').unwrap_or_default()
+    }
+
     /// Answers a server that asks for a login before it shows a path, by its strongest way: Digest does not send the password, Basic
     /// does. Returns the value of the header `Authorization`; `None` if it asks in another way.
     pub(super) fn answer(

@@ -1,4 +1,4 @@
-//! Pictures from cameras: USB by V4L2, HTTP by snapshot or MJPEG.
+//! Pictures from cameras: USB by V4L2, HTTP by snapshot or MJPEG, RTSP with the feature `rtsp`.
 //!
 //! A camera is not trusted. The number of its bytes is limited before they are stored, the number of its
 //! pixels before they are allocated, and one deadline covers all of a picture. Calls that may block run on a
@@ -22,6 +22,8 @@ mod http_camera;
 mod jpeg_decode;
 mod login_challenge;
 mod mjpeg_stream;
+#[cfg_attr(not(feature = "rtsp"), path = "no_rtsp.rs")]
+mod rtsp_camera;
 #[cfg(test)]
 mod tests;
 #[cfg_attr(not(target_os = "linux"), path = "no_device.rs")]
@@ -33,6 +35,9 @@ pub use camera_error::{CameraError, CameraFailure};
 pub use jpeg_decode::{JPEG_BYTES_MAX, decode};
 pub use mjpeg_stream::MjpegParts;
 
+/// Beginning of the address of a camera that is asked by RTSP.
+pub const RTSP: &str = "rtsp://";
+
 /// Source of pictures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PictureSource {
@@ -43,7 +48,7 @@ pub enum PictureSource {
         /// Width and height.
         size_px: [u32; 2],
     },
-    /// An address that answers with a JPEG, or with a stream of them.
+    /// An address that answers with a JPEG, with a stream of them, or by RTSP.
     Http {
         /// The address.
         address: String,
@@ -69,6 +74,9 @@ pub struct CameraPicture {
 /// Bytes from a source, before decoding.
 enum RawPicture {
     Jpeg(Vec<u8>),
+    /// Frames of H.264, from a whole one on.
+    #[cfg(feature = "rtsp")]
+    H264(Vec<Vec<u8>>),
     #[cfg_attr(
         not(target_os = "linux"),
         expect(dead_code, reason = "only a camera device gives one")
@@ -140,7 +148,7 @@ impl CameraHandle {
     async fn take(&self) -> Result<CameraPicture, CameraFailure> {
         let guard = Arc::clone(&self.0.in_use).lock_owned().await;
         let camera = Arc::clone(&self.0);
-        let jpeg = match &self.0.source {
+        let sent = match &self.0.source {
             PictureSource::Device { .. } => None,
             PictureSource::Http {
                 address,
@@ -150,19 +158,23 @@ impl CameraHandle {
                     Some(file) => Some(run_on_thread(move || CameraLogin::read(&file)).await?),
                     None => None,
                 };
-                Some(http_camera::fetch(address, login.as_ref()).await?)
+                let login = login.as_ref();
+                Some(match address.starts_with(RTSP) {
+                    true => rtsp_camera::fetch(address, login).await?,
+                    false => RawPicture::Jpeg(http_camera::fetch(address, login).await?),
+                })
             }
         };
         let taken = self.0.clock.now();
         run_on_thread(move || {
             // A device that hangs keeps the lock, and the next caller gets a timeout.
             let _guard = guard;
-            let (raw, taken) = match (jpeg, &camera.source) {
+            let (raw, taken) = match (sent, &camera.source) {
                 (None, PictureSource::Device { path, size_px }) => {
                     let raw = v4l2_device::take(path, *size_px, camera.timeout, &camera.clock)?;
                     (raw, camera.clock.now())
                 }
-                (jpeg, _) => (RawPicture::Jpeg(jpeg.unwrap_or_default()), taken),
+                (sent, _) => (sent.unwrap_or(RawPicture::Jpeg(Vec::new())), taken),
             };
             camera.finish(raw, taken)
         })
@@ -176,6 +188,8 @@ impl CameraShared {
         let (frame, jpeg) = match raw {
             RawPicture::Frame(frame) => (frame, None),
             RawPicture::Jpeg(bytes) => (decode(&bytes)?, Some(bytes)),
+            #[cfg(feature = "rtsp")]
+            RawPicture::H264(frames) => (rtsp_camera::decode(&frames)?, None),
         };
         let current = PreviousPicture {
             hash: blake3::hash(frame.rgb()),

@@ -27,7 +27,7 @@ const PIXELS_MAX: u64 = 12_582_912;
 pub struct CameraEntry {
     /// Name of the camera in results.
     pub name: String,
-    /// A device such as `/dev/video0`, an address of a JPEG or MJPEG, or `"simulator"`.
+    /// A device such as `/dev/video0`, an address of a JPEG, of MJPEG or of RTSP, or `"simulator"`.
     pub source: String,
     /// A file that holds NAME:PASSWORD for an address, and nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,6 +93,12 @@ fn noise_grey() -> f64 {
     2.0
 }
 
+/// Returns what follows the scheme of a camera's address, if it is one that is read.
+fn address_part(address: &str) -> Option<&str> {
+    let mut schemes = ["http://", "rtsp://"].into_iter();
+    schemes.find_map(|scheme| address.strip_prefix(scheme))
+}
+
 impl CameraEntry {
     /// Returns the source of its pictures.
     #[must_use]
@@ -132,26 +138,21 @@ impl CameraEntry {
                 " is simulated: give its place in `[cameras.simulated]` as `stands_m` and `looks_at_m`"
                     .to_owned(),
             )),
-            (CameraSource::Http(address), _) if address.starts_with("rtsp") => Some((
-                "source",
-                ": RTSP cannot be read. Next: write its snapshot's address, such as http://10.0.0.9/snapshot.jpg, or turn its stream into MJPEG with a program such as go2rtc"
-                    .to_owned(),
-            )),
             (_, Some(_)) => Some((
                 "simulated",
                 format!(" is at {source}: remove `[cameras.simulated]`, or write `source = \"simulator\"`"),
             )),
             (CameraSource::Http(address), None)
-                if !address.starts_with("http://") || address.contains('@') =>
+                if address_part(&address).is_none() || address.contains('@') =>
             {
                 Some((
                     "source",
-                    ": `source` must be a device, \"simulator\" or an http:// address without a user's name. Next: put NAME:PASSWORD into a file, and that file's path into `login_file`"
+                    ": `source` must be a device, \"simulator\" or an http:// or rtsp:// address without a user's name. Next: put NAME:PASSWORD into a file, and that file's path into `login_file`"
                         .to_owned(),
                 ))
             }
             (CameraSource::Http(address), None)
-                if !is_port_possible(address.trim_start_matches("http://")) =>
+                if !address_part(&address).is_some_and(is_port_possible) =>
             {
                 Some((
                     "source",
@@ -284,7 +285,7 @@ mod tests {
         let with = |old: &str, new: &str| error(&GOOD.replace(old, new));
         for (old, new, expected) in [
             ("/dev/video0", "video0", "a device is a full path"),
-            ("/dev/video0", "https://10.0.0.9/a.jpg", "http:// address"),
+            ("/dev/video0", "https://10.0.0.9/a.jpg", "rtsp:// address"),
             (
                 "/dev/video0",
                 "http://10.0.0.9:99999/",
@@ -319,7 +320,9 @@ mod tests {
             assert!(error.contains(expected), "{new}: {error}");
         }
         let rtsp = GOOD.replace("/dev/video0", "rtsp://10.0.0.9/stream1");
-        assert!(error(&rtsp).contains("go2rtc"));
+        assert!(NodeFile::read("/lab/node.toml", &rtsp).is_ok());
+        let named = rtsp.replace("10.0.0.9", "me:secret@10.0.0.9");
+        assert!(error(&named).contains("login_file"));
         let login = format!("{GOOD}login_file = \"top.login\"\n");
         assert!(error(&login).contains("leave `login_file` out"));
         let http = login.replace("/dev/video0", "http://10.0.0.9/a.jpg");

@@ -621,7 +621,7 @@ mod tests {
             ),
             (
                 "zone = { min_m = [-1, -1, -1], max_m = [1, 1, 1] }",
-                "no base_m",
+                "no `base_m`",
             ),
             (
                 "base_m = [0, 2, 0]\nzone = { min_m = [-1, -1, -1], max_m = [1, 1, 1] }",
