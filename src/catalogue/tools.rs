@@ -21,7 +21,7 @@ fn scene() -> ToolParameter {
 fn last_scene() -> ToolParameter {
     ToolParameter {
         default: None,
-        words: "default: that of the last motion".to_owned(),
+        words: "default: the last motion's".to_owned(),
         ..scene()
     }
 }
@@ -77,7 +77,7 @@ fn measured() -> ToolParameter {
         names: texts(&["dx", "dy"]),
         unit: "mm".to_owned(),
     };
-    let words = "error of the cross: {\"dx\": 0.8, \"dy\": -0.3}";
+    let words = "cross error: {\"dx\": 0.8, \"dy\": -0.3}";
     optional("measured", kind, words)
 }
 
@@ -281,18 +281,18 @@ fn stroke() -> ToolDefinition {
             optional(
                 "frame",
                 ParameterKind::Bool,
-                "moves the raised pen once around the drawing's box",
+                "moves the raised pen around the drawing's box",
             ),
             optional(
                 "hull",
                 ParameterKind::Bool,
-                "with frame: around its convex hull instead",
+                "with frame: around its convex hull",
             ),
         ],
         canvas_parameters: design(),
         canvas_examples: texts(&[r#"{"text":"Hi"}"#]),
         examples: texts(&[r#"{"scene":"$scene"}"#]),
-        when: texts(&["Use after sense and dry_run; `frame` shows its place."]),
+        when: texts(&["After sense and dry_run; `frame` shows its place."]),
         fields: vec![
             ARM_STATE,
             STROKE_COUNT,

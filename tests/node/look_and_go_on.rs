@@ -166,7 +166,7 @@ fn a_new_sheet_waits_for_the_drawing_under_way() {
     assert!(["planning", "moving"].contains(&state), "{text}");
     let (code, said) = bench.said(&["new-sheet"]);
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("under way"), "{said}");
+    assert!(said.contains("is drawing on the sheet"), "{said}");
     served.told("stop", &json!({}));
 }
 

@@ -546,7 +546,7 @@ fn a_yes_beside_a_standing_order_is_refused_and_promises_nothing() {
     assert_eq!(refused.status.code(), Some(1));
     check(
         &output_text(&refused),
-        &["an operator's order stands"],
+        &["an operator's order is still in force"],
         &["enables it for this drawing"],
     );
 }

@@ -160,7 +160,7 @@ fn servos_of_an_arm_that_is_not_named() {
     unless_starved(|| {
         let patient = Patient::new("so101").broken([1, 6].map(SimulatedFault::Silence));
         let (what, fix) = found(&["doctor", "--json", &patient.port], "missing_servo");
-        assert!(what.contains("Arm `so101` has id 1, 6 too"), "{what}");
+        assert!(what.contains("Arm `so101` also has id 1, 6"), "{what}");
         assert!(
             fix.contains("the cables are good") && fix.contains("--arm NAME"),
             "{fix}"
