@@ -551,7 +551,7 @@ fn an_arm_neither_replaces_nor_hides_what_another_has_measured() {
         assert_eq!(refused["success"], false, "{refused:#}");
         let message = refused["message"].as_str().unwrap();
         let says = [
-            "sheet of scene short (reading of the cross by arm left)",
+            "sheet of scene short (a reading of the cross by arm left)",
             "calibrate accept",
             "nothing moved",
         ];

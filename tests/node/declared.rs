@@ -741,7 +741,9 @@ async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
     assert_eq!(answer.structured["steps"].as_array().unwrap().len(), 3);
     let again = call().await;
     assert!(
-        again.text.starts_with("already done and is not repeated: "),
+        again
+            .text
+            .starts_with("this was already done and is not repeated: "),
         "{}",
         again.text
     );

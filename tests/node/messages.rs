@@ -261,7 +261,7 @@ fn a_key_below_the_wrong_heading_is_told_where_it_belongs() {
         &output,
         &[
             "line 5",
-            "`forgiveness` is a key of the whole file",
+            "`forgiveness` belongs to the whole file",
             "above the first `[[arms]]`",
         ],
         &["did you mean `model`"],

@@ -686,7 +686,7 @@ fn layers_and_strokes_are_drawn_alone_in_their_places() {
     for (options, words) in [
         (&["--layers", "sea"][..], "the drawing has no layer"),
         (&["--layers", "9"], "2-sky"),
-        (&["--strokes", "7..9"], "the file has 1 to 6"),
+        (&["--strokes", "7..9"], "the file has strokes 1 to 6"),
         (
             &["--layers", "birds", "--strokes", "1..2"],
             "nothing would be drawn",
@@ -846,7 +846,7 @@ fn a_drawing_pauses_after_each_length_or_time_that_was_asked_for() {
     let (code, refused) = plan("5mm");
     assert_eq!(code, Some(1), "{refused:#}");
     assert!(
-        refused.to_string().contains("at least 20 mm"),
+        refused.to_string().contains("at least every 20 mm"),
         "{refused:#}"
     );
 }

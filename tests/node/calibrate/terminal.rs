@@ -145,7 +145,7 @@ fn a_joint_that_was_not_moved_through_its_range_is_moved_again_at_once() {
         };
         moved(&mut person, 0, 0, 1.0);
         moved(&mut person, 1, 1, 0.05);
-        person.sees("redo: shoulder_lift was moved by");
+        person.sees("redo: shoulder_lift moved by");
         moved(&mut person, 1, 1, 1.0);
         moved(&mut person, 2, 3, 1.0);
         person.sees("their ids are swapped");

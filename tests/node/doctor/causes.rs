@@ -304,7 +304,7 @@ fn limits_of_a_servo_that_are_narrower_than_the_arms() {
         // The least position becomes 1280.
         let patient = poked(3, 10, 5);
         let (what, fix) = patient.suffers("wrong_setup", "so101");
-        assert!(what.contains("stops at 1280 to"), "{what}");
+        assert!(what.contains("is set to stop at 1280"), "{what}");
         assert!(fix.contains("--limits-ticks MIN:MAX"), "{fix}");
         let args = ["bus", "configure", &patient.port, "--id", "3", "--yes"];
         let set = [&args[..], &["--limits-ticks", "0:4095"]].concat();
@@ -343,7 +343,7 @@ fn another_program_that_has_the_port_open() {
     holder.kill().unwrap();
     holder.wait().unwrap();
     assert!(what.contains("sleep (process"), "{what}");
-    assert!(fix.contains("end it"), "{fix}");
+    assert!(fix.contains("end that program"), "{fix}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn both_matrices_have_headings_and_the_confusion_its_n() {
     let text_of = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
     let alike = text_of(at("similarity, from 0 to 1") + 1);
     assert_eq!(alike.len(), 6, "{reply}");
-    let headings = text_of(at("confusion in run 1, 152 answers") + 1);
+    let headings = text_of(at("confusion in run 1 (152 answers)") + 1);
     assert_eq!((headings[0], headings.last()), ("(none)", Some(&"n")));
     let row = lines
         .iter()

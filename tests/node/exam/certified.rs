@@ -202,7 +202,7 @@ fn refuses_cases_from_callers_that_are_no_operators() {
                 );
                 let message = refused["message"].as_str().unwrap();
                 assert!(
-                    message.contains("operator") && message.contains("nothing was written"),
+                    message.contains("operator") && message.contains("Nothing was written"),
                     "{message}"
                 );
             }

@@ -164,7 +164,10 @@ fn a_server_that_speaks_sse_alone_gets_one_plain_sentence() {
     run_ok(folder.path(), &["servers", "add", "old", &url]);
     assert!(!exam(folder.path(), &["servers", "check"]).status.success());
     let all = servers(folder.path());
-    assert_eq!(all[0]["told"], "`sse` is not supported");
+    assert_eq!(
+        all[0]["told"],
+        "`sse` is not supported. Next: use `streamable-http`"
+    );
 }
 
 #[test]
