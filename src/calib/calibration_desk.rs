@@ -752,7 +752,8 @@ mod tests {
             assert!(is_interrupted(store.propose(&session, &lock).unwrap_err()));
             assert!(is_interrupted(store.discard(&lock).unwrap_err()));
             let shown = desk.assess(&session).unwrap();
-            assert!(shown.finding.reasons[0].contains("applies nothing twice"));
+            let reason = CalibrationStoreError::Interrupted { number: 1 }.to_string();
+            assert_eq!(shown.finding.reasons[0], reason);
             drop(lock);
             assert_eq!(accept().unwrap().number, 1);
             assert_eq!(std::fs::read_to_string(&accepted.path).unwrap(), written);
