@@ -336,7 +336,7 @@ fn mistakes_on_the_command_line_say_what_to_do() {
         ),
         (
             vec!["draw", &hook, "--merge", "-1mm"],
-            "that is -1 mm; 0 to",
+            "this is -1 mm; 0 to",
         ),
         (
             vec!["draw", &hook, "--letter-height", "5mm"],

@@ -749,7 +749,10 @@ fn servers_are_checked_and_what_is_not_spoken_is_said() {
     assert!(!exam(path, &["servers", "check"]).status.success());
     let listed = json_of(&exam(path, &["servers", "list", "--json"]));
     assert_eq!(listed[0]["status"], "failed");
-    assert_eq!(listed[1]["told"], "`sse` is not supported");
+    assert_eq!(
+        listed[1]["told"],
+        "`sse` is not supported. Next: use `streamable-http`"
+    );
 }
 
 /// Examines a scripted planner over HTTP with a case of each class.

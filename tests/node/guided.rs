@@ -629,7 +629,7 @@ fn a_stale_tool_is_neither_accepted_nor_drawn_on() {
     let text = std::fs::read_to_string(&file).unwrap();
     let longer = with_key(&text, "tip_m", "[0.0, -0.043637, -0.010353]");
     std::fs::write(&file, &longer).unwrap();
-    refused(&practice, "different tip, ");
+    refused(&practice, "different tip or ");
     std::fs::write(&file, &text).unwrap();
     // 13. The sheet is good, and then another tool is mounted.
     practice.sheet().unwrap();

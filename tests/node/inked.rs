@@ -208,7 +208,7 @@ fn the_friction_of_an_arm_without_play_is_no_play() {
         .1;
     println!("{}", found["message"]);
     let message = found["message"].as_str().unwrap();
-    assert!(message.contains("there is no proposal"), "{found:#}");
+    assert!(message.contains("nothing is proposed"), "{found:#}");
     let off_mm = ink_off_mm(message);
     assert!(off_mm < 0.2, "{off_mm} mm");
     let (code, shown) = bench.0.said(&["calibrate", "show"]);

@@ -236,7 +236,8 @@ fn after_a_fault_pen_down_the_node_that_must_stay_is_named_first() {
         let printed: Vec<String> = lines.iter().collect();
         let printed = printed.join("\n");
         let (state, port) = (&rig.state, &rig.port);
-        let serve = format!("--state {state} --port {port} --calibrated elsewhere serve`, then ");
+        let serve =
+            format!("--state {state} --port {port} --calibrated elsewhere serve`, then run ");
         let steps = ["enable --scene default --for 30m", "reset", "draw --resume"];
         let steps = steps.map(|step| format!("`steadyhand --state {state} {step}`"));
         let advice = serve + &steps.join(", then ");

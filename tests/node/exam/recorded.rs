@@ -66,7 +66,7 @@ fn smollm2_fails_and_the_report_says_why() {
     assert_eq!(verdict["reached"], Value::Null);
     let reasons = verdict["reasons"].to_string();
     assert!(
-        reasons.contains("F1 is") && reasons.contains("observe wants"),
+        reasons.contains("F1 is") && reasons.contains("observe needs"),
         "{reasons}"
     );
     assert!(!reasons.contains("no answer"), "{reasons}");
