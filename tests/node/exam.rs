@@ -454,7 +454,8 @@ fn a_report_holds_every_n_and_nothing_of_it_is_markup_of_a_model() {
 /// Returns whether a sentence with a number says of how many.
 fn says_n(sentence: &str) -> bool {
     let has_digit = sentence.chars().any(|c| c.is_ascii_digit());
-    !has_digit || sentence.contains("(n = ") || sentence.contains(" of ")
+    let has_n = [" of ", "(n = ", " for every case"];
+    !has_digit || has_n.iter().any(|n| sentence.contains(n))
 }
 
 #[test]
