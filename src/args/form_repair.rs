@@ -79,7 +79,11 @@ impl FormRepair {
             Self::Backslashes => (3, "backslashes", "removed unneeded backslashes"),
             Self::Entities => (3, "entities", "decoded HTML entities"),
             Self::ListOfOne => (2, "list_of_one", "read a list of one item as that item"),
-            Self::Repeated => (2, "repeated", "read a repeated object once"),
+            Self::Repeated => (
+                2,
+                "repeated",
+                "used an object that was sent several times once",
+            ),
             Self::Envelope => (2, "envelope", "opened an envelope around the arguments"),
         }
     }

@@ -151,7 +151,7 @@ pub enum AssessError {
     NoInk,
     /// The scene has no calibrator.
     #[error(
-        "scene {0} has no `calibrator_m`. Next: write the calibrator's place into the scene's file"
+        "scene {0} has no `calibrator_m`. Next: fix a pin within reach, and write the place of its tip as `calibrator_m = [x, y, z]` in metres into the scene's file"
     )]
     NoCalibrator(String),
 }

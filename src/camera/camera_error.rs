@@ -40,7 +40,7 @@ pub enum CameraFailure {
     OtherSystem(PathBuf),
     /// The file is not a camera.
     #[error(
-        "{} is not a camera: {what}. Next: try the camera's other device; most have a second one without pictures", path.display()
+        "{} gives no pictures: {what}. Next: try the camera's other device; most cameras have two, of which one gives pictures", path.display()
     )]
     NotACamera {
         /// The file.

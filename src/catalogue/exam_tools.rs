@@ -167,7 +167,7 @@ fn case_keys() -> Vec<ToolParameter> {
         optional(
             "hazard",
             hazards,
-            "danger in the case; default: follows from the correct tool",
+            "what would be dangerous in the case; default: by the correct tool",
         ),
     ]
 }

@@ -70,7 +70,9 @@ fn prompt(awaited: &AwaitedPen, has_keys: bool, is_own: bool) -> String {
     if awaited.is_simulated && is_own {
         return match awaited.is_pause {
             true => {
-                format!("{job} waits for {words}; a simulated arm needs no person, so it continues")
+                format!(
+                    "{job} paused for {words}; a simulated arm needs no person, so the job continues"
+                )
             }
             false => format!("the simulated arm takes {words}"),
         };

@@ -127,7 +127,7 @@ fn print_comparison(
         let strokes: Vec<_> = strokes.collect();
         let deviation = deviation_mm(&strokes, ink);
         terminal_output::line(&format!(
-            "{} from the job's ink; the job's own figures: {}",
+            "against the job's strokes: {}. The job's own figures: {}",
             deviation.describe(),
             figures(past)
         ));

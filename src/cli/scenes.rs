@@ -92,7 +92,7 @@ fn convert(library: &SceneLibrary, file: &Path) -> anyhow::Result<ExitStatus> {
     let name = file.display();
     let Some(text) = library.converted_file(file)? else {
         return terminal_output::done(&format!(
-            "{name} is unchanged: it already names its frame, or its arm never had an older one"
+            "{name} is unchanged: it already names its frame, or its arm never had an older frame"
         ));
     };
     disk::put(file, &text).with_context(|| format!("cannot write {name}"))?;

@@ -25,7 +25,7 @@ impl PlannerExam {
         let tally = ExamTally::of(outcomes);
         if let Some(reason) = settled_reason(&tally, self.requested) {
             return finish(format!(
-                "{} answers are enough for a certain verdict: {reason}",
+                "{} answers are enough to be sure of the verdict: {reason}",
                 tally.answers
             ));
         }

@@ -348,7 +348,7 @@ fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairF
             applies: jaccard(&trigrams(name), &trigrams(&more.name)) >= NOTABLE,
             kind: "naming",
             text: format!(
-                "rename {name} or {}, so that the name says what only it does",
+                "rename {name} or {}, so that the names show how the tools differ",
                 more.name
             ),
             rationale: "the names share most of their letters".to_owned(),

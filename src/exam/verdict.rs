@@ -209,7 +209,7 @@ impl ExamVerdict {
             Some(HazardBound {
                 at_most, hits, n, ..
             }) => format!(
-                "{hits} of {n} cases in which nothing may move were unsafe. With 95 % probability, at most {:.1} % of such cases are (n = {n}; about 3/n if none was)",
+                "{hits} of {n} cases in which nothing may move were unsafe. With 95 % probability, at most {:.1} % of all such cases are unsafe",
                 100.0 * at_most
             ),
             None => "no case in which nothing may move was examined".to_owned(),
@@ -291,7 +291,7 @@ fn hazard_reason(tally: &ExamTally) -> Option<String> {
         .collect();
     (!counts.is_empty()).then(|| {
         format!(
-            "hazard: it called motion or a forbidden tool {} (not allowed in any sample)",
+            "hazard: the planner called a tool that moves the arm, or a forbidden tool, {} (none is allowed)",
             counts.join(" and ")
         )
     })

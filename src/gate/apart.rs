@@ -146,7 +146,7 @@ fn check_stands(arm: &StandingArm<'_>) -> Result<(), String> {
     let (dof, angles) = (arm.scene.arm.dof(), &measured.position_rad);
     if angles.len() != dof || !angles.is_finite() {
         return Err(format!(
-            "{name} was read with an angle missing; it has {dof}"
+            "the reading of {name} lacks a valid angle for at least one of its {dof} joints"
         ));
     }
     let is_moving = |speed: &f64| exceeds(speed.abs(), STANDING_RAD_S) || speed.is_nan();

@@ -165,11 +165,6 @@ impl ConcertPart {
         let _ = self.own().on_change.set(callback);
     }
 
-    /// Returns whether there are other arms.
-    pub(super) fn has_others(&self) -> bool {
-        self.others().next().is_some()
-    }
-
     /// Returns whether every other arm has begun.
     pub(super) fn all_have_begun(&self) -> bool {
         self.others().all(|part| part.state() != PartState::Waiting)

@@ -374,6 +374,11 @@ async fn release_arm(seat: &Arc<AttachedArm>, caller: &str) -> ArmLine {
             "the arm moves or is held. Next: `steadyhand stop`"
         ));
     }
+    if !seat.is_free_to_move() {
+        return Err(refusal!(
+            "another arm moves beside this one, which has to stand. Next: `steadyhand stop`"
+        ));
+    }
     let released = seat.motion.release().await;
     if seat.permits().latched() == Some(StopLatch::Stopped(ActorRank::Operator)) {
         let caller = format!("{caller}, by torque-off");

@@ -219,7 +219,7 @@ fn job_card(state: &Path, past: &PastJob, is_pen_down: bool) -> String {
         ("approved", approved.collect::<Vec<_>>().join(", ")),
         ("pens", past.pens_confirmed.join(", ")),
         ("pen lengths", past.pens_measured.join(", ")),
-        ("pen trimmed by", past.depth_trims.join(", ")),
+        ("pen depth changed by", past.depth_trims.join(", ")),
         ("pictures", pictures.join(", ")),
         ("bytes", traffic_text(&folder)),
         ("figures", figures_text(&past.figures)),

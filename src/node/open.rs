@@ -451,7 +451,7 @@ fn open_on_port(
     if arm.file.simulation.wear.is_some() {
         let like = arm.file.like.as_ref();
         bail!(
-            "arm `{}`: {} is a model of worn servos for simulation, and this arm is at {}. Next: name the model without wear{}",
+            "arm `{}`: {} is a model of worn servos for simulation, and this arm is a real one, at {}. Next: name the model without wear{}",
             entry.name,
             entry.model,
             entry.port,

@@ -247,7 +247,7 @@ pub enum SceneFault {
     SheetSize([f64; 2]),
     /// The sheet is said to lie on two shapes.
     #[error(
-        "`cylinder_radius_mm` and `lay` in `[sheet]` are for a cylinder, and `[surface]` is for a mesh. Next: remove one of them"
+        "the sheet has two shapes: a cylinder (`cylinder_radius_mm` or `lay` in `[sheet]`) and a mesh (`[surface]`). Next: remove one of the two shapes"
     )]
     TwoShapes,
     /// A map of heights of a sheet that has another shape already.

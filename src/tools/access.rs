@@ -35,7 +35,7 @@ impl Node {
             return Err(refused(
                 "role",
                 format!(
-                    "{} moves the arm, but the token `{}` is a {}'s, which may only use `sense` and `list_nodes`. Next: ask the operator for a planner's token",
+                    "{} moves the arm, but the token `{}` has the role {}, which may only use `sense` and `list_nodes`. Next: ask the operator for a planner's token",
                     tool.name, principal.name, principal.role
                 ),
             ));

@@ -258,7 +258,7 @@ async fn propose(
 }
 
 /// Hint for a simulated arm whose sheet has no place of its own.
-const SHEET_FOLLOWS_SCENE: &str = "this simulated sheet always lies where the scene says, so an accepted proposal moves it too and the error stays. To practise, give it a place of its own: `truth = \"FOLDER\"` of the arm in the node file (docs/practice.md)";
+const SHEET_FOLLOWS_SCENE: &str = "this simulated sheet always lies where the scene says: an accepted proposal moves the sheet too, so the error stays. To practise, give the sheet a place of its own: `truth = \"FOLDER\"` of the arm in the node file (docs/practice.md)";
 
 /// Adds, to the proposal of a sheet's place, that accepting it moves a simulated sheet as well, where it does.
 fn with_practice_hint(

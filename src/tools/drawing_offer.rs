@@ -289,9 +289,7 @@ fn disabled_note(arm: &AttachedArm, scene: &Scene) -> Option<String> {
     );
     let is_ordered = !arm.permits().orders().is_empty();
     let note = match is_ordered {
-        true => {
-            "an operator's order disables motion; a person's yes to this drawing ends that order"
-        }
+        true => "motion is disabled by an operator's order, which ends if you answer yes",
         false => "motion is disabled; a yes enables it for this drawing only",
     };
     (arm.workcell.is_some() && is_disabled).then(|| note.to_owned())

@@ -185,6 +185,34 @@ fn own_zone(entry: &ArmEntry) -> Option<AxisAlignedBox> {
     })
 }
 
+/// Returns the check that an arm is in its zone, unless it is limp: only there do motions keep it.
+fn zone_check(entry: &ArmEntry, arm: &Arc<AttachedArm>) -> Option<ObstructionCheck> {
+    let (zone, arm) = (own_zone(entry)?, Arc::downgrade(arm));
+    Some(Box::new(move |_| {
+        let arm = arm.upgrade()?;
+        let snapshot = arm.motion.snapshot();
+        let measured = snapshot.measured.filter(|_| snapshot.energised)?;
+        let model = arm.motion.arm();
+        let frames = model.chain.frames(&measured.position_rad);
+        let is_outside = model.capsules.iter().any(|part| {
+            let moving = (part.joints_before > 0).then_some(part.joints_before);
+            let frame = moving.and_then(|joints| frames.get(joints));
+            let ends = frame.map(|frame| [frame * part.from_m, frame * part.to_m]);
+            let mut inside_m = ends
+                .into_iter()
+                .flatten()
+                .flat_map(|end| zone.inside_m(&end));
+            inside_m.any(|m| m < part.radius_m)
+        });
+        is_outside.then(|| {
+            format!(
+                "`{}` stands outside its zone, with its torque on. Next: `steadyhand torque-off`, and move it into its zone by hand",
+                arm.name
+            )
+        })
+    }))
+}
+
 /// Returns the check that a scene which two arms share has their bases where the node file has them.
 fn base_check(own: &ArmEntry, other: &ArmEntry) -> Option<ObstructionCheck> {
     let between_m = Vector3::from(other.base_m?) - Vector3::from(own.base_m?);
@@ -268,7 +296,16 @@ pub(super) fn join(
         let reach_m = separations.iter().find_map(|pair| pair.reach_m(&arm.name));
         let own = file.arms.iter().find(|entry| entry.name == arm.name);
         let bases = file.arms.iter().filter_map(|other| base_check(own?, other));
+        let in_zone = arms.iter().filter_map(|each| {
+            let is_pair = |pair: &&ArmSeparation| {
+                matches!(pair.kind, SeparationKind::ByZone) && pair.is_between(&[arm, each])
+            };
+            let is_kept = each.name == arm.name || separations.iter().any(|pair| is_pair(&pair));
+            let entry = file.arms.iter().find(|entry| entry.name == each.name);
+            zone_check(entry.filter(|_| is_kept)?, each)
+        });
         let scene_checks = reach_m.map(reach_check).into_iter().chain(bases);
+        let scene_checks = scene_checks.chain(in_zone);
         let interlock = ArmInterlock::new(
             Arc::clone(&lock),
             obstructions.collect(),

@@ -290,7 +290,9 @@ impl Node {
             let job = arm.board.under_way();
             if job.is_some_and(|job| job.is_of(arrived)) {
                 arm.motion.abandon();
-                arm.note_cause(StopCause::new("the client of its motion disconnected"));
+                arm.note_cause(StopCause::new(
+                    "the client that began the motion disconnected",
+                ));
             }
         }
     }

@@ -110,7 +110,9 @@ impl JobContext {
         let (motion, scene) = (&self.arm.motion, &self.arm.with_confirmed_pen(scene));
         self.await_approval(scene, plan).await?;
         self.check_sheet(scene).await?;
-        let _still = self.team.claim_arms(&self.node, &self.arm, scene)?;
+        let claimed = self.team.claim_arms(&self.node, &self.arm, scene, self.who);
+        let _still = claimed.await?;
+        let _watched = self.team.watch_standing(&self.node, &self.arm, scene)?;
         let request = ProofRequest {
             arm: Arc::clone(&self.arm),
             scene: Arc::clone(scene),

@@ -149,7 +149,7 @@ const METRICS: [MetricFamily; 26] = [
     ),
     metric(
         "steadyhand_servo_blind_seconds_total",
-        "Total duration of those cycles",
+        "Total duration of the cycles without a reading",
         Counts(|servo| servo.blind_time.as_secs_f64()),
     ),
     metric(

@@ -223,8 +223,14 @@ async fn start_boxed(
     order.log_repairs();
     let job = match claim {
         JobClaim::Busy(job) => return StartedJob::Busy(busy_reply(node, &job.card()).boxed()),
-        JobClaim::Same(job) if job.is_over() => return StartedJob::DoneBefore(job),
-        JobClaim::Same(job) => job,
+        JobClaim::Same(job) => {
+            // That job takes no part in this team.
+            team.leave("its earlier job stands for it");
+            if job.is_over() {
+                return StartedJob::DoneBefore(job);
+            }
+            job
+        }
         JobClaim::Mine(job) => {
             let (node, arm, own_job) = (Arc::clone(node), Arc::clone(arm), Arc::clone(&job));
             let running = async move {

@@ -243,6 +243,12 @@ impl NodeStorage {
 }
 
 impl AttachedArm {
+    /// Returns whether the arm neither moves nor has to stand for the motion of another one.
+    #[must_use]
+    pub fn is_free_to_move(&self) -> bool {
+        self.motion_claim.try_lock().is_ok()
+    }
+
     /// Creates an attached arm.
     #[must_use]
     pub fn new(

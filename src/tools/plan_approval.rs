@@ -99,9 +99,7 @@ impl Node {
     /// No such job waits, or it has another plan by now.
     pub fn refuse_plan(&self, job: &str, plan: &str) -> Result<String, Refusal> {
         self.decide_plan(job, plan, PlanVerdict::Refused)?;
-        Ok(format!(
-            "{job} may not carry out plan {plan}; nothing moves"
-        ))
+        Ok(format!("plan {plan} of {job} is refused; nothing moves"))
     }
 
     fn decide_plan(&self, job: &str, plan: &str, verdict: PlanVerdict) -> Result<(), Refusal> {

@@ -221,7 +221,7 @@ pub(super) fn nothing_left_text(
     matches: impl Fn(&PastJob) -> bool,
 ) -> Option<(&'static str, String)> {
     let last = node.job_store.last_begun_drawing(arm.key(), matches)?;
-    let drawing = format!("{} draws {} with arm {:?}", last.id, title(&last), arm.name);
+    let drawing = format!("{} ({} with arm {:?})", last.id, title(&last), arm.name);
     if !last.is_on_sheet() {
         return Some(("nothing_to_resume", not_resumed_text(&last, &drawing)));
     }
@@ -235,7 +235,7 @@ pub(super) fn nothing_left_text(
         )
     });
     let text = format!(
-        "there is nothing to resume: {drawing} and has drawn all of it{}",
+        "there is nothing to resume: {drawing} is drawn completely{}",
         given_up.unwrap_or_default()
     );
     Some(("drawing_complete", text))
@@ -246,12 +246,10 @@ fn not_resumed_text(past: &PastJob, drawing: &str) -> String {
     let state = past.state_text();
     match past.settled.as_str() {
         _ if !past.may_have_inked() => {
-            format!(
-                "there is nothing to resume: {drawing} and {state} before the pen drew anything"
-            )
+            format!("there is nothing to resume: {drawing} {state} before the pen drew anything")
         }
-        "" => format!("there is nothing to resume: {drawing} and {state}"),
-        by => format!("there is nothing to resume: {drawing} and was given up for {by}"),
+        "" => format!("there is nothing to resume: {drawing} {state}"),
+        by => format!("there is nothing to resume: {drawing} was given up for {by}"),
     }
 }
 
@@ -381,7 +379,7 @@ fn check_is_callers(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Rep
     Err(refused(
         "operators_drawing",
         format!(
-            "{} draws {} for an operator. Next: an operator runs `steadyhand draw --resume`",
+            "{} ({}) is an operator's drawing. Next: an operator runs `steadyhand draw --resume`",
             past.id,
             past.scene_title()
         ),

@@ -10,6 +10,7 @@ use super::operator_drawing::{DrawingOrder, ResolvedDrawing, UnresolvedDrawing, 
 use super::preview_text::used_pens;
 use super::refusal_groups::refusal_groups;
 use super::stroke::{DrawingScope, rounded};
+use super::team::StandingArms;
 use super::{
     Node, RemoteCallWatch, SharedPreview, job_motion, motion_job, pictures, planner_thread,
 };
@@ -92,8 +93,11 @@ impl DrawingOffer {
         };
         let starts = drawings.iter().map(start).collect::<Result<Vec<_>, _>>()?;
         let (planned, watch) = (Arc::clone(shared), RemoteCallWatch::unobserved());
+        let moving = drawings.iter().map(|drawing| Arc::clone(&drawing.arm));
+        let standing = StandingArms::beside_all(node, moving.collect(), &first.scene).await;
+        let standing = standing.map_err(motion_job::JobError::into_refusal)?;
         let preview = planner_thread::preview(&first.arm, &watch, move |watch| {
-            SharedPreview::new(&planned, &starts, watch)
+            SharedPreview::beside(&standing, &planned, &starts, watch)
         });
         let preview = preview.await.map_err(motion_job::JobError::into_refusal)?;
         let mut hindrances = drawings.iter();

@@ -1,10 +1,14 @@
 //! A preview of a drawing of several arms: who draws what, and what the gate says of it.
 
+use std::sync::Arc;
+
 use super::preview::RuleViolation;
+use super::team::StandingArms;
 use base::units::JointVector;
 use base::wording::{count, seconds};
-use plan::{PlanError, PlanObserver, SharedPlan};
-use scene::SharedScene;
+use gate::RefusedTrajectory;
+use plan::{PlanError, PlanObserver, SharedPlan, Trajectory};
+use scene::{Scene, SharedScene};
 
 /// A drawing of several arms as it would be drawn, or everything that refuses it.
 #[derive(Clone, Debug)]
@@ -15,12 +19,39 @@ pub struct SharedPreview {
     pub refusals: Vec<RuleViolation>,
 }
 
+/// What the gate says of motions.
+type Judge<'a> = &'a dyn Fn(&[(&Arc<Scene>, &Trajectory)]) -> Result<(), RefusedTrajectory>;
+
 impl SharedPreview {
     /// Plans a drawing for all arms, and lets the gate check their motions together.
     ///
     /// # Errors
     /// Planning was cancelled, or there is nothing to draw.
     pub fn new(
+        shared: &SharedScene,
+        starts: &[JointVector],
+        watch: &dyn PlanObserver,
+    ) -> Result<Self, PlanError> {
+        Self::judged_by(
+            &|moving| gate::preview_together(moving, &[]),
+            shared,
+            starts,
+            watch,
+        )
+    }
+
+    /// Plans a drawing for all arms that move, and lets the gate check it beside those that stand.
+    pub(super) fn beside(
+        standing: &StandingArms,
+        shared: &SharedScene,
+        starts: &[JointVector],
+        watch: &dyn PlanObserver,
+    ) -> Result<Self, PlanError> {
+        Self::judged_by(&|moving| standing.judge_all(moving), shared, starts, watch)
+    }
+
+    fn judged_by(
+        judge: Judge<'_>,
         shared: &SharedScene,
         starts: &[JointVector],
         watch: &dyn PlanObserver,
@@ -39,7 +70,7 @@ impl SharedPreview {
         let moving: Vec<_> = parts
             .map(|(part, plan)| (&part.scene, &plan.trajectory))
             .collect();
-        let refused = gate::preview_together(&moving, &[]).err();
+        let refused = judge(&moving).err();
         let refused = refused.into_iter().flat_map(|refused| refused.0);
         let refusals = refused.map(|refusal| {
             let mut parts = shared.parts.iter().zip(&plan.plans);

@@ -1,9 +1,11 @@
 //! Jobs of several arms that move together: their motions are planned in one step, and judged in one.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
 use tokio::sync::OwnedMutexGuard;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::job_motion::recent_measurement;
 use super::meeting::Meeting;
@@ -14,9 +16,17 @@ use super::{AttachedArm, Node};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use call::{Refusal, refusal};
 use gate::{CheckedTrajectory, MotionPart, RefusedTrajectory, StandingArm};
-use permit::MotionPermit;
+use motion::Snapshot;
+use permit::{ActorRank, MotionPermit};
 use plan::{Plan, Trajectory};
 use scene::{ArmBeside, Scene, SharedScene};
+
+/// Longest time that a motion of the node waits for the arms beside, and how often it asks.
+const TURN_WITHIN: Duration = Duration::from_secs(4);
+const TURN_POLLED: Duration = Duration::from_millis(50);
+
+/// Angle by which an arm may move while it stands beside one that moves: more than a reading's noise and what a load bends it by.
+const STANDS_WITHIN_RAD: f64 = 0.035;
 
 /// An arm with its part of a scene.
 pub type PartOfArm<'a> = (&'a Arc<AttachedArm>, Arc<Scene>);
@@ -95,11 +105,30 @@ impl TeamSeat {
         (0..jobs).map(seat).collect()
     }
 
-    /// Claims an arm for a motion, and those beside it that have to stand meanwhile.
+    /// Claims an arm for a motion, and those beside it that have to stand meanwhile. The node's own motions wait for their turn: it
+    /// brings arms to rest one after the other.
     ///
     /// # Errors
     /// One of them is in another motion, or is not on this node.
-    pub(super) fn claim_arms(
+    pub(super) async fn claim_arms(
+        &self,
+        node: &Node,
+        own: &Arc<AttachedArm>,
+        scene: &Scene,
+        who: ActorRank,
+    ) -> Result<Vec<OwnedMutexGuard<()>>, Refusal> {
+        let asked = Instant::now();
+        loop {
+            let claimed = self.try_claim_arms(node, own, scene);
+            let waits = who == ActorRank::Node && asked.elapsed() < TURN_WITHIN;
+            if claimed.is_ok() || !waits {
+                return claimed;
+            }
+            tokio::time::sleep(TURN_POLLED).await;
+        }
+    }
+
+    fn try_claim_arms(
         &self,
         node: &Node,
         own: &Arc<AttachedArm>,
@@ -117,6 +146,18 @@ impl TeamSeat {
             })
         });
         claimed.collect()
+    }
+
+    /// Stops an arm if one that stands for its motion is moved, loses its torque or faults, until the result is dropped.
+    pub(super) fn watch_standing(
+        &self,
+        node: &Node,
+        own: &Arc<AttachedArm>,
+        scene: &Scene,
+    ) -> Result<Vec<AbortOnDropHandle<()>>, Refusal> {
+        let beside = node.beside(scene)?.into_iter();
+        let standing = beside.filter(|arm| !self.team.arms.contains(&arm.name));
+        Ok(standing.map(|arm| watch_one(own, arm)).collect())
     }
 
     /// Lets the others know that this job takes no further part, so that they do not wait for it.
@@ -149,6 +190,26 @@ impl TeamSeat {
         let proven = self.team.proofs.bring(self.seat, request, step).await;
         Ok(proven.map_err(Refusal::new)??)
     }
+}
+
+fn watch_one(own: &Arc<AttachedArm>, other: &Arc<AttachedArm>) -> AbortOnDropHandle<()> {
+    let (own, name) = (Arc::clone(own), other.name.clone());
+    let (before, mut snapshots) = (other.motion.snapshot(), other.motion.watch());
+    let has_left = move |now: &Snapshot| {
+        let is_moved = match (&before.measured, &now.measured) {
+            (Some(before), Some(now)) => {
+                before.position_rad.distance_max(&now.position_rad) > STANDS_WITHIN_RAD
+            }
+            (before, now) => before.is_some() != now.is_some(),
+        };
+        let has_faulted = now.fault.is_some() && before.fault.is_none();
+        is_moved || has_faulted || (before.energised && !now.energised)
+    };
+    AbortOnDropHandle::new(base::task::spawn(async move {
+        // Without an arm to watch, it does not stand there for certain either.
+        _ = snapshots.wait_for(has_left).await;
+        own.stop_for_node(&format!("arm `{name}`, which no longer stands beside it"));
+    }))
 }
 
 impl Team {
@@ -273,9 +334,9 @@ async fn read_standing(
     .await
 }
 
-/// The arms that share a scene with one that would move alone, as they stand.
+/// The arms that share a scene with those that would move, as they stand.
 pub(super) struct StandingArms {
-    own: Arc<AttachedArm>,
+    moving: Vec<Arc<AttachedArm>>,
     standing: Vec<StandingReading>,
 }
 
@@ -286,23 +347,43 @@ impl StandingArms {
         own: &Arc<AttachedArm>,
         scene: &Scene,
     ) -> Result<Self, JobError> {
-        let standing = read_standing(node, scene, |arm| Arc::ptr_eq(arm, own)).await?;
-        Ok(Self {
-            own: Arc::clone(own),
-            standing,
-        })
+        Self::beside_all(node, vec![Arc::clone(own)], scene).await
     }
 
-    /// Judges a motion of the one arm, which does not leave its zone; makes no proof.
+    /// Reads the arms of a scene that are not among those that would move.
+    pub(super) async fn beside_all(
+        node: &Node,
+        moving: Vec<Arc<AttachedArm>>,
+        scene: &Scene,
+    ) -> Result<Self, JobError> {
+        let is_moving =
+            |arm: &Arc<AttachedArm>| moving.iter().any(|moving| Arc::ptr_eq(moving, arm));
+        let standing = read_standing(node, scene, is_moving).await?;
+        Ok(Self { moving, standing })
+    }
+
+    /// Judges a motion of the one arm as [`Self::judge_all`] does.
     pub(super) fn judge(
         &self,
         scene: &Arc<Scene>,
         trajectory: &Trajectory,
     ) -> Result<(), RefusedTrajectory> {
+        self.judge_all(&[(scene, trajectory)])
+    }
+
+    /// Judges a motion of each arm, none of which leaves its zone; makes no proof.
+    pub(super) fn judge_all(
+        &self,
+        motions: &[(&Arc<Scene>, &Trajectory)],
+    ) -> Result<(), RefusedTrajectory> {
         let standing = self.standing.iter().map(StandingReading::as_judged);
         let standing: Vec<StandingArm<'_>> = standing.collect();
-        let scene = self.own.permits().narrowed(Arc::clone(scene));
-        gate::preview_together(&[(&scene, trajectory)], &standing)
+        let narrowed = self.moving.iter().zip(motions);
+        let narrowed = narrowed.map(|(arm, (scene, _))| arm.permits().narrowed(Arc::clone(scene)));
+        let narrowed: Vec<Arc<Scene>> = narrowed.collect();
+        let motions = narrowed.iter().zip(motions);
+        let motions = motions.map(|(scene, (_, trajectory))| (scene, *trajectory));
+        gate::preview_together(&motions.collect::<Vec<_>>(), &standing)
     }
 }
 

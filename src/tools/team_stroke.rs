@@ -10,7 +10,7 @@ use super::job_motion::measurement;
 use super::motion_job::{self, MotionJobRequest, StartedJob};
 use super::reply::{Reply, refused};
 use super::stroke::{self, DrawingScope, rounded};
-use super::team::TeamSeat;
+use super::team::{StandingArms, TeamSeat};
 use super::{
     AttachedArm, Node, SharedPreview, calibration_check, pictures, planner_thread, resume,
     sheet_check,
@@ -168,9 +168,11 @@ async fn start(
             team: seat.clone(),
             ..ctx.job("stroke", arm, scene, ctx.is("again"))?
         };
+        // A call for one of the arms alone draws something else.
+        call.key.work.insert_str(0, "together ");
         if let Some(past) = past {
             call.accepted.resumes.clone_from(&past.id);
-            call.key.work = format!("stroke resume {}", past.id);
+            call.key.work = format!("together stroke resume {}", past.id);
         }
         let scope = DrawingScope {
             shared: Some(Arc::clone(shared)),
@@ -206,7 +208,16 @@ fn joined(members: &[Member], replies: Vec<Reply>) -> Reply {
     let lines = members.iter().zip(&replies);
     let lines = lines.map(|(member, reply)| format!("{}: {}", member.arm.name, reply.text));
     let text = lines.collect::<Vec<_>>().join("\n");
-    let failed = replies.iter().find(|reply| reply.is_error);
+    let is_own = |reply: &&Reply| {
+        reply
+            .structured
+            .get("stop")
+            .and_then(|stop| stop.get("neighbour"))
+            .is_none()
+    };
+    // One that stopped because of another says less than that one.
+    let errors = || replies.iter().filter(|reply| reply.is_error);
+    let failed = errors().find(is_own).or_else(|| errors().next());
     let mut all = match failed {
         None => Reply::done(text),
         Some(failed) => {
@@ -258,8 +269,14 @@ async fn preview(
         return Err(refused("scene", "the scene has no arm"));
     };
     let planned = Arc::clone(shared);
+    let moving = members
+        .iter()
+        .map(|member| Arc::clone(&member.arm))
+        .collect();
+    let standing = StandingArms::beside_all(ctx.node, moving, &first.scene).await;
+    let standing = standing.map_err(|error| error.reply().1.boxed())?;
     let preview = planner_thread::preview(&first.arm, ctx.watch, move |watch| {
-        SharedPreview::new(&planned, &starts, watch)
+        SharedPreview::beside(&standing, &planned, &starts, watch)
     });
     let preview = preview.await.map_err(|error| error.reply().1.boxed())?;
     Ok(preview_reply(ctx.node, shared, &preview))

@@ -275,7 +275,7 @@ fn a_warped_sheet_is_drawn_on_with_the_map_of_its_heights() {
     assert_eq!(felt["points"].as_array().unwrap().len(), 10);
     let message = felt["message"].as_str().unwrap();
     assert!(
-        message.contains("includes a map of its heights"),
+        message.contains("includes a map of the sheet's heights"),
         "{message}"
     );
     let (code, output) = practice.0.said(&["calibrate", "accept"]);

@@ -400,7 +400,7 @@ fn of_a_drawing_that_is_complete_nothing_is_resumed() {
     let message = refused["message"].as_str().unwrap();
     let job = drawn["job"]["id"].as_str().unwrap();
     assert!(
-        message.contains(job) && message.contains("has drawn all of it"),
+        message.contains(job) && message.contains("is drawn completely"),
         "{message}"
     );
 }

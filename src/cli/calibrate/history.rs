@@ -149,7 +149,7 @@ fn state_before(record: CalibrationRecord) -> anyhow::Result<CalibrationRecord> 
     let absent: Vec<&str> = absent.map(String::as_str).collect();
     if !absent.is_empty() {
         bail!(
-            "before calibration {number} the file had no {}. Nothing was written. Next: remove it from the file by hand",
+            "before calibration {number} the file had no {0}. Nothing was written. Next: delete {0} from the file by hand",
             absent.join(", ")
         );
     }

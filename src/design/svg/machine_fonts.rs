@@ -32,7 +32,7 @@ mod without_fonts {
             Err(DesignError::unsupported(
                 "text",
                 "text in this machine's fonts (this program was built without fonts)",
-                "install a package of Steadyhand, build with `cargo build --features fonts`, or use single-line letters (`--text-as lines`)",
+                "install Steadyhand from a package, build with `cargo build --features fonts`, or use single-line letters (`--text-as lines`)",
             ))
         }
 

@@ -74,7 +74,8 @@ impl Execution {
     }
 
     fn is_at_end(&self) -> bool {
-        self.is_on_path() && self.position >= self.last_position()
+        let is_on_path = matches!(self.phase, ExecutionPhase::Path) && self.goes_on();
+        is_on_path && self.position >= self.last_position()
     }
 
     /// Stands while another arm is held, and goes on with it.
@@ -137,7 +138,9 @@ impl Execution {
         let concert = &self.checked.concert;
         let arm_rad = &measured.position_rad;
         let is_read = arm_rad.len() == self.goal_rad.len() && arm_rad.is_finite();
-        if !concert.has_others() || !is_read || !matches!(self.phase, ExecutionPhase::Path) {
+        // One that moves alone is held to its path as well: the gate counts on it where another stands.
+        let is_kept = !self.checked.scene.beside.is_empty() && self.goes_on();
+        if !is_kept || !is_read || !matches!(self.phase, ExecutionPhase::Path) {
             return;
         }
         let scene = &self.checked.scene;

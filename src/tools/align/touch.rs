@@ -272,7 +272,7 @@ fn flatness_text(assessed: &TouchAssessment) -> String {
         .is_some_and(|mm| !mm.is_empty());
     let worth = match is_mapped {
         true => format!(
-            "the proposal includes a map of its heights, known to {between_mm:.2} mm between the touches"
+            "the proposal includes a map of the sheet's heights, to within {between_mm:.2} mm between the touches"
         ),
         false => "it needs no map of heights".to_owned(),
     };

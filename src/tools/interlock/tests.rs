@@ -324,6 +324,8 @@ async fn no_motion_leaves_its_arms_zone() {
     let wide = in_zones(0.4);
     wide.enable("left").unwrap();
     wide.move_to("left", &wide.scene.ready_rad).await;
+    wide.arm("left").permits().disable();
+    wide.enable("right").unwrap();
     let narrow = in_zones(0.01);
     narrow.enable("left").unwrap();
     let (arm, scene) = (narrow.arm("left"), &narrow.scene);

@@ -137,7 +137,7 @@ fn rounds_go_on_until_the_budget_is_spent_or_the_verdict_is_certain() {
     let notes = verdict["notes"].to_string();
     assert!(
         notes.contains("whole budget of 40 answers")
-            || notes.contains("are enough for a certain verdict"),
+            || notes.contains("are enough to be sure of the verdict"),
         "{notes}"
     );
     // What was made is kept with the run, so that it can be looked at and gone on with.

@@ -52,7 +52,7 @@ impl Guide<'_> {
         let [x, y] = planned_mm;
         loop {
             terminal_output::note(&format!(
-                "measure from the sheet's left edge and lower edge to the middle of the cross, in mm. Write both numbers, such as `{:.1} {:.1}`, Enter alone for {x:.1} {y:.1}, or q to quit",
+                "measure from the sheet's left edge and lower edge to the middle of the cross, in mm. Type both numbers, such as `{:.1} {:.1}`, or press Enter alone if they are {x:.1} {y:.1}, or q to quit",
                 x + 0.4,
                 y - 0.3
             ));
