@@ -71,7 +71,7 @@ fn a_job_is_told_replayed_and_audited_with_the_node_down() {
     std::fs::write(&log, changed).unwrap();
     assert_eq!(verify().status.code(), Some(1));
     assert!(
-        stdout(&verify()).contains("was changed"),
+        stdout(&verify()).contains("is not as it was written"),
         "{}",
         stdout(&verify())
     );
@@ -471,20 +471,20 @@ fn a_drawing_that_another_displaces_is_named_before_and_after() {
     // A request for another drawing reports the unfinished one and how to resume it.
     let (_, offered) = run(&["draw", &other, "--size", "20mm", "--dry-run"]);
     assert!(
-        offered.contains(&format!("{left} draws house.svg"))
+        offered.contains(&format!("{left} is an unfinished drawing of house.svg"))
             && offered.contains("`steadyhand draw --resume`"),
         "{offered}"
     );
     let (code, drawn) = run(&["draw", &other, "--size", "20mm"]);
     assert_eq!(code, Some(0), "{drawn}");
     assert!(
-        drawn.contains(&format!("{left} draws house.svg")),
+        drawn.contains(&format!("{left} is an unfinished drawing of house.svg")),
         "{drawn}"
     );
     // Afterwards it is not reported as drawn.
     let (code, resumed) = run(&["draw", "--resume"]);
     assert_eq!(code, Some(1), "{resumed}");
-    let given_up = format!("{left} draws house.svg");
+    let given_up = format!("{left}, a drawing of house.svg");
     assert!(
         resumed.contains(&given_up) && resumed.contains("was given up for another drawing"),
         "{resumed}"
@@ -531,7 +531,8 @@ fn a_tool_call_says_whose_drawing_it_displaces() {
     assert_eq!(drawn["success"], true, "{drawn:#}");
     let message = drawn["message"].as_str().unwrap();
     assert!(
-        message.contains(&format!("{left} draws house.svg")) && message.contains("given up"),
+        message.contains(&format!("{left} is an unfinished drawing of house.svg"))
+            && message.contains("given up"),
         "{message}"
     );
 }
@@ -555,7 +556,8 @@ fn a_drawing_is_not_given_up_for_one_that_has_not_begun() {
     assert_eq!(waits["job"]["state"], "held", "{waits:#}");
     let message = waits["message"].as_str().unwrap();
     assert!(
-        message.contains(&format!("{left} draws house.svg")) && !message.contains("given up"),
+        message.contains(&format!("{left} is an unfinished drawing of house.svg"))
+            && !message.contains("given up"),
         "{message}"
     );
     assert_eq!(

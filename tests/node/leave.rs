@@ -363,7 +363,7 @@ async fn resume_is_about_the_last_drawing_of_the_named_scene() {
         (
             json!({"resume": true, "scene": "default"}),
             "nothing_to_resume",
-            "no drawing",
+            "no unfinished drawing",
         ),
     ] {
         let refused = test_node.call("stroke", arguments.clone()).await;

@@ -181,16 +181,16 @@ async fn what_is_left_is_drawn_only_where_no_other_scene_is_named() {
         ..rest()
     };
     for (order, option) in [
-        (named(Some("letters"), None), "leave out --scene letters"),
-        (named(Some("nope"), None), "leave out --scene nope"),
-        (named(None, Some("leaf")), "leave out --meta leaf"),
+        (named(Some("letters"), None), "leave --scene letters out"),
+        (named(Some("nope"), None), "leave --scene nope out"),
+        (named(None, Some("leaf")), "leave --meta leaf out"),
     ] {
         let reason = test_node.begin(&order).await.unwrap_err();
         assert!(
             reason.contains("house.json in short") && reason.contains(option),
             "{reason}"
         );
-        assert!(reason.contains("nothing moved"), "{reason}");
+        assert!(reason.contains("Nothing moved"), "{reason}");
     }
     let job = test_node.begin(&named(Some("short"), None)).await.unwrap();
     assert_eq!(test_node.ended(&job).await["state"], "reached");

@@ -60,7 +60,7 @@ fn a_canvas_is_good_though_it_has_no_design() {
         let (printed, error) = streams_of(&output);
         assert!(output.status.success(), "{printed}{error}");
         assert!(
-            printed.starts_with("canvas: good\n  a canvas: "),
+            printed.starts_with("canvas: good\n  this is a canvas: "),
             "{printed}"
         );
     }

@@ -72,7 +72,7 @@ fn a_camera_that_nobody_knows_cannot_be_recorded() {
     let config = bench.path("node.toml").display().to_string();
     for (key, reason) in [
         ("record = { cameras = [\"top\"] }", "no such camera"),
-        ("record = { fps = 0.0 }", "above 0 and up to 30"),
+        ("record = { fps = 0.0 }", "above 0 and at most 30"),
     ] {
         std::fs::write(bench.path("node.toml"), key).unwrap();
         let checked = bench.run(&["check", "--config", &config]);
@@ -241,7 +241,7 @@ fn a_job_that_was_stopped_is_not_replayed_and_no_limit_is_blamed() {
     let replayed = bench.run(&["recording", "replay", "job-1"]);
     let stderr = String::from_utf8_lossy(&replayed.stderr).into_owned();
     assert!(!replayed.status.success(), "{replayed:?}");
-    assert!(stderr.contains("it was stopped "), "{stderr}");
+    assert!(stderr.contains("the motion was stopped "), "{stderr}");
     assert!(
         stderr.contains("`steadyhand replay job-1 --bytes`"),
         "{stderr}"

@@ -212,7 +212,7 @@ fn a_token_that_was_made_for_a_day_ends_with_it() {
     let bench = Bench::new().with_file("require_tokens = true\n");
     let token = bench.token("guest", &["--expires", "1"]);
     let list = bench.done(&["token", "list"]);
-    assert!(list.contains("ends within 1 day"), "{list}");
+    assert!(list.contains("expires within 1 day"), "{list}");
     assert!(!list.contains("1 days"), "{list}");
     for (ahead_ms, expected) in [("0", 200), ("86400001", 401)] {
         let served = bench.serve_in(&[], &[("STEADYHAND_CALENDAR_OFFSET_MS", ahead_ms)]);

@@ -102,7 +102,7 @@ fn a_jog_moves_the_named_arm_and_none_where_several_are_meant() {
             &["several arms", "--arm: left, right", "nothing moved"],
         );
         let named = |arm| [&jog[..], &["--arm", arm]].concat();
-        refused(shop.says(&named("third")), &["valid: left, right"]);
+        refused(shop.says(&named("third")), &["Valid: left, right"]);
         done(shop.says(&named("right")), &["right: the tip is at"]);
         assert_eq!(shop.joints("left"), before);
         assert!((shop.joints("right")[0] - 5.0).abs() < 1.0);
@@ -195,7 +195,7 @@ fn what_an_arm_measured_is_accepted_for_that_arm() {
         let restore = ["calibrate", "restore", "1"];
         refused(shop.says(&restore), &["--arm: left, right"]);
         let named = |arm| [&restore[..], &["--arm", arm]].concat();
-        refused(shop.says(&named("rihgt")), &["valid: left, right"]);
+        refused(shop.says(&named("rihgt")), &["Valid: left, right"]);
         done(shop.says(&named("right")), &["accepted as calibration 2"]);
         let kept = std::fs::read_to_string(record(2)).unwrap();
         has(&kept, &["simulated = false\n"]);
@@ -293,7 +293,10 @@ fn the_doctor_examines_the_port_of_each_arm_or_of_the_named_one() {
         std::fs::write(&file, arm("left", "so101", "simulator")).unwrap();
         let text = doctor(&[&port, "--arm", "left"]).1;
         has(&text, &["servos that answer"]);
-        refused(doctor(&[&port, "--arm", "rihgt"]), &["node file: left"]);
+        refused(
+            doctor(&[&port, "--arm", "rihgt"]),
+            &["the node file's arms: left"],
+        );
         refused(doctor(&["--arm", "rihgt"]), &["valid: left"]);
         done(doctor(&["--arm", "so101"]), &["arm left of"]);
         let arms = [
@@ -301,7 +304,7 @@ fn the_doctor_examines_the_port_of_each_arm_or_of_the_named_one() {
             arm("right", "so101", &port),
         ];
         std::fs::write(&file, arms.concat()).unwrap();
-        let names = "node file: left, right";
+        let names = "the node file's arms: left, right";
         refused(doctor(&["--arm", "rihgt"]), &["`rihgt`", names]);
         // Without an arm nothing of the scenes' folder is asked for.
         std::fs::remove_dir_all(bench.path("scenes")).unwrap();
@@ -410,7 +413,10 @@ fn a_scene_of_another_arm_is_refused_with_the_name_of_that_arm() {
         assert_eq!(valid[0], "third", "{text}");
         // The arms of the scene are tested, and the others are left out.
         let tested = shop.says(&["selftest", "--scene", "short", "--rounds", "1"]);
-        done(tested, &["right (simulated so101)", "third is left out: "]);
+        done(
+            tested,
+            &["right (simulated so101)", "third is not tested: "],
+        );
     });
 }
 

@@ -549,7 +549,7 @@ fn a_call_whose_job_is_held_is_told_who_goes_on_with_it() {
     assert_eq!(stopped.status.code(), Some(0), "{stdout}");
     for words in [
         "was held, pen up",
-        " ended job-1, ",
+        " ended job-1 after ",
         "the rest can be resumed",
     ] {
         assert!(stdout.contains(words), "{stdout}");

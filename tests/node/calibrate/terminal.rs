@@ -323,7 +323,7 @@ fn wait_until_stopped(bench: &Bench) {
 fn jogging(bench: &Bench) -> Person {
     let mut person = Person::at(bench, &["jog", "--scene", "short"]);
     // Blanks are not drawn: words come one by one.
-    person.sees("stops");
+    person.sees("space: stop");
     person.types("ssz");
     until_it_is(bench, "moving");
     person
@@ -387,7 +387,7 @@ fn an_arm_let_go_of_in_the_view_is_guided_and_its_poses_kept() {
         let file = table.bench.path("poses.toml");
         let args = ["jog", "--scene", "short", "--poses", file.to_str().unwrap()];
         let mut person = Person::at(&table.bench, &args);
-        person.sees("stops");
+        person.sees("space: stop");
         person.types("g");
         person.sees("hold");
         assert!(
