@@ -364,10 +364,7 @@ fn refuses_a_shared_scene_whose_bases_stand_elsewhere_than_in_the_node_file() {
     };
     ask(&arms(apart_m + 0.002)).unwrap();
     let refused = ask(&arms(apart_m + 0.05)).unwrap_err();
-    assert!(
-        matches!(&refused, PermitError::OtherArm(reason) if reason.contains("50 mm off")),
-        "{refused}"
-    );
+    assert!(matches!(&refused, PermitError::OtherArm(_)), "{refused}");
 }
 
 #[test]
