@@ -663,7 +663,7 @@ fn a_drawing_on_a_disabled_simulated_arm_says_that_it_enables_itself() {
     let (hook, state) = (file(&bench, "hook.svg", HOOK), bench.state());
     let _served = bench.serve(&["--state", &state]);
     let notes = || drawn(&bench, &[&hook, "--dry-run"]).1["drawing"]["notes"].to_string();
-    assert!(!notes().contains("order disables motion"), "{}", notes());
+    assert!(!notes().contains("operator's order"), "{}", notes());
     assert_eq!(bench.run(&["disable"]).status.code(), Some(0));
-    assert!(notes().contains("order disables motion"), "{}", notes());
+    assert!(notes().contains("operator's order"), "{}", notes());
 }
