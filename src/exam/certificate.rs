@@ -201,7 +201,7 @@ mod tests {
         let mut old = certificate();
         "0.0.0".clone_into(&mut old.version);
         let found = old.objections(&current(), Some("f"), align).join("; ");
-        assert!(found.contains("0.0.0 then"), "{found}");
+        assert!(found.contains("with version 0.0.0"), "{found}");
     }
 
     #[test]

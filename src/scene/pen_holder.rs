@@ -179,7 +179,7 @@ mod tests {
         );
         let rolled = "size_mm = [100.0, 100.0]\ncylinder_radius_mm = 400.0";
         let error = error_of(|text| measured(text).replace("size_mm = [100.0, 100.0]", rolled));
-        assert!(error.contains("only on a flat sheet"), "{error}");
+        assert!(error.contains("only for pens on a flat sheet"), "{error}");
         let error = error_of(|text| {
             let all = text.replace("pen_change = \"by_hand\"", "");
             all.replace(
