@@ -124,6 +124,9 @@ async fn what_stands_beside_the_arguments_is_bounded() {
         let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
         let (status, refused) = server.post(&[], &message.to_string()).await;
         assert_eq!(status, 400, "{refused}");
-        assert!(refused.contains("-32600") && refused.contains("65536 bytes"), "{refused}");
+        assert!(
+            refused.contains("-32600") && refused.contains("65536 bytes"),
+            "{refused}"
+        );
     }
 }
