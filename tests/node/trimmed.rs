@@ -62,7 +62,7 @@ fn an_operator_trims_the_pen_while_it_draws_and_the_job_says_so() {
         let trims = kept["depth_trims"].as_array().unwrap();
         let trims: Vec<&str> = trims.iter().map(|one| one.as_str().unwrap()).collect();
         assert_eq!(trims.len(), 3, "{trims:?}");
-        assert!(trims[1].starts_with("-0.20 mm from"), "{trims:?}");
+        assert!(trims[1].starts_with("-0.20 mm"), "{trims:?}");
     });
 }
 

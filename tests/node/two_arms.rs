@@ -124,7 +124,7 @@ fn parks_the_arm_that_is_enabled_when_the_node_ends() {
     unless_starved(|| {
         let table = Table::new();
         let mut node = table.serves(["base_m = [0.0, 0.0, 0.0]", "base_m = [0.0, 0.3, 0.0]"]);
-        refused(table.enable(&[]), &["bases stand 0.30 m apart"]);
+        refused(table.enable(&[]), &["bases are 0.30 m apart"]);
         expect_done(table.enable(&["--arm", "left"]));
         let status = expect_done(table.run(&["status"]));
         assert!(
