@@ -279,7 +279,7 @@ fn system_errors_of_a_device_are_reported_with_a_fix() {
             Errno::NODEV,
             "there is no /dev/video7. Next: plug the camera in",
         ),
-        (Errno::NOTTY, "/dev/video7 is not a camera"),
+        (Errno::NOTTY, "/dev/video7 gives no pictures"),
         (Errno::IO, "unplug it and plug it in again"),
     ] {
         let message = message_of(errno);
