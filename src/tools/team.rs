@@ -1,7 +1,7 @@
 //! Jobs of several arms that move together: their motions are planned in one step, and judged in one.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::future::try_join_all;
 use tokio::sync::OwnedMutexGuard;
@@ -21,9 +21,8 @@ use permit::{ActorRank, MotionPermit};
 use plan::{Plan, Trajectory};
 use scene::{ArmBeside, Scene, SharedScene};
 
-/// Longest time that a motion of the node waits for the arms beside, and how often it asks.
+/// Longest time that a motion of the node waits for an arm beside its own.
 const TURN_WITHIN: Duration = Duration::from_secs(4);
-const TURN_POLLED: Duration = Duration::from_millis(50);
 
 /// Angle by which an arm may move while it stands beside one that moves: more than a reading's noise and what a load bends it by.
 const STANDS_WITHIN_RAD: f64 = 0.035;
@@ -117,35 +116,25 @@ impl TeamSeat {
         scene: &Scene,
         who: ActorRank,
     ) -> Result<Vec<OwnedMutexGuard<()>>, Refusal> {
-        let asked = Instant::now();
-        loop {
-            let claimed = self.try_claim_arms(node, own, scene);
-            let waits = who == ActorRank::Node && asked.elapsed() < TURN_WITHIN;
-            if claimed.is_ok() || !waits {
-                return claimed;
-            }
-            tokio::time::sleep(TURN_POLLED).await;
-        }
-    }
-
-    fn try_claim_arms(
-        &self,
-        node: &Node,
-        own: &Arc<AttachedArm>,
-        scene: &Scene,
-    ) -> Result<Vec<OwnedMutexGuard<()>>, Refusal> {
         let beside = node.beside(scene)?.into_iter();
         let standing = beside.filter(|arm| !self.team.arms.contains(&arm.name));
-        let claimed = std::iter::once(own).chain(standing).map(|arm| {
-            let claim = Arc::clone(&arm.motion_claim).try_lock_owned();
-            claim.map_err(|_| {
-                refusal!(
-                    "arm `{}` has a motion of its own. Next: when it has ended, send the same call",
-                    arm.name
-                )
-            })
-        });
-        claimed.collect()
+        let mut arms: Vec<_> = std::iter::once(own).chain(standing).collect();
+        if who != ActorRank::Node {
+            let claimed = arms.into_iter().map(|arm| {
+                let claim = Arc::clone(&arm.motion_claim).try_lock_owned();
+                claim.map_err(|_| has_motion(arm))
+            });
+            return claimed.collect();
+        }
+        // Two that wait for each other's arm would both wait in vain: all wait in one order.
+        arms.sort_by_key(|arm| &arm.name);
+        let mut claimed = Vec::new();
+        for arm in arms {
+            let claim = Arc::clone(&arm.motion_claim).lock_owned();
+            let claim = tokio::time::timeout(TURN_WITHIN, claim).await;
+            claimed.push(claim.map_err(|_| has_motion(arm))?);
+        }
+        Ok(claimed)
     }
 
     /// Stops an arm if one that stands for its motion is moved, loses its torque or faults, until the result is dropped.
@@ -190,6 +179,13 @@ impl TeamSeat {
         let proven = self.team.proofs.bring(self.seat, request, step).await;
         Ok(proven.map_err(Refusal::new)??)
     }
+}
+
+fn has_motion(arm: &AttachedArm) -> Refusal {
+    refusal!(
+        "arm `{}` has a motion of its own. Next: when it has ended, send the same call",
+        arm.name
+    )
 }
 
 fn watch_one(own: &Arc<AttachedArm>, other: &Arc<AttachedArm>) -> AbortOnDropHandle<()> {
