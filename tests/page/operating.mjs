@@ -136,7 +136,7 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
       await page.getByLabel("or type a text").fill(square.replace("</svg>", '<text y="19" font-size="5">Hi</text></svg>'));
       await draw(page).waitFor({ state: "hidden" });
       await page.locator("#draw-font").selectOption("outlines");
-      await page.getByText(/^Not planned: .*fonts of this machine/).or(draw(page)).first().waitFor({ timeout: 60_000 });
+      await page.getByText(/^Not planned: .*this machine's fonts/).or(draw(page)).first().waitFor({ timeout: 60_000 });
       await page.getByRole("button", { name: "Grid" }).click();
       assert.equal(await page.locator(".grid").count(), 0);
       await page.context().close();
