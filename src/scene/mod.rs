@@ -18,6 +18,7 @@ mod arm_beside;
 mod arm_places;
 mod arm_variant;
 mod axis_aligned_box;
+mod body_points;
 mod build_scene;
 mod canvas;
 mod colour_changes;
@@ -49,6 +50,7 @@ mod surface;
 mod text_layout;
 
 pub use arm_beside::ArmBeside;
+pub use body_points::BodyPoints;
 pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
 pub use canvas::{CallerDesignKind, Canvas, CanvasBoundError};
 pub use design_overflow::{DesignOverflow, OverflowStroke};

@@ -144,7 +144,11 @@ fn parks_the_arm_that_is_enabled_when_the_node_ends() {
             loop {
                 // Done is what was asked of the arm that moves; the other one has nothing to hold.
                 let (is_done, printed) = table.run(&["hold", "--now"]);
-                assert_eq!(is_done, printed.contains("left: the motion is held"), "{printed}");
+                assert_eq!(
+                    is_done,
+                    printed.contains("left: the motion is held"),
+                    "{printed}"
+                );
                 if is_done {
                     break;
                 }

@@ -1,16 +1,13 @@
 //! Heeds the arms that are carried out together with this one: it waits for those that are behind,
 //! stands while one is held, and stops when one stops.
 
-use nalgebra::Point3;
-
 use super::{Execution, ExecutionError, ExecutionPhase, HoldAt, MotionGoal};
 use crate::check::check_at_start;
 use crate::concert::PartState;
 use crate::following_error::STALL_TIME;
-use base::units::{ArmMeasurement, ClockInstant, JointVector};
-use kin::LinkFrames;
+use base::units::{ArmMeasurement, ClockInstant};
 use plan::{NEIGHBOUR_FOLLOWING_M, NEIGHBOUR_SKEW};
-use scene::Scene;
+use scene::BodyPoints;
 
 impl Execution {
     /// Sets what is called when an arm that is carried out together with this one begins, stands or
@@ -144,13 +141,15 @@ impl Execution {
             return;
         }
         let scene = &self.checked.scene;
-        let arm = points(scene, arm_rad);
+        let arm = BodyPoints::new(scene, arm_rad);
         let reached = self.checked.trajectory.reached();
         let before = concert.followed();
         let mut sent = (before..=self.sample()).rev();
         let off_m = |sample: usize| {
             let expected = reached.get(sample);
-            expected.map_or(f64::INFINITY, |q| farthest_m(&arm, &points(scene, q)))
+            expected.map_or(f64::INFINITY, |q| {
+                arm.farthest_m(&BodyPoints::new(scene, q))
+            })
         };
         let found = sent.find(|sample| off_m(*sample) <= NEIGHBOUR_FOLLOWING_M);
         let followed = found.unwrap_or(before);
@@ -166,22 +165,4 @@ impl Execution {
             self.monitor.record(ExecutionError::OffPath { off_mm });
         }
     }
-}
-
-/// Returns both ends of every part of an arm and its pens.
-fn points(scene: &Scene, q_rad: &JointVector) -> Vec<Point3<f64>> {
-    let frames: LinkFrames = scene.arm.chain.frames(q_rad);
-    let body = scene.arm.capsules.iter().filter_map(|capsule| {
-        let frame = frames.get(capsule.joints_before)?;
-        Some([frame * capsule.from_m, frame * capsule.to_m])
-    });
-    let tips = scene.pens.iter().map(|pen| frames.tool * pen.tip_m);
-    body.flatten().chain(tips).collect()
-}
-
-fn farthest_m(one: &[Point3<f64>], other: &[Point3<f64>]) -> f64 {
-    let pairs = one.iter().zip(other);
-    pairs
-        .map(|(one, other)| (one - other).norm())
-        .fold(0.0, f64::max)
 }

@@ -3,10 +3,13 @@
 use std::sync::Mutex;
 
 use super::*;
-use nalgebra::Point3;
 use plan::{NEIGHBOUR_FOLLOWING_M, NEIGHBOUR_SKEW};
+use scene::BodyPoints;
 
 const SHIPPED: &str = include_str!("../../../scenes/two_arms.toml");
+
+/// How far an arm may sink as its torque comes on, before it is corrected and begins.
+const SUNK_M: f64 = 0.01;
 
 /// Returns the left arm's part of the shipped scene with arms of a model, with some of its strokes.
 fn scene_with(model: &str) -> Arc<Scene> {
@@ -24,25 +27,8 @@ fn scene_with(model: &str) -> Arc<Scene> {
     })
 }
 
-fn points(scene: &Scene, q: &JointVector) -> Vec<Point3<f64>> {
-    let frames = scene.arm.chain.frames(q);
-    let body = scene.arm.capsules.iter().map(|capsule| {
-        let frame = frames.get(capsule.joints_before).unwrap();
-        [frame * capsule.from_m, frame * capsule.to_m]
-    });
-    let tips = scene.pens.iter().map(|pen| frames.tool * pen.tip_m);
-    body.flatten().chain(tips).collect()
-}
-
-fn farthest_m(one: &[Point3<f64>], other: &[Point3<f64>]) -> f64 {
-    let pairs = one.iter().zip(other);
-    pairs
-        .map(|(one, other)| (one - other).norm())
-        .fold(0.0, f64::max)
-}
-
 /// Draws, and returns the path's points and at each tick the sample that was sent and the angles that were read.
-async fn drawn(scene: &Arc<Scene>) -> (Vec<Vec<Point3<f64>>>, Vec<(usize, JointVector)>) {
+async fn drawn(scene: &Arc<Scene>) -> (Vec<BodyPoints>, Vec<(usize, JointVector)>) {
     let device = ArmSimulator::new(&scene.arm, &scene.rest_rad);
     let open: PortOpener = Box::new(move |clock| {
         let link = MemoryLink::new(device.clone(), clock, "bench").map_err(LinkError::Read)?;
@@ -54,7 +40,7 @@ async fn drawn(scene: &Arc<Scene>) -> (Vec<Vec<Point3<f64>>>, Vec<(usize, JointV
     let start = motion.fresh_snapshot().await.measured.unwrap();
     let plan = plan::draw(scene, &start.position_rad, &SilentObserver).unwrap();
     let reached = plan.trajectory.reached().iter();
-    let path = reached.map(|q| points(scene, q)).collect();
+    let path = reached.map(|q| BodyPoints::new(scene, q)).collect();
     let now = motion.clock().now();
     let permit = motion.permits().ask(scene, now).unwrap();
     let proof = gate::check(scene, permit, &start, now, plan.trajectory).unwrap();
@@ -81,13 +67,18 @@ async fn simulated_arms_follow_as_nearly_as_is_kept_beside_another() {
     for model in ["so101", "so101-worn", "so101-12v"] {
         let scene = scene_with(model);
         let (path, seen) = drawn(&scene).await;
-        let mut all: Vec<f64> = Vec::new();
+        let (mut all, mut sunk_m) = (Vec::new(), 0.0_f64);
         for (sample, read_rad) in &seen {
-            let arm = points(&scene, read_rad);
+            let arm = BodyPoints::new(&scene, read_rad);
             let lags = 0..=NEIGHBOUR_SKEW.min(*sample);
-            let off = lags.map(|lag| farthest_m(&arm, path.get(sample - lag).unwrap()));
-            all.push(off.fold(f64::INFINITY, f64::min));
+            let off = lags.map(|lag| arm.farthest_m(path.get(sample - lag).unwrap()));
+            let off_m = off.fold(f64::INFINITY, f64::min);
+            match sample {
+                0 => sunk_m = sunk_m.max(off_m),
+                _ => all.push(off_m),
+            }
         }
+        assert!(sunk_m <= SUNK_M, "{model}: {sunk_m} m");
         all.sort_by(f64::total_cmp);
         let (count, most_m) = (all.len(), all.last().copied());
         let within = all.partition_point(|off_m| *off_m <= NEIGHBOUR_FOLLOWING_M);
