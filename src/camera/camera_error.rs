@@ -40,7 +40,7 @@ pub enum CameraFailure {
     OtherSystem(PathBuf),
     /// The file is not a camera.
     #[error(
-        "{} gives no pictures: {what}. Next: try the camera's other device; most cameras have two, of which one gives pictures", path.display()
+        "{} gives no pictures: {what}. Next: try the camera's other device; most cameras have two, and only one gives pictures", path.display()
     )]
     NotACamera {
         /// The file.

@@ -36,7 +36,7 @@ pub use jpeg_decode::{JPEG_BYTES_MAX, decode};
 pub use mjpeg_stream::MjpegParts;
 
 /// Beginning of the address of a camera that is asked by RTSP.
-pub const RTSP: &str = "rtsp://";
+const RTSP: &str = "rtsp://";
 
 /// Source of pictures.
 #[derive(Clone, Debug, PartialEq, Eq)]

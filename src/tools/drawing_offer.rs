@@ -116,16 +116,13 @@ impl DrawingOffer {
         order: &DrawingOrder,
         mut drawings: Vec<ResolvedDrawing>,
     ) -> Result<Self, Refusal> {
-        let shared = drawings
-            .first()
-            .and_then(|first| first.scope.shared.clone());
-        match (shared, drawings.pop()) {
-            (None, Some(drawing)) => Self::of(node, order, drawing).await,
-            (Some(shared), Some(last)) => {
-                drawings.push(last);
-                Self::of_several(node, order, &shared, &drawings).await
-            }
-            (_, None) => Err(refusal!("the scene has no arm")),
+        let first = drawings.first();
+        if let Some(shared) = first.and_then(|first| first.scope.shared.clone()) {
+            return Self::of_several(node, order, &shared, &drawings).await;
+        }
+        match drawings.pop() {
+            Some(drawing) => Self::of(node, order, drawing).await,
+            None => Err(refusal!("the scene has no arm")),
         }
     }
 

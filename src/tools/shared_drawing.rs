@@ -10,11 +10,7 @@ use super::operator_drawing::{DrawingOrder, ResolvedDrawing, UnresolvedDrawing, 
 use super::preview_text::used_pens;
 use super::refusal_groups::refusal_groups;
 use super::stroke::{DrawingScope, rounded};
-use super::team::StandingArms;
-use super::{
-    Node, RemoteCallWatch, SharedPreview, job_motion, motion_job, pictures, planner_thread,
-};
-use base::units::JointVector;
+use super::{Node, RemoteCallWatch, SharedPreview, motion_job, pictures};
 use call::{Refusal, refusal};
 use plan::SharedPlan;
 use scene::{SharedScene, SheetStroke};
@@ -83,27 +79,16 @@ impl DrawingOffer {
         shared: &Arc<SharedScene>,
         drawings: &[ResolvedDrawing],
     ) -> Result<Self, Refusal> {
-        let [first, ..] = drawings else {
-            return Err(refusal!("scene `{}` has no arm", shared.name));
-        };
         let orders_seen = orders_given(drawings);
-        let start = |drawing: &ResolvedDrawing| {
-            let measured = job_motion::measurement(&drawing.arm)?;
-            Ok::<JointVector, Refusal>(measured.position_rad)
-        };
-        let starts = drawings.iter().map(start).collect::<Result<Vec<_>, _>>()?;
-        let (planned, watch) = (Arc::clone(shared), RemoteCallWatch::unobserved());
-        let moving = drawings.iter().map(|drawing| Arc::clone(&drawing.arm));
-        let standing = StandingArms::beside_all(node, moving.collect(), &first.scene).await;
-        let standing = standing.map_err(motion_job::JobError::into_refusal)?;
-        let preview = planner_thread::preview(&first.arm, &watch, move |watch| {
-            SharedPreview::beside(&standing, &planned, &starts, watch)
-        });
-        let preview = preview.await.map_err(motion_job::JobError::into_refusal)?;
+        let arms = drawings.iter().map(|drawing| Arc::clone(&drawing.arm));
+        let watch = RemoteCallWatch::unobserved();
+        let preview = SharedPreview::from_here(node, arms.collect(), shared, &watch).await;
+        let preview = preview.map_err(motion_job::JobError::into_refusal)?;
         let mut hindrances = drawings.iter();
         let hindrance = hindrances.find_map(|drawing| hindrance(node, drawing, order.again));
         let offer = Self {
             orders_seen,
+            revision: revision(drawings),
             hindrance,
             refusals: refusal_groups(&preview.refusals),
             ..Self::of_arms(node, drawings).with_shared(shared)
@@ -144,13 +129,11 @@ impl DrawingOffer {
         };
         let mut pens: Vec<String> = shared.parts.iter().flat_map(of_part).collect();
         pens.dedup();
-        let revisions = shared.parts.iter().map(|part| part.scene.revision.hex());
         Self {
             title: first
                 .scene
                 .title()
                 .replacen(&first.scene.name, &shared.name, 1),
-            revision: revisions.collect::<Vec<_>>().join("+"),
             pens,
             ..self.with_scene(&first.scene, &strokes)
         }

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
+use super::job_motion::measurement;
+use super::motion_job::JobError;
 use super::preview::RuleViolation;
 use super::team::StandingArms;
+use super::{AttachedArm, Node, RemoteCallWatch, planner_thread};
 use base::units::JointVector;
 use base::wording::{count, seconds};
+use call::{Refusal, refusal};
 use gate::RefusedTrajectory;
 use plan::{PlanError, PlanObserver, SharedPlan, Trajectory};
 use scene::{Scene, SharedScene};
@@ -40,14 +44,28 @@ impl SharedPreview {
         )
     }
 
-    /// Plans a drawing for all arms that move, and lets the gate check it beside those that stand.
-    pub(super) fn beside(
-        standing: &StandingArms,
-        shared: &SharedScene,
-        starts: &[JointVector],
-        watch: &dyn PlanObserver,
-    ) -> Result<Self, PlanError> {
-        Self::judged_by(&|moving| standing.judge_all(moving), shared, starts, watch)
+    /// Plans a drawing for arms from where they are, and lets the gate check it beside those of the scene that stand.
+    pub(super) async fn from_here(
+        node: &Node,
+        arms: Vec<Arc<AttachedArm>>,
+        shared: &Arc<SharedScene>,
+        watch: &RemoteCallWatch,
+    ) -> Result<Self, JobError> {
+        let (Some(first), Some(part)) = (arms.first().cloned(), shared.parts.first()) else {
+            return Err(refusal!("scene `{}` has no arm", shared.name).into());
+        };
+        let start = |arm: &Arc<AttachedArm>| Ok(measurement(arm)?.position_rad);
+        let starts = arms
+            .iter()
+            .map(start)
+            .collect::<Result<Vec<_>, Refusal>>()?;
+        let standing = StandingArms::beside_all(node, arms, &part.scene).await?;
+        let planned = Arc::clone(shared);
+        planner_thread::preview(&first, watch, move |watch| {
+            let judge: Judge<'_> = &|moving| standing.judge_all(moving);
+            Self::judged_by(judge, &planned, &starts, watch)
+        })
+        .await
     }
 
     fn judged_by(

@@ -116,9 +116,8 @@ impl TeamSeat {
         scene: &Scene,
         who: ActorRank,
     ) -> Result<Vec<OwnedMutexGuard<()>>, Refusal> {
-        let beside = node.beside(scene)?.into_iter();
-        let standing = beside.filter(|arm| !self.team.arms.contains(&arm.name));
-        let mut arms: Vec<_> = std::iter::once(own).chain(standing).collect();
+        let mut arms = self.standing(node, scene)?;
+        arms.insert(0, own);
         if who != ActorRank::Node {
             let claimed = arms.into_iter().map(|arm| {
                 let claim = Arc::clone(&arm.motion_claim).try_lock_owned();
@@ -144,9 +143,19 @@ impl TeamSeat {
         own: &Arc<AttachedArm>,
         scene: &Scene,
     ) -> Result<Vec<AbortOnDropHandle<()>>, Refusal> {
-        let beside = node.beside(scene)?.into_iter();
-        let standing = beside.filter(|arm| !self.team.arms.contains(&arm.name));
+        let standing = self.standing(node, scene)?.into_iter();
         Ok(standing.map(|arm| watch_one(own, arm)).collect())
+    }
+
+    /// Returns the arms of a scene that stand while this team moves.
+    fn standing<'a>(
+        &self,
+        node: &'a Node,
+        scene: &Scene,
+    ) -> Result<Vec<&'a Arc<AttachedArm>>, Refusal> {
+        let mut beside = node.beside(scene)?;
+        beside.retain(|arm| !self.team.arms.contains(&arm.name));
+        Ok(beside)
     }
 
     /// Lets the others know that this job takes no further part, so that they do not wait for it.

@@ -6,16 +6,11 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use super::dispatch::ToolContext;
-use super::job_motion::measurement;
 use super::motion_job::{self, MotionJobRequest, StartedJob};
 use super::reply::{Reply, refused};
 use super::stroke::{self, DrawingScope, rounded};
-use super::team::{StandingArms, TeamSeat};
-use super::{
-    AttachedArm, Node, SharedPreview, calibration_check, pictures, planner_thread, resume,
-    sheet_check,
-};
-use base::units::JointVector;
+use super::team::TeamSeat;
+use super::{AttachedArm, Node, SharedPreview, calibration_check, pictures, resume, sheet_check};
 use call::Refusal;
 use job::PastJob;
 use scene::{Order, Scene, ScenePart, SharedScene, SharedStroke, SheetStroke};
@@ -259,26 +254,9 @@ async fn preview(
     shared: &Arc<SharedScene>,
     members: &[Member],
 ) -> Result<Reply, Box<Reply>> {
-    let starts = members.iter().map(|member| {
-        let measured = measurement(&member.arm)?;
-        Ok::<JointVector, Refusal>(measured.position_rad)
-    });
-    let starts = starts.collect::<Result<Vec<_>, _>>();
-    let starts = starts.map_err(|reason| refused("refused", reason))?;
-    let Some(first) = members.first() else {
-        return Err(refused("scene", "the scene has no arm"));
-    };
-    let planned = Arc::clone(shared);
-    let moving = members
-        .iter()
-        .map(|member| Arc::clone(&member.arm))
-        .collect();
-    let standing = StandingArms::beside_all(ctx.node, moving, &first.scene).await;
-    let standing = standing.map_err(|error| error.reply().1.boxed())?;
-    let preview = planner_thread::preview(&first.arm, ctx.watch, move |watch| {
-        SharedPreview::beside(&standing, &planned, &starts, watch)
-    });
-    let preview = preview.await.map_err(|error| error.reply().1.boxed())?;
+    let arms = members.iter().map(|member| Arc::clone(&member.arm));
+    let preview = SharedPreview::from_here(ctx.node, arms.collect(), shared, ctx.watch).await;
+    let preview = preview.map_err(|error| error.reply().1.boxed())?;
     Ok(preview_reply(ctx.node, shared, &preview))
 }
 

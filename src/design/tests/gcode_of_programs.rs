@@ -191,7 +191,7 @@ fn gcode_that_cannot_be_drawn_is_refused_by_name_and_line() {
         (
             "a servo whose travel is no G0",
             "M300 S30\nG1 X5 F3500\nM300 S50\nG1 X9 F3500",
-            "line 4: S50 after S30 cannot be drawn",
+            "line 4: S50 after S30 cannot be drawn. Next: lift with M5, S0 or another S in G0",
         ),
         (
             "a ramp",
