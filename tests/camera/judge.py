@@ -103,8 +103,8 @@ def main(steadyhand):
             judge.refuses("it streams `vp8`", port, "vp8")
             judge.refuses("status 404", port, "nowhere")
             judge.shows_the_bars(closed_port, "h264", "secret")
-            judge.refuses("asks for a name", closed_port, "h264")
-            judge.refuses("does not take the name", closed_port, "h264", "another secret")
+            judge.refuses("login_file", closed_port, "h264")
+            judge.refuses("login_file", closed_port, "h264", "another secret")
         finally:
             open_one.kill()
             closed.kill()
