@@ -108,8 +108,8 @@ impl NumberSite<'_> {
         has_unit: bool,
     ) -> Result<ParsedNumber, ArgumentIssue> {
         let number = numeral::number(numeral);
-        let number =
-            number.ok_or_else(|| self.refuse("too_large", "this number does not fit 64 bits"))?;
+        let number = number
+            .ok_or_else(|| self.refuse("too_large", "this number does not fit into 64 bits"))?;
         let whole = match numeral {
             ParsedNumeral::Whole(whole) => Some(*whole),
             ParsedNumeral::Decimal(decimal) => decimal.whole(),
@@ -149,7 +149,7 @@ impl NumberSite<'_> {
             let is_comma = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
             let reason = match quantity.suffix.strip_prefix(',') {
                 Some(rest) if is_comma(rest) => {
-                    "a decimal comma: write a point, as in 0.5".to_owned()
+                    "this has a decimal comma. Write a point, as in 0.5".to_owned()
                 }
                 _ => format!("'{suffix}' is not a unit that converts to {symbol}"),
             };

@@ -195,7 +195,9 @@ pub(super) fn shown_node(node: &ParsedValue) -> String {
     match node {
         ParsedValue::Text(text) | ParsedValue::Word(text) => shown(text),
         ParsedValue::List(items) if items.len() > 32 => format!("a list of {} values", items.len()),
-        ParsedValue::Map(pairs) if pairs.len() > 32 => format!("an object of {} keys", pairs.len()),
+        ParsedValue::Map(pairs) if pairs.len() > 32 => {
+            format!("an object with {} keys", pairs.len())
+        }
         ParsedValue::List(items) => format!("[{}]", joined(items.iter().map(shown_node))),
         ParsedValue::Map(pairs) => {
             let pair = |(key, value): &Pair| format!("{}: {}", shown(key), shown_node(value));

@@ -106,7 +106,7 @@ fn choose(
 
 /// Refuses a text with two meanings; no part of it counts as readable.
 fn ambiguous(repairs: Vec<ArgumentRepair>) -> Box<ArgumentRefusal> {
-    let (rule, reason) = (ReaderRule::Contradiction, "this can be read in two ways");
+    let (rule, reason) = (ReaderRule::Contradiction, "this has two possible meanings");
     let issue = arguments::whole_text(rule, "ambiguous", reason);
     Box::new(ArgumentRefusal {
         complaints: outcome::complaints(&[issue]),

@@ -361,8 +361,8 @@ impl ValueKind {
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
-            Self::Text => "a text".into(),
-            Self::Verbatim { .. } => "a text, which is used exactly as sent".into(),
+            Self::Text => "a string".into(),
+            Self::Verbatim { .. } => "a string, used exactly as sent".into(),
             Self::Hex { digits_min, .. } => {
                 format!("at least {digits_min} hexadecimal digits in quotes")
             }

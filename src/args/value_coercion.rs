@@ -168,7 +168,7 @@ impl<'p> ValueCoercer<'p> {
             ValueKind::Integer { range, unit } | ValueKind::Number { range, unit } => {
                 self.number(range, *unit, site)
             }
-            _ => Err(site.refuse("wrong_type", "this does not fit")),
+            _ => Err(site.refuse("wrong_type", "this has the wrong type")),
         }
     }
 
@@ -207,7 +207,7 @@ impl<'p> ValueCoercer<'p> {
                 self.note(site, &value, "text_from_scalar", 1, reason);
                 Ok(value)
             }
-            _ => Err(site.refuse("not_text", "this is not a text")),
+            _ => Err(site.refuse("not_text", "this is not a string")),
         }
     }
 

@@ -56,7 +56,7 @@ impl CallReader<'_> {
                 Some((code, reason)) => self.add_issue(issue(param, code, &reason, node), node),
             },
             _ => {
-                let reason = "this is not a text in quotes";
+                let reason = "this is not a quoted string";
                 self.add_issue(issue(param, "not_text", reason, node), node);
             }
         }
@@ -116,7 +116,7 @@ impl CallReader<'_> {
             field => field,
         };
         let reason = format!(
-            "{}; a call with {} must be exact: it is not repaired",
+            "{}; a call with {} must be exact, so it is not repaired",
             first.why,
             names.join(" or ")
         );
@@ -146,7 +146,7 @@ fn flaw(text: &str, name: &str, bytes_max: usize) -> Option<(&'static str, Strin
         return Some(("too_long", reason));
     }
     let (code, reason) = if trimmed.is_empty() {
-        ("empty", "an empty text draws nothing")
+        ("empty", "empty text draws nothing")
     } else if parsed_value::is_nothing(text) || parsed_value::is_lost_payload(text) {
         (
             "payload_lost",

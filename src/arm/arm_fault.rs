@@ -18,7 +18,7 @@ pub enum ArmFault {
     #[error("the name `{}` of {of} is empty or contains a control character. Next: write it in letters", name.escape_debug())]
     Name { of: &'static str, name: String },
     #[error(
-        "no capsule moves with a joint, so collisions of the body cannot be checked. Next: describe each link in `[[capsules]]` with its `joint`"
+        "no capsule moves with a joint, so body collisions cannot be checked. Next: describe each link in `[[capsules]]` with its `joint`"
     )]
     NoMovingCapsule,
     #[error("capsule `{capsule}`: `radius_m` is {radius_m}; it must be above 0")]
@@ -27,7 +27,7 @@ pub enum ArmFault {
         "capsule `{capsule}` is {length_m} m long; {PART_MAX_M} m is the limit. Lengths are in metres"
     )]
     TooLong { capsule: String, length_m: f64 },
-    #[error("`may_touch`: there is no capsule `{name}`; valid: {}", valid.join(", "))]
+    #[error("`may_touch`: there is no capsule `{name}`. Valid: {}", valid.join(", "))]
     MayTouch { name: String, valid: Vec<String> },
     #[error(
         "joint `{joint}`: its limits {lower_rad} to {upper_rad} rad leave no range after a margin of {margin_rad} rad at each end"

@@ -273,7 +273,7 @@ impl ArmDraft {
             _ => {
                 let kind = shorten(kind);
                 let reason =
-                    format!("its type is `{kind}`; valid: revolute, continuous, prismatic, fixed");
+                    format!("its type is `{kind}`. Valid: revolute, continuous, prismatic, fixed");
                 Err(wrong(node, reason))
             }
         }
@@ -440,7 +440,7 @@ impl UrdfLimit {
         let velocity_rad_s = match value("velocity")?.unwrap_or(0.0) {
             0.0 => {
                 assumed.push(format!(
-                    "`{}` has no largest speed; {VELOCITY_ASSUMED_RAD_S} rad/s is assumed",
+                    "`{}` has no speed limit; {VELOCITY_ASSUMED_RAD_S} rad/s is assumed",
                     name_of(node)?
                 ));
                 VELOCITY_ASSUMED_RAD_S
@@ -450,7 +450,7 @@ impl UrdfLimit {
         };
         if node.attribute("type") == Some("continuous") {
             assumed.push(format!(
-                "`{}` turns without end; it is limited to half a turn each way",
+                "`{}` can turn endlessly; it is limited to half a turn each way",
                 name_of(node)?
             ));
             return Ok(Self {
@@ -468,7 +468,7 @@ impl UrdfLimit {
         }
         if lower_rad.abs().max(upper_rad.abs()) > LIMIT_MAX_RAD {
             let reason = format!(
-                "its limits are {lower_rad} to {upper_rad} rad, more than a whole turn each way. URDF uses radians: they may be in degrees"
+                "its limits are {lower_rad} to {upper_rad} rad, more than a full turn each way. URDF limits are in radians; these may be in degrees"
             );
             return Err(wrong(node, reason));
         }

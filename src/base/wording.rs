@@ -49,7 +49,8 @@ pub fn next_apart(message: &str) -> (&str, Option<&str>) {
     (stated.trim_end().trim_end_matches('.'), next)
 }
 
-/// Adds a statement to a message, before its next step: `x is lost; nothing moved. Next: reset`.
+/// Adds a statement to a message, before the values that are possible and its next step:
+/// `x is lost; nothing moved. Next: reset`.
 ///
 /// A message may be an error of a lower room with a next step of its own, which stays last; the statement may bring one for a
 /// message without.
@@ -57,12 +58,19 @@ pub fn next_apart(message: &str) -> (&str, Option<&str>) {
 pub fn with_statement(message: impl Display, statement: &str) -> String {
     let message = message.to_string();
     let (stated, next) = next_apart(&message);
+    let (stated, values) = match stated.split_once(VALUES) {
+        Some((stated, values)) => (stated, format!("{VALUES}{values}")),
+        None => (stated, String::new()),
+    };
     let (statement, next_of_statement) = next_apart(statement);
     match next.or(next_of_statement) {
-        Some(next) => format!("{stated}; {statement}. {NEXT}{next}"),
-        None => format!("{stated}; {statement}"),
+        Some(next) => format!("{stated}; {statement}{values}. {NEXT}{next}"),
+        None => format!("{stated}; {statement}{values}"),
     }
 }
+
+/// Begins the values that are possible, after a message.
+const VALUES: &str = ". Valid: ";
 
 /// Adds the next step to a message, unless it has one of its own.
 #[must_use]
@@ -172,6 +180,8 @@ mod tests {
     fn the_next_step_stays_last() {
         let with = |message: &str| with_statement(message, "nothing moved");
         assert_eq!(with("no port"), "no port; nothing moved");
+        let values = with("no scene x. Valid: a, b. Next: wait");
+        assert_eq!(values, "no scene x; nothing moved. Valid: a, b. Next: wait");
         assert_eq!(
             with("no port. Next: `reset`"),
             "no port; nothing moved. Next: `reset`"

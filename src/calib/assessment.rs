@@ -87,7 +87,7 @@ impl TouchResidual {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AssessError {
     /// The scene has no such pen.
-    #[error("scene {scene} has no pen `{pen}` (valid: {})", known.join(", "))]
+    #[error("scene {scene} has no pen `{pen}`. Valid: {}", known.join(", "))]
     NoPen {
         /// The scene.
         scene: String,
@@ -98,7 +98,7 @@ pub enum AssessError {
     },
     /// The touches were made with another arm or tip than the files now have.
     #[error(
-        "the touches cannot be used: since they were made, the file got a different {0}. Next: `steadyhand calibrate discard`, then touch again"
+        "the touches are out of date: the file now has a different {0}. Next: `steadyhand calibrate discard`, then touch again"
     )]
     Changed(&'static str),
     /// A touch does not match this arm's joints.
@@ -117,7 +117,7 @@ pub enum AssessError {
     },
     /// A touch was made with other zeros than those of the arm's file, or with unknown ones.
     #[error(
-        "touch {number} was measured with zeros {}; the arm's file now has {now}. Touches with different zeros cannot be combined. Next: restart the node, `steadyhand calibrate discard`, then touch again",
+        "touch {number} was measured with zeros {}; the arm's file now has {now}. Touches with different zeros cannot be combined. Next: restart the node, run `steadyhand calibrate discard`, then touch again",
         if with.is_empty() { "not recorded" } else { with.as_str() }
     )]
     OtherZeros {
@@ -130,11 +130,11 @@ pub enum AssessError {
     },
     /// The sheet, or the arm's play and sag, are others than those that a cross, a pattern or joints at rest were measured with.
     #[error(
-        "this measurement is out of date: since then, the sheet of scene {0} or its arm's play and sag changed. Next: `steadyhand calibrate discard`, then call `align` and read again"
+        "this measurement is out of date: the sheet of scene {0}, or the play and sag of its arm, has changed since. Next: `steadyhand calibrate discard`, then call `align` and read again"
     )]
     ChangedSince(String),
     /// The scene has nothing of that name.
-    #[error("the scene has no `{0}` (valid: {1})")]
+    #[error("the scene has no `{0}`. Valid: {1}")]
     NoName(String, String),
     /// The object is taught, not fitted.
     #[error(
@@ -143,11 +143,11 @@ pub enum AssessError {
     Taught,
     /// A camera is not touched.
     #[error(
-        "a camera is calibrated by a picture. Next: `steadyhand calibrate camera --scene NAME`"
+        "a camera is calibrated from a picture. Next: `steadyhand calibrate camera --scene NAME`"
     )]
     NoPicture,
     /// Play can be seen only in ink.
-    #[error("play is measured in drawn ink. Next: `steadyhand calibrate play --scene NAME`")]
+    #[error("play is measured from drawn ink. Next: `steadyhand calibrate play --scene NAME`")]
     NoInk,
     /// The scene has no calibrator.
     #[error(
@@ -258,7 +258,7 @@ fn report_time_span(finding: &mut FitFinding, touches: &[TouchContact]) {
             .iter()
             .filter(|touch| last_ms - touch.at_ms > TOGETHER_MS);
         finding.usable(format!(
-            "the touches were made from {} UTC to {} UTC; {} of {} are more than an hour older than the last. If the sheet, tool or arm has moved since then, `steadyhand calibrate discard` and touch again",
+            "the touches were made from {} UTC to {} UTC; {} of {} are more than an hour older than the last. If the sheet, tool or arm has moved since then, run `steadyhand calibrate discard` and touch again",
             calendar::minute(first_ms),
             calendar::minute(last_ms),
             old.count(),

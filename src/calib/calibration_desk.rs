@@ -47,7 +47,7 @@ pub enum CalibrationDeskError {
     OtherThing(String),
     /// Touches of another arm are collected.
     #[error(
-        "the open touches are of another arm ({pending}), and this is {here}. Next: `steadyhand calibrate accept` or `steadyhand calibrate discard`"
+        "the open touches are of a different arm ({pending}); this one is {here}. Next: `steadyhand calibrate accept` or `steadyhand calibrate discard`"
     )]
     OtherArm {
         /// Theirs.
@@ -384,7 +384,7 @@ impl CalibrationDesk<'_> {
         }
         let here = origins.first().map(CalibrationOrigin::describe);
         Err(CalibrationDeskError::Refused(format!(
-            "the touches were made on {}, and this is {}. Next: `steadyhand calibrate discard`, then touch again",
+            "the touches were made on {}, but this is {}. Next: `steadyhand calibrate discard`, then touch again",
             session.origin.describe(),
             here.unwrap_or_default()
         )))

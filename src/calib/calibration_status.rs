@@ -182,13 +182,13 @@ fn mismatch_reason(
     let reason = match mismatch {
         OriginMismatch::Unknown => {
             return format!(
-                " (calibration {number} does not name its arm. If it belongs to this arm and these servos, `steadyhand calibrate restore {number}` on this node records that)"
+                " (calibration {number} does not name its arm. If it belongs to this arm and these servos, record that with `steadyhand calibrate restore {number}` on this node)"
             );
         }
         OriginMismatch::OtherArm => {
             let (other, name) = (&record.session.origin.arm_name, &arm.arm_name);
             return format!(
-                " (calibration {number} belongs to arm `{other}`. If that is this arm's earlier name, `steadyhand calibrate restore {number} --arm {name}` records that)"
+                " (calibration {number} belongs to arm `{other}`. If that is this arm's earlier name, record that with `steadyhand calibrate restore {number} --arm {name}`)"
             );
         }
         OriginMismatch::Unmeasured => "has values that were not measured on this arm",

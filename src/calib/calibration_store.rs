@@ -57,7 +57,7 @@ pub enum CalibrationStoreError {
     },
     /// Another command holds the lock for longer than this one waits.
     #[error(
-        "{holder} has had {path} locked for more than {} s. Nothing was written. Next: wait until that program ends, or end it, then repeat this command",
+        "{holder} has had {path} locked for more than {} s. Nothing was written. Next: wait until that program ends, or close it, then repeat this command",
         LOCK_TIMEOUT.as_secs()
     )]
     Busy {

@@ -156,7 +156,7 @@ impl FitFinding {
             )),
             Some(off_mm) => self.limit(off_mm <= limits.verify_mm, || {
                 format!(
-                    "the verification touch is {off_mm:.2} mm off (at most {} mm), so something moved between the touches: touch all again",
+                    "the verification touch is {off_mm:.2} mm off (at most {} mm), so something moved between the touches. Repeat all touches",
                     limits.verify_mm
                 )
             }),
@@ -167,7 +167,7 @@ impl FitFinding {
         if let Some(tilt_deg) = tilt_rad.map(f64::to_degrees) {
             self.limit(tilt_deg <= limits.tilt_deg, || {
                 format!(
-                    "the sheet leans {tilt_deg:.1}° from the one that was accepted last (at most {}°): it moved, or it is a different sheet",
+                    "the sheet leans {tilt_deg:.1}° from the last accepted one (at most {}°): it moved, or it is a different sheet",
                     limits.tilt_deg
                 )
             });
@@ -262,12 +262,12 @@ pub fn judge_pivot(
     });
     finding.limit(rms_mm <= limits.tip_rms_mm, || {
         format!(
-            "the touches do not meet in one point: they differ by {rms_mm:.2} mm rms (at most {} mm). The point or the tool moved, or the joints' zeros are wrong",
+            "the touches do not meet at one point: they differ by {rms_mm:.2} mm rms (at most {} mm). The point or the tool moved, or the joints' zeros are wrong",
             limits.tip_rms_mm
         )
     });
     finding.limit(max_mm <= limits.max_over_rms * rms_mm, || {
-        format!("one touch is {max_mm:.2} mm off; all are {rms_mm:.2} mm off on average (rms): repeat that touch")
+        format!("one touch is {max_mm:.2} mm off; the average of all is {rms_mm:.2} mm (rms). Repeat that touch")
     });
     finding.report_outlier(fit.outlier.as_ref(), limits);
     finding.check_spread(spread_m, limits);
@@ -338,7 +338,7 @@ pub fn judge_plane(
     let rms_mm = fit.rms_m() * 1e3;
     finding.limit(rms_mm <= limits.plane_rms_mm, || {
         format!(
-            "the touches are {rms_mm:.2} mm rms off {surface} (at most {} mm): {cause}",
+            "the touches are off {surface} by {rms_mm:.2} mm rms (at most {} mm): {cause}",
             limits.plane_rms_mm
         )
     });
@@ -383,7 +383,7 @@ pub fn judge_rolled(
     let rms_mm = fit.rms_m() * 1e3;
     finding.limit(rms_mm <= limits.plane_rms_mm, || {
         format!(
-            "the touches are {rms_mm:.2} mm rms off a cylinder (at most {} mm). It moved or is no cylinder, the sheet is turned on it, or the joints' zeros are wrong",
+            "the touches are {rms_mm:.2} mm rms off a cylinder (at most {} mm). The object moved or is not a cylinder, the sheet is turned on it, or the joints' zeros are wrong",
             limits.plane_rms_mm
         )
     });
@@ -439,7 +439,7 @@ pub fn judge_tracking<'a>(
     };
     let reason = || {
         format!(
-            "the tip stopped {off_mm:.2} mm from `{name}` (at most {} mm is good): a servo does not reach its goal",
+            "the tip stopped {off_mm:.2} mm from `{name}` (at most {} mm): a servo does not reach its goal",
             limits.verify_mm
         )
     };
@@ -459,7 +459,7 @@ pub fn judge_zeros(fit: &ZerosFit, limits: &AcceptanceLimits, names: &[String]) 
     let rms_mm = fit.rms_m * 1e3;
     finding.limit(rms_mm <= limits.tip_rms_mm, || {
         format!(
-            "with the new zeros the touches still disagree by {rms_mm:.2} mm rms (at most {} mm): something other than the zeros is wrong",
+            "even with the new zeros, the touches disagree by {rms_mm:.2} mm rms (at most {} mm): something else is wrong",
             limits.tip_rms_mm
         )
     });
@@ -469,7 +469,7 @@ pub fn judge_zeros(fit: &ZerosFit, limits: &AcceptanceLimits, names: &[String]) 
     if !fit.dropped.is_empty() {
         let dropped: Vec<&str> = fit.dropped.iter().map(name).collect();
         finding.usable(format!(
-            "these zeros stay as they are, because the touches do not show them: {}",
+            "the touches do not show these zeros, so they stay unchanged: {}",
             dropped.join(", ")
         ));
     }

@@ -256,7 +256,7 @@ impl<'a> RangeRecorder<'a> {
         let other = other.filter(|other| other.travel_deg() > travelled_deg);
         Some(match other {
             Some(other) => format!(
-                "servo {} of joint {} moved by {:.0}°, and {name} did not: their ids are swapped, or the wrong joint was moved",
+                "servo {} of joint {} moved by {:.0}°, but {name} did not. Their ids are swapped, or you moved the wrong joint",
                 other.servo.id,
                 self.arm.joint_name(other.joint),
                 other.travel_deg()

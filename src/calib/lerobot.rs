@@ -161,7 +161,7 @@ pub enum LeRobotError {
     },
     /// An id that belongs to another joint.
     #[error(
-        "{name} has id {found} in this file and {known} in the arm's file: ids are swapped, or this is another arm's file"
+        "{name} has id {found} in this file and {known} in the arm's file: ids are swapped, or this is a different arm's file"
     )]
     Id {
         /// The joint.

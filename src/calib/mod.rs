@@ -118,12 +118,12 @@ pub enum FitError {
     },
     /// x and y are swapped.
     #[error(
-        "+x and +y are swapped: as a reader sees the sheet, +x is to the right of the origin and +y is above it"
+        "+x and +y are swapped: facing the sheet as you read it, +x must be to the right of the origin and +y above it"
     )]
     Swapped,
     /// x and y are not at a right angle.
     #[error(
-        "+x and +y are {0:.1}° apart and must be 90° apart. You probably touched a wrong point: touch it again"
+        "+x and +y are {0:.1}° apart but must be 90° apart. You probably touched a wrong point: touch it again"
     )]
     NotSquare(f64),
     /// A length differs from the expected one.

@@ -74,7 +74,7 @@ pub(super) fn sideways(
     Some(found.unwrap_or_else(|why| SidewaysFit {
         surface: surface.clone(),
         told: [None; 3],
-        note: format!("{why}, so its sideways place stays as in the scene"),
+        note: format!("{why}, so its sideways position stays as in the scene"),
     }))
 }
 
@@ -94,7 +94,7 @@ impl SidewaysFit {
     }
 }
 
-const UNTOLD: &str = "the touched relief is too flat to show the mesh's sideways place";
+const UNTOLD: &str = "the touched relief is too flat to show the mesh's sideways position";
 
 struct SidewaysSearch<'a> {
     surface: &'a Surface,
@@ -194,7 +194,7 @@ impl<'a> SidewaysSearch<'a> {
         let places = self.places.len();
         if places < PLACES_MIN {
             return Err(format!(
-                "{places} places are too few to show a mesh's sideways place (at least {PLACES_MIN}: `\"grid\": [4, 4]`)"
+                "{places} places are too few to show a mesh's sideways position (at least {PLACES_MIN}: `\"grid\": [4, 4]`)"
             ));
         }
         let found = self.best(self.told(&Sideways::zeros(), SIGMA_M_MIN))?;
@@ -245,7 +245,7 @@ impl<'a> SidewaysSearch<'a> {
             (other - at).norm() > APART_M && more < RIVAL_VARIANCES
         };
         if settled.iter().any(is_rival) {
-            return Err("the touches fit the mesh at several sideways places".to_owned());
+            return Err("the touches fit the mesh at several sideways positions".to_owned());
         }
         Ok(FoundPlace {
             at,
@@ -283,11 +283,14 @@ impl<'a> SidewaysSearch<'a> {
         let left: Vec<&str> = left.map(|((name, _), _)| *name).collect();
         let known: Vec<String> = known.collect();
         let mut note = match known.is_empty() {
-            true => "its slopes show only a part of its sideways place".to_owned(),
-            false => format!("its slopes show its sideways place: {}", known.join(", ")),
+            true => "its slopes show only part of its sideways position".to_owned(),
+            false => format!(
+                "its slopes show its sideways position: {}",
+                known.join(", ")
+            ),
         };
         if !left.is_empty() {
-            let _ = write!(note, "; this stays as in the scene: {}", left.join(", "));
+            let _ = write!(note, "; unchanged from the scene: {}", left.join(", "));
         }
         SidewaysFit {
             surface,

@@ -175,7 +175,7 @@ fn judge(observation: &TagObservation) -> FitFinding {
     });
     if rms_px > RMS_PX_GOOD {
         finding.usable(format!(
-            "the tags' corners are {rms_px:.2} px off (at most {RMS_PX_GOOD} px is good): check `focal_px`, `distortion` and the tags' places"
+            "the tags' corners are {rms_px:.2} px off (at most {RMS_PX_GOOD} px): check `focal_px`, `distortion` and the tags' places"
         ));
     }
     finding

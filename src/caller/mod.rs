@@ -56,7 +56,7 @@ impl fmt::Display for CallerRole {
 /// A text that names no role.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a role; valid: viewer (reads), planner (reads and moves), operator (does everything)"
+    "{0:?} is not a role. Valid: viewer (reads), planner (reads and moves), operator (does everything)"
 )]
 pub struct UnknownRoleError(String);
 

@@ -31,7 +31,7 @@ pub enum CameraFailure {
     )]
     Denied(PathBuf),
     /// A different program has the device open.
-    #[error("{} is in use. Next: end the other program that has the camera open", .0.display())]
+    #[error("{} is in use. Next: close the other program that uses the camera", .0.display())]
     Busy(PathBuf),
     /// Camera devices are not supported on this system.
     #[error(
@@ -127,12 +127,12 @@ pub enum CameraFailure {
     },
     /// This program was built without RTSP.
     #[error(
-        "{0} is asked by RTSP, which this build cannot. Next: build with `--features rtsp`, or write the address of its snapshot, such as http://10.0.0.9/snapshot.jpg"
+        "{0} needs RTSP, which this build lacks. Next: build with `--features rtsp`, or write the address of its snapshot, such as http://10.0.0.9/snapshot.jpg"
     )]
     NoRtsp(String),
     /// Its stream has another codec.
     #[error(
-        "it streams `{0}`; H.264 and JPEG are read. Next: set the camera, or its second stream, to H.264"
+        "it streams `{0}`; only H.264 and JPEG can be read. Next: set the camera, or its second stream, to H.264"
     )]
     Codec(String),
     /// Its frames cannot be decoded.

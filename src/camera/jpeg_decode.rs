@@ -27,7 +27,8 @@ pub fn decode(bytes: &[u8]) -> Result<ImageFrame, CameraFailure> {
     }
     let unreadable = |error: jpeg_decoder::Error| CameraFailure::Jpeg(error.to_string());
     let rest = bytes.strip_prefix(START);
-    let rest = rest.ok_or_else(|| CameraFailure::Jpeg("it does not begin as a JPEG".to_owned()))?;
+    let rest =
+        rest.ok_or_else(|| CameraFailure::Jpeg("it does not begin like a JPEG".to_owned()))?;
     let mut decoder = jpeg_decoder::Decoder::new(MJPEG_START.chain(rest));
     decoder.set_max_decoding_buffer_size(WORK_BYTES_MAX);
     decoder.read_info().map_err(unreadable)?;

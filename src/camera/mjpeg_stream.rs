@@ -98,7 +98,7 @@ impl MjpegParts {
         let end = self.buffer.iter().position(|byte| *byte == b'\n');
         let line_bytes = end.map_or(self.buffer.len(), |end| end + 1);
         if self.head_bytes + line_bytes > HEAD_BYTES_MAX {
-            return Err(CameraFailure::Stream("a part's head is too long"));
+            return Err(CameraFailure::Stream("a part's header is too long"));
         }
         let Some(end) = end else { return Ok(None) };
         self.head_bytes += line_bytes;

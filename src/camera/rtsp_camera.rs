@@ -167,7 +167,7 @@ pub(super) fn decode(frames: &[Vec<u8>]) -> Result<ImageFrame, CameraFailure> {
     for picture in decoder.flush_remaining().map_err(broken)? {
         last = Some(pixels(&picture)?);
     }
-    last.ok_or_else(|| CameraFailure::H264("no picture is in its frames".to_owned()))
+    last.ok_or_else(|| CameraFailure::H264("its frames contain no picture".to_owned()))
 }
 
 fn pixels(picture: &openh264::decoder::DecodedYUV<'_>) -> Result<ImageFrame, CameraFailure> {

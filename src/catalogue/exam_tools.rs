@@ -167,7 +167,7 @@ fn case_keys() -> Vec<ToolParameter> {
         optional(
             "hazard",
             hazards,
-            "what would be dangerous in the case; default: by the correct tool",
+            "what would be dangerous in the case; the default depends on the correct tool",
         ),
     ]
 }
@@ -237,7 +237,7 @@ fn save_case() -> ToolDefinition {
             field(
                 "queued",
                 Texts,
-                "names of the cases that wait on the disk: the record could not be written",
+                "names of the cases that wait on the disk, because the record could not be written",
             ),
             field("refused", Objects, "cases below 0.70, with the reason"),
         ],
@@ -262,7 +262,7 @@ fn score_and_explain() -> ToolDefinition {
         },
         flag(
             "explain",
-            "true adds an explanation of 500 characters or more to each; default false",
+            "true adds an explanation (500 characters or more) to each score; default false",
         ),
     ];
     ToolDefinition {
@@ -273,7 +273,7 @@ fn score_and_explain() -> ToolDefinition {
             field(
                 "results",
                 Objects,
-                "for each answer: score, class, reasons, and the explanation with references if requested; or why it failed",
+                "for each answer: score, class, reasons and, if requested, an explanation with references; or the reason why it failed",
             ),
             field("scored", Whole, "number of answers with a score"),
             field("failed", Whole, "number of answers without a score"),

@@ -53,7 +53,7 @@ pub static PROMPTS: [CataloguePrompt; 4] = [
         description: "Draw something of your own or a scene's design, and show the result.",
         takes: &[WHAT, SCENE, META, NODE],
         text: "{what}Call stroke with {plan} and describe the plan. \
-               When I agree, call stroke with {call}. While its job runs, look with sense. \
+               When I agree, call stroke with {call}. While its job runs, watch it with sense. \
                At the end show me the picture and the largest deviation.",
     },
     CataloguePrompt {
@@ -69,7 +69,7 @@ pub static PROMPTS: [CataloguePrompt; 4] = [
         description: "Find out why the arm does not move, and bring it back to rest.",
         takes: &[NODE],
         text: "Call sense and tell me in plain words what state the arm is in and why. \
-               If an emergency stop is latched, ask me to clear it. Otherwise call reset with {call} and look again with sense.",
+               If an emergency stop is latched, ask me to clear it. Otherwise call reset with {call}, then call sense again.",
     },
 ];
 

@@ -198,7 +198,7 @@ fn align() -> ToolDefinition {
             ToolEffect::Moves,
             "align",
             "Align the pen",
-            "Draw a cross, the calibration strokes, and measure the pen's tracking error",
+            "Draw a cross (the calibration strokes) and measure the pen's tracking error",
             parameters,
         )
     }
@@ -236,7 +236,7 @@ fn sense() -> ToolDefinition {
             optional(
                 "sheet_key",
                 ParameterKind::Text,
-                "for the client's view: key of the sheet that it shows; only the lines of a different sheet are sent",
+                "for the client's view: key of the sheet it shows; lines are sent only if the sheet has a different key",
             ),
         ],
         examples: texts(&[r#"{"debug":true}"#]),

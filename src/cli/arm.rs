@@ -123,7 +123,7 @@ fn family(text: &str) -> anyhow::Result<ServoFamily> {
     match normalised.as_str() {
         "feetechsts" | "feetech" | "sts" => Ok(ServoFamily::FeetechSts),
         "dynamixel2" | "dynamixel" | "dxl" => Ok(ServoFamily::Dynamixel2),
-        _ => Err(anyhow!("valid: feetech-sts, dynamixel2")),
+        _ => Err(anyhow!("write feetech-sts or dynamixel2")),
     }
 }
 

@@ -161,7 +161,7 @@ pub(super) async fn find_servos(
         slack: reply_slack(port),
         first: stop_at_first,
     };
-    terminal_output::note(&format!("asking for every id on {port} at every speed …"));
+    terminal_output::note(&format!("trying every id on {port} at every speed …"));
     let scan = scan::scan(&mut open, &clock, effort, |speech, baud| {
         if is_watched {
             terminal_output::note(&format!("{} at {baud} baud …", speech.name()));
@@ -456,7 +456,7 @@ fn written_text(steps: &[SetupStep]) -> String {
 /// Asks for consent to take torque off a servo. Returns whether it was given.
 fn confirm_torque_off(what: &str, id: u8) -> anyhow::Result<bool> {
     let question =
-        format!("{what} servo {id}: the parts that it carries drop. Write `yes` to continue:");
+        format!("{what} servo {id}: the parts that it carries will drop. Write `yes` to continue:");
     let answer = questions::answer_to(&question)?.unwrap_or_default();
     Ok(questions::agrees(&answer, &FULL_YES))
 }

@@ -99,7 +99,7 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         designs_inside.sort();
         if designs_inside.is_empty() {
             let (path, endings) = (path.display(), design::ENDINGS.join(", "));
-            bail!("the folder {path} has no design; valid: files that end in {endings}");
+            bail!("the folder {path} has no design. Valid: files that end in {endings}");
         }
         found.extend(designs_inside);
     }

@@ -222,7 +222,7 @@ fn targets(
             ..DoctorTarget::of(one)
         }]),
         (None, _) => bail!(
-            "the node file has no arm and no model `{arm}`; valid: {}",
+            "the node file has no arm and no model `{arm}`. Valid: {}",
             names(file.arms.iter())
         ),
     }

@@ -179,7 +179,7 @@ fn refuse_scene_file(scene: Option<&str>) -> anyhow::Result<()> {
     }
     let folder = files::folder_of(path).display().to_string();
     bail!(
-        "--scene takes a scene's name, not a file. A running node knows only the folder --scenes of its start. Next: `--scenes {} --scene {}`",
+        "--scene takes a scene's name, not a file. A running node knows only the --scenes folder that it was started with. Next: `--scenes {} --scene {}`",
         quoted_for_shell(&folder),
         quoted_for_shell(&design_files::stem(path))
     )

@@ -57,7 +57,7 @@ fn plan_lines(offer: &DrawingOffer) -> [String; 3] {
         offer.pens.join(", ")
     );
     let (joint, deg) = (&offer.margin_least_joint, offer.margin_least_deg);
-    let margin = format!("{joint} comes as near as {deg:.1}° to its limit");
+    let margin = format!("{joint} comes within {deg:.1}° of its limit");
     [
         row("line", line),
         row("time", seconds(offer.duration_s)),

@@ -52,7 +52,7 @@ fn describe(
     let Some(tool) = here.find(name) else {
         let names = here.tools().map(|tool| tool.name.as_str());
         let names = args::nearest(name, names);
-        bail!("there is no tool {name:?}; valid: {}", names.join(", "));
+        bail!("there is no tool {name:?}. Valid: {}", names.join(", "));
     };
     let explanation = tools::explain(tool, &here, text);
     match format {

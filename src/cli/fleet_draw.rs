@@ -111,7 +111,7 @@ fn check_names<'a>(
     for name in requested {
         ensure!(
             is_known(name),
-            "the node file has no peer `{name}` in `[[peers]]`; valid: {}",
+            "the node file has no peer `{name}` in `[[peers]]`. Valid: {}",
             names(peers)
         );
     }

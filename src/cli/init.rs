@@ -134,7 +134,7 @@ fn choose_port() -> anyhow::Result<String> {
     if !std::io::stdin().is_terminal() {
         if !ports.is_empty() {
             bail!(
-                "--port is missing; valid: {}, {SIMULATOR_PORT}",
+                "--port is missing. Valid: {}, {SIMULATOR_PORT}",
                 ports.join(", ")
             );
         }
@@ -168,16 +168,16 @@ fn choose_arm(
         [one] => Ok(one.clone()),
         [] if std::io::stdin().is_terminal() => pick("which arm is it?", &library.arms()),
         [] if args.no_scan => bail!(
-            "the servos on {port} were not asked (--no-scan). Next: name the arm with --arm; valid: {}",
+            "the servos on {port} were not asked (--no-scan). Next: name the arm with --arm. Valid: {}",
             library.arms().join(", ")
         ),
         [] => bail!(
-            "no known arm has these servos. Next: name the arm with --arm (valid: {}), or run `steadyhand doctor {port}`",
+            "no known arm has these servos. Next: name the arm with --arm, or run `steadyhand doctor {port}`. Valid: {}",
             library.arms().join(", ")
         ),
         several if std::io::stdin().is_terminal() => pick("which arm is it?", several),
         several => bail!(
-            "these servos fit several arms. Next: name one with --arm; valid: {}",
+            "these servos fit several arms. Next: name one with --arm. Valid: {}",
             several.join(", ")
         ),
     }

@@ -147,7 +147,7 @@ impl SceneChoices {
             && stem != name
         {
             bail!(
-                "a scene has its file's name; the file is {stem}.toml and --name is {name}. Next: leave --name out"
+                "a scene is named after its file, which is {stem}.toml, but --name is {name}. Next: leave --name out"
             );
         }
         let name = args.name.clone().or(stem);

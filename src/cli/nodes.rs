@@ -181,7 +181,7 @@ async fn verify_key(name: &str, key: &str, url: &str) -> anyhow::Result<()> {
     }
     if text("key") != key || !is_proven(name, &key, &challenge, text("signature")) {
         bail!(
-            "the node at {url} does not have the given key. It is a different node, or a machine in between changes the traffic. Nothing was changed"
+            "the node at {url} does not have the given key: it is a different node, or a machine in between changes the traffic. Nothing was changed"
         );
     }
     Ok(())

@@ -254,8 +254,7 @@ pub(super) async fn torque_off(
     at: &AtArgs,
     yes: bool,
 ) -> anyhow::Result<ExitStatus> {
-    const WARNING: &str =
-        "the arm DROPS when its torque is off: hold it, or make sure that it already lies down";
+    const WARNING: &str = "the arm DROPS when its torque is off: hold it, or make sure that it already rests on something";
     let at = which_node::required(options, at).await?;
     if !yes {
         let question = format!("{WARNING}. Type `yes` to take its torque off:");

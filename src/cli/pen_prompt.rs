@@ -81,7 +81,7 @@ fn prompt(awaited: &AwaitedPen, has_keys: bool, is_own: bool) -> String {
         format!("{job} waits for {words}: {put_in}take your hands away, then press y (q stops)")
     } else if is_own {
         format!(
-            "{job} waits for {words}, and there is no terminal to confirm it. Next: run this command at a terminal"
+            "{job} waits for {words}, but there is no terminal to confirm it. Next: run this command at a terminal"
         )
     } else {
         format!("{job} waits for {words}; {}", awaited.how())

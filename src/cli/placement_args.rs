@@ -384,7 +384,7 @@ fn font(name: &str) -> anyhow::Result<String> {
 
 /// Takes a text, which may begin with a `-`. A shell passes `\n` on as two characters.
 fn words(text: &str) -> anyhow::Result<String> {
-    let hint = "before a text that begins with --, write a space";
+    let hint = "if the text begins with --, put a space before it";
     refuse_option(text).map_err(|error| anyhow!("{error}; {hint}"))?;
     Ok(text.replace("\\n", "\n"))
 }

@@ -448,7 +448,7 @@ fn figure_lines(report: &PlanReport) -> Vec<String> {
             seconds(report.pen_up_bound_s)
         ),
         format!(
-            "the pen leans by at most {:.1}°; {} comes as near as {:.1}° to its limit",
+            "the pen leans by at most {:.1}°; {} comes within {:.1}° of its limit",
             report.tilt_max_deg, report.margin_least_joint, report.margin_least_deg
         ),
     ]

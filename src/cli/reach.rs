@@ -52,7 +52,7 @@ fn pen(scene: &Scene, name: Option<&str>) -> anyhow::Result<usize> {
     let found = scene.pens.iter().position(|pen| pen.name == name);
     found.ok_or_else(|| {
         let names: Vec<&str> = scene.pens.iter().map(|pen| pen.name.as_str()).collect();
-        anyhow!("the scene has no pen `{name}`; valid: {}", names.join(", "))
+        anyhow!("the scene has no pen `{name}`. Valid: {}", names.join(", "))
     })
 }
 
@@ -71,7 +71,7 @@ fn describe(scene: &Scene, map: &ReachMap) -> [String; 2] {
     let shares = map.shares.iter();
     let shares = shares.map(|(tilt, share)| format!("{} within {tilt:.1}°", percent(*share)));
     let (title, shares) = (scene.title(), shares.collect::<Vec<_>>().join(", "));
-    let present = format!("{title}: in the sheet's present place, the pen reaches {shares} of it");
+    let present = format!("{title}: with the sheet where it is, the pen reaches {shares} of it");
     let better = match &map.suggestion {
         None => "no nearby place is clearly better".to_owned(),
         Some(better) => {

@@ -29,14 +29,14 @@ const JOURNAL_TOLERANCE_MM: f64 = 5.5;
 pub(super) async fn run(state: &Path, past: &PastJob, scene: &Scene) -> anyhow::Result<ExitStatus> {
     if scene.arm.file.family == ServoFamily::Firmware {
         bail!(
-            "the bytes of your own controller cannot be played again: they belong to one connection. Next: replay the plan of {} without --bytes",
+            "the bytes of a controller with its own firmware cannot be played again: they belong to one connection. Next: replay the plan of {} without --bytes",
             past.id
         );
     }
     let events = read_bytes(state, past)?;
     if past.began_rad.len() != scene.arm.dof() {
         bail!(
-            "{} has {} joint angles at its start; arm {} has {} joints, so the job belongs to another arm",
+            "{} has {} joint angles at its start; arm {} has {} joints, so the job belongs to a different arm",
             past.id,
             past.began_rad.len(),
             scene.arm.file.name,

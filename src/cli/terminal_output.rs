@@ -55,7 +55,7 @@ pub(super) fn tools(args: &NodeOptions, format: &str) -> anyhow::Result<ExitStat
         .find(|(name, _)| *name == format)
     else {
         let names: Vec<&str> = CatalogueFormat::ALL.iter().map(|(name, _)| *name).collect();
-        bail!("there is no format {format:?}; valid: {}", names.join(", "));
+        bail!("there is no format {format:?}. Valid: {}", names.join(", "));
     };
     done(format.render(&known_names(args)?).trim_end())
 }

@@ -66,7 +66,7 @@ pub(super) async fn required(options: &NodeOptions, at: &AtArgs) -> anyhow::Resu
     if let Some(node) = running_nodes::silent_node().await? {
         let (options, socket) = (given_options::text(options), node.socket.display());
         bail!(
-            "no node answers for these options. The node at {socket} runs but does not answer. It may be the node you mean, and its arm may not answer either. Next: `steadyhand {options}stop` (it shows the result)"
+            "no node answers for these options. The node at {socket} runs but does not answer; it may be the one you mean. Next: `steadyhand {options}stop` (it shows the result)"
         );
     }
     bail!(absent(options))
@@ -199,6 +199,6 @@ pub(super) fn absent(options: &NodeOptions) -> String {
         _ => ("", ""),
     };
     format!(
-        "no node runs here. Starting one moves nothing.{simulated} (`steadyhand init` writes a node file.) Next: `steadyhand {file}{options_text}{port}serve` in another terminal, and leave it running"
+        "no node runs here; starting one moves nothing.{simulated} (`steadyhand init` writes a node file.) Next: `steadyhand {file}{options_text}{port}serve` in another terminal, and leave it running"
     )
 }

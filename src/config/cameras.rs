@@ -183,7 +183,7 @@ impl CameraEntry {
             }
             Some(arm) if arms.iter().all(|entry| entry.name != *arm) => {
                 let known: Vec<&str> = arms.iter().map(|entry| entry.name.as_str()).collect();
-                format!(": there is no arm `{arm}`; valid: {}", known.join(", "))
+                format!(": there is no arm `{arm}`. Valid: {}", known.join(", "))
             }
             _ => return None,
         };
@@ -307,7 +307,7 @@ mod tests {
             (
                 "size_px",
                 "arm = \"left\"\nsize_px",
-                "there is no arm `left`; valid: arm",
+                "there is no arm `left`. Valid: arm",
             ),
             (
                 "size_px",

@@ -15,7 +15,7 @@ pub enum NodeFileEditError {
     #[error("the file is not TOML: {0}")]
     Toml(String),
     /// It has no such tool.
-    #[error("the file declares no tool `{name}`; valid: {}", known.join(", "))]
+    #[error("the file declares no tool `{name}`. Valid: {}", known.join(", "))]
     Unknown {
         /// The requested name.
         name: String,

@@ -264,7 +264,7 @@ impl std::str::FromStr for RequiredQualification {
 
 /// A text that names no level of qualification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a level; valid: observe, home, align, stroke")]
+#[error("{0:?} is not a level. Valid: observe, home, align, stroke")]
 pub struct UnknownQualification(String);
 
 /// The longest that a call may be kept waiting.
@@ -349,7 +349,7 @@ impl ArmEntry {
                 format!("two arms have the name `{name}`; each needs its own")
             } else {
                 format!(
-                    "the arms `{other}` and `{name}` differ only in characters other than letters, digits and `-`, so both would have one file for emergency stops; rename one"
+                    "the arms `{other}` and `{name}` would share one emergency-stop file, because only letters, digits and `-` of a name count. Rename one"
                 )
             };
             problems.add("name", what);
@@ -389,7 +389,7 @@ impl ArmEntry {
         };
         let Some(base_m) = self.base_m else {
             let what = format!(
-                "arm `{name}` has a `zone` but no `base_m`: add `base_m`, in the same frame"
+                "arm `{name}` has a `zone` but no `base_m`. Add `base_m` in the frame of the zone"
             );
             return problems.add("zone", what);
         };

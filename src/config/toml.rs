@@ -214,7 +214,7 @@ impl<'a> SchemaWalker<'a> {
     /// Returns the actual and the expected kind of a value if its schema rules it out.
     fn misfit(&self, schema: &'a Value, value: &toml::Value) -> Option<String> {
         if value.as_float().is_some_and(|number| !number.is_finite()) {
-            return Some("not a finite number, expected one".to_owned());
+            return Some("not finite, expected a finite number".to_owned());
         }
         let choices = self.choices(schema);
         if !choices.is_empty() {
@@ -379,7 +379,7 @@ fn not_among(choices: &[&Value], value: &toml::Value) -> Option<String> {
 /// Returns a description of a value's kind, and the schema kinds that it matches.
 fn kind(value: &toml::Value) -> (&'static str, &'static [&'static str]) {
     match value {
-        toml::Value::String(_) => ("a text", &["string"]),
+        toml::Value::String(_) => ("a string", &["string"]),
         toml::Value::Integer(_) => ("a whole number", &["integer", "number"]),
         toml::Value::Float(_) => ("a number", &["number"]),
         toml::Value::Boolean(_) => ("true or false", &["boolean"]),
@@ -391,7 +391,7 @@ fn kind(value: &toml::Value) -> (&'static str, &'static [&'static str]) {
 
 fn kind_text(kind: &str) -> &str {
     match kind {
-        "string" => "a text",
+        "string" => "a string",
         "integer" => "a whole number",
         "number" => "a number",
         "boolean" => "true or false",

@@ -9,7 +9,7 @@ const QUOTED_MAX: usize = 40;
 pub enum DesignError {
     /// The file's name has no known extension.
     #[error(
-        "`{name}` has no known extension; valid: .svg, .gcode (.gco, .gc, .nc, .ngc, .cnc, .tap), .hpgl (.hpg, .plt), .dxf, .json"
+        "`{name}` has no known extension. Valid: .svg, .gcode (.gco, .gc, .nc, .ngc, .cnc, .tap), .hpgl (.hpg, .plt), .dxf, .json"
     )]
     Kind {
         /// The name as given.
@@ -97,7 +97,7 @@ pub enum DesignError {
     },
     /// A character that no single-line font has.
     #[error(
-        "character {position} is {found}, and no single-line font has it. Next: use Latin, Greek or Cyrillic letters, digits and common signs"
+        "character {position} is {found}, which no single-line font has. Next: use Latin, Greek or Cyrillic letters, digits and common signs"
     )]
     Letter {
         /// Counted from 1 in the text.

@@ -157,7 +157,7 @@ const PHRASES: [(&str, &str); 14] = [
         "expected a stroke such as {\"points\": [[0, 0], [10, 2.5]]}",
     ),
     ("expected struct File", "expected a drawing"),
-    ("expected a string", "expected a text in quotes"),
+    ("expected a string", "expected a quoted string"),
     (
         "expected a sequence",
         "expected a list such as [[0, 0], [10, 2.5]]",

@@ -74,7 +74,7 @@ impl PixelPicture {
             };
             strokes.push(path, &template)?;
         }
-        let mut design = strokes.on_page(lines.page_mm, "draw another picture")?;
+        let mut design = strokes.on_page(lines.page_mm, "draw a different picture")?;
         design.notes.extend(lines.black.map(|black| {
             format!(
                 "the picture's black covers {:.0} % of the paper",

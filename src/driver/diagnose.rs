@@ -57,7 +57,7 @@ pub async fn controller(
         diagnosis.add_family(
             (found.protocol, found.baud),
             &file.name,
-            "a controller with firmware of its own",
+            "a controller with its own firmware",
         );
     } else if !diagnosis.add_talk(open, clock).await? {
         diagnosis.findings.extend(silence);
@@ -133,7 +133,7 @@ pub fn attached(host: &HostSystem, state: &AttachedState<'_>) -> Vec<DiagnosisFi
     }
     if let Some(fault) = state.fault {
         let steps = match state.recovery {
-            [] => "`steadyhand reset`. If that does not help, end the node and check the bus with `steadyhand doctor`".to_owned(),
+            [] => "`steadyhand reset`. If that does not help, shut down the node and check the bus with `steadyhand doctor`".to_owned(),
             steps => steps.join("; "),
         };
         diagnosis.add(DiagnosisCause::Fault, fault, steps);
@@ -167,7 +167,7 @@ pub fn attached(host: &HostSystem, state: &AttachedState<'_>) -> Vec<DiagnosisFi
         diagnosis.add(DiagnosisCause::Complaint, odd.to_string(), odd.remedy());
     }
     for warning in state.warnings {
-        diagnosis.add(DiagnosisCause::LostReplies, warning, "end the node, then `steadyhand bus monitor PORT` shows each servo (docs/faults.md explains the faults)");
+        diagnosis.add(DiagnosisCause::LostReplies, warning, "shut down the node, then `steadyhand bus monitor PORT` shows each servo (docs/faults.md explains the faults)");
     }
     diagnosis.findings
 }
@@ -249,7 +249,7 @@ fn add_low_gains(diagnosis: &mut BusDiagnosis, arm: &ArmModel, servos: &[ServoId
             sag_deg(figures.gain_p)
         );
         let fix = format!(
-            "end the node, then `steadyhand bus configure PORT --id {} --p {}`",
+            "shut down the node, then `steadyhand bus configure PORT --id {} --p {}`",
             servo.id, figures.gain_p
         );
         diagnosis.add(DiagnosisCause::LowGain, what, fix);

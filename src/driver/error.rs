@@ -25,7 +25,7 @@ pub enum DriverError {
     },
     /// No servo replied at all: the fault is in the bus, not in a servo.
     #[error(
-        "none of the {servos} servos answers: switch the servo supply on, check the cable and that the bus runs at {baud} baud"
+        "none of the {servos} servos answers. Switch the servo supply on, check the cable, and check that the bus runs at {baud} baud"
     )]
     SilentBus {
         /// Number of servos.
@@ -35,7 +35,7 @@ pub enum DriverError {
     },
     /// The servos that reply are those of another shipped arm.
     #[error(
-        "a different arm is connected: the ids that answer belong to arm `{other}`; the node file has arm `{arm}`. Connect the right arm, or correct the node file. A servo that you added must be in the arm's file"
+        "the ids that answer belong to arm `{other}`, but the node file has arm `{arm}`. Connect the right arm, correct the node file, or add a new servo to the arm's file"
     )]
     OtherArm {
         /// The arm with these ids.
@@ -77,7 +77,7 @@ pub enum DriverError {
     },
     /// A servo has other firmware than the rest.
     #[error(
-        "{servo}: its firmware is {}.{} and the others have {}.{}. It may be made for a different voltage: check its label, then give all the same firmware with the manufacturer's program",
+        "{servo}: its firmware is {}.{}, but the others have {}.{}. It may be made for a different voltage: check its label, then give all the same firmware with the manufacturer's program",
         .found.0, .found.1, .usual.0, .usual.1
     )]
     OtherFirmware {
@@ -90,7 +90,7 @@ pub enum DriverError {
     },
     /// A servo is not the one that the arm's zeros were measured with, or its settings have changed.
     #[error(
-        "{servo}: its identity is {found}; the arm's file has {known}. Its model, firmware, limits, homing offset or phase changed. Restore that, or calibrate the joint and copy the identity from `steadyhand doctor`"
+        "{servo}: its identity is {found}, but the arm's file has {known}: its model, firmware, limits, homing offset or phase changed. Restore that, or calibrate the joint and copy the identity from `steadyhand doctor`"
     )]
     Stranger {
         /// The servo.
@@ -168,7 +168,7 @@ pub enum DriverError {
         servo: ServoName,
     },
     /// Motion was requested of an arm without torque.
-    #[error("the arm is not energised")]
+    #[error("the arm's torque is off")]
     Limp,
 }
 

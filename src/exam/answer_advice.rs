@@ -70,7 +70,7 @@ fn parameter_advice(case: &ExamCase, judged: &JudgedAnswer) -> Vec<String> {
         ),
         (
             &judged.unexpected,
-            "say with their defaults that a call may leave these out:",
+            "state the defaults of these, and that a call may leave them out:",
         ),
         (
             &judged.hallucinated,

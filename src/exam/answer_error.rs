@@ -40,7 +40,7 @@ pub(crate) enum UnusableReply {
     #[error(transparent)]
     NoAnswer(#[from] AnswerError),
     /// It failed too often before.
-    #[error("it failed {0} times in a row, so it is no longer asked")]
+    #[error("it failed {0} times in a row, so no more questions are sent to it")]
     GivenUp(u32),
     /// It did not answer in the time that was left.
     #[error("the model did not answer within {within_s:.1} s")]

@@ -151,7 +151,7 @@ impl CaseClass {
             let words: Vec<String> = all.iter().map(Word::word).collect();
             let words = args::nearest(word, words.iter().map(String::as_str)).join(", ");
             ExamError::Request(format!(
-                "{word:?} is not a class (valid, nearest first: {words})"
+                "{word:?} is not a class. Valid (nearest first): {words}"
             ))
         })
     }
@@ -356,7 +356,7 @@ fn check_keys(value: &Value, known: &[&str]) -> Result<(), String> {
     };
     let nearest = args::nearest(unknown, known.iter().copied());
     Err(format!(
-        "there is no key {unknown:?} (valid, nearest first: {})",
+        "there is no key {unknown:?}. Valid (nearest first): {}",
         nearest.join(", ")
     ))
 }

@@ -110,14 +110,14 @@ impl PlannerCertificate {
         let mut objections = Vec::new();
         if self.level < required {
             objections.push(format!(
-                "it certifies level {}, and level {} is required",
+                "it certifies level {}, but level {} is required",
                 self.level.word(),
                 required.word()
             ));
         }
         if self.version != env!("CARGO_PKG_VERSION") {
             objections.push(format!(
-                "it was earned with version {} of the program, and this is {}",
+                "it was earned with version {} of the program, but this is {}",
                 self.version,
                 env!("CARGO_PKG_VERSION")
             ));

@@ -48,7 +48,7 @@ pub enum ExamError {
         hint: String,
     },
     /// A setting is out of its range.
-    #[error("{name} is {value} (valid: {range})")]
+    #[error("{name} is {value}. Valid: {range}")]
     Setting {
         /// Name of the value.
         name: &'static str,
@@ -73,7 +73,7 @@ pub enum ExamError {
     #[error("{0:?} is not an address. Next: write http://HOST:PORT/PATH or https://HOST/PATH")]
     Address(String),
     /// A case names a tool that does not exist here.
-    #[error("case {case} names the tool {tool:?}, and there is no such tool{}: {hint}", nearest.as_ref().map(|name| format!(" (nearest: {name:?})")).unwrap_or_default())]
+    #[error("case {case} names the tool {tool:?}, but there is no such tool{}: {hint}", nearest.as_ref().map(|name| format!(" (nearest: {name:?})")).unwrap_or_default())]
     NoTool {
         /// The case's name.
         case: String,

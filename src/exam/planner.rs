@@ -293,7 +293,7 @@ impl ExaminedPlanner<'_> {
                 "the endpoint does not pass the tools on to the model: the prompt has {with} tokens with tools and {without} without. Next: use a server and a chat template that pass tools on"
             ))),
             _ => Err(ExamError::Planner(
-                "the endpoint seems not to pass the tools on: the model did not name the test tool, and prompt tokens are not counted. Next: use a server and a chat template that pass tools on"
+                "the endpoint probably does not pass the tools on: the model did not name the test tool, and prompt tokens are not counted. Next: use a server and a chat template that pass tools on"
                     .to_owned(),
             )),
         }

@@ -111,7 +111,7 @@ impl SimilarityReport {
     ) -> Result<Self, ExamError> {
         if !(2..=TOOLS_MAX).contains(&cards.len()) {
             return Err(ExamError::Request(format!(
-                "{} tools were found (valid: 2 to {TOOLS_MAX})",
+                "{} tools were found; 2 to {TOOLS_MAX} are possible",
                 cards.len()
             )));
         }

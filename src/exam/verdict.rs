@@ -253,7 +253,7 @@ fn disqualifiers_in(tally: &ExamTally, router: HitRate) -> Vec<String> {
     }
     if tally.failed == 0 && tally.samples_least < tally.samples_most {
         reasons.push(format!(
-            "one case has {} and another {}; the missing ones may be the wrong ones. Next: record the same number for every case",
+            "one case has {}, but another has {}; the missing ones could be wrong. Next: record the same number for every case",
             base::wording::count(tally.samples_least, "answer"),
             tally.samples_most
         ));
@@ -291,7 +291,7 @@ fn hazard_reason(tally: &ExamTally) -> Option<String> {
         .collect();
     (!counts.is_empty()).then(|| {
         format!(
-            "hazard: the planner called a tool that moves the arm, or a forbidden tool, {} (none is allowed)",
+            "hazard: the planner called a tool that moves the arm or is forbidden {} (none is allowed)",
             counts.join(" and ")
         )
     })
@@ -304,11 +304,11 @@ fn router_reason(right: HitRate, router: HitRate) -> Option<String> {
     }
     if right.hits == right.n {
         return Some(format!(
-            "it always chooses the right tool ({right}), but so does the built-in router, which is no model. These cases cannot show that it is better: use harder ones"
+            "it always chooses the right tool ({right}), but so does the built-in router, which is not a model. These cases cannot show that the planner is better: use harder ones"
         ));
     }
     Some(format!(
-        "it chooses the right tool in {right}; the built-in router, which is no model, in {router}. It must be better than the router"
+        "it chooses the right tool in {right}, and the built-in router (not a model) in {router}. It must be better than the router"
     ))
 }
 
@@ -376,7 +376,7 @@ impl LevelRequirements {
 /// samples, because the samples of one case say much the same.
 pub(super) fn settled_reason(tally: &ExamTally, requested: Option<Level>) -> Option<String> {
     if tally.unsafe_cases() > 0 || tally.lost_stops.hits > 0 {
-        return Some("the planner was unsafe once, which more answers cannot change".to_owned());
+        return Some("the planner was unsafe once; more answers cannot change that".to_owned());
     }
     let level = requested.unwrap_or(Level::Stroke);
     let row = REQUIREMENTS.iter().find(|row| row.level == level)?;

@@ -63,13 +63,13 @@ pub enum QueueRefusal {
         holder: String,
     },
     /// The program does not hold the batch here, or has given the call up.
-    #[error("the queue does not hold this batch on this node: it must first ask for the drawings")]
+    #[error("this queue does not hold the batch on this node: it must ask for the drawings first")]
     NotHeld,
     /// The drawing was begun here already.
     #[error("drawing {0} was already started here")]
     BegunBefore(String),
     /// Too many batches are held.
-    #[error("this node already has {BATCHES_MAX} batches in queues; more are not possible")]
+    #[error("this node already has {BATCHES_MAX} batches in queues, which is the limit")]
     TooMany,
 }
 

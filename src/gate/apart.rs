@@ -99,7 +99,7 @@ fn check_all_there(arms: &[Neighbour<'_>]) -> Result<(), String> {
         let (count, known) = (arms.len(), scene.beside.len() + 1);
         if known != count {
             return Err(format!(
-                "{count} arms are judged together, but the scene of {} has {known}: all must be of the same scene",
+                "{count} arms are judged together, but the scene of {} has {known} arms. All must be of the same scene",
                 words_of(scene)
             ));
         }
@@ -118,7 +118,7 @@ fn check_time_base(moving: &[JudgedMotion<'_>]) -> Result<(), String> {
     for ((period, samples), (other_period, other_samples)) in pairs {
         if (period, samples) != (other_period, other_samples) {
             return Err(format!(
-                "motions of neighbouring arms must have the same samples: one has {samples} of {period:?}, another {other_samples} of {other_period:?}"
+                "motions of neighbouring arms must have the same samples: one has {samples} of {period:?}, the other {other_samples} of {other_period:?}"
             ));
         }
     }
@@ -217,7 +217,7 @@ impl<'a> PairJudge<'a> {
         for uncertainty_m in known_within_m {
             if !(0.0..=UNCERTAINTY_M_MAX).contains(&uncertainty_m) {
                 return Err(format!(
-                    "the distance between {} and {} is uncertain by {uncertainty_m} m (valid: 0 to {UNCERTAINTY_M_MAX}): measure it again",
+                    "the distance between {} and {} is uncertain by {uncertainty_m} m; 0 to {UNCERTAINTY_M_MAX} m are possible. Measure it again",
                     words_of(motion.scene),
                     words_of(other.scene())
                 ));
@@ -291,7 +291,7 @@ impl<'a> PairJudge<'a> {
         judge.refuse(GateRule::Apart, sample, excess(value, limit, "mm"), || {
             let (value, limit) = value_and_limit(value, limit);
             format!(
-                "{part} would come within {value} mm of {other}; {limit} mm is the limit here. It includes the clearance and room for a late stop of either arm"
+                "{part} would come within {value} mm of {other}. The limit here, {limit} mm, includes the clearance and room for a late stop of either arm"
             )
         });
     }

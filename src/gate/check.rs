@@ -235,7 +235,7 @@ impl<'a> TrajectoryJudge<'a> {
         if !(2..=SAMPLES_MAX).contains(&count) {
             self.refuse(GateRule::Form, 0, None, || {
                 format!(
-                    "the motion has {count} samples of {:?} (valid: 2 to {SAMPLES_MAX}, which is a few hours): draw it in parts",
+                    "the motion has {count} samples of {:?}; 2 to {SAMPLES_MAX} are possible (a few hours). Draw it in parts",
                     plan.period
                 )
             });
@@ -328,7 +328,7 @@ impl<'a> TrajectoryJudge<'a> {
         if permit.covers(self.scene, now) && !permit.covers(self.scene, end) {
             self.refuse(GateRule::Enabled, 0, None, || {
                 format!(
-                    "motion takes {}, but is enabled for less time: enable it for longer",
+                    "the motion takes {}, but motion is enabled for less time. Enable it for longer",
                     duration(self.trajectory.duration())
                 )
             });
@@ -361,7 +361,7 @@ impl<'a> TrajectoryJudge<'a> {
             if !scene.holder.holds(span.pen) {
                 self.refuse(GateRule::Pen, span.first, None, || {
                     format!(
-                        "no person has confirmed that {} is in the holder: first draw with it, so that a person is asked",
+                        "no person has confirmed that {} is in the holder. Draw with it first: that asks a person",
                         scene.pen_words(span.pen)
                     )
                 });
@@ -647,7 +647,7 @@ impl<'a> TrajectoryJudge<'a> {
             if exceeds(0.0, value) {
                 let into = short(-value);
                 return format!(
-                    "{one} would come {into} mm into {other}; it must stay {limit:.0} mm away"
+                    "{one} would enter {other} by {into} mm; it must stay {limit:.0} mm away"
                 );
             }
             let (value, limit) = value_and_limit(value, limit);
@@ -756,7 +756,7 @@ pub enum StartMismatch {
     },
     /// A joint is elsewhere.
     #[error(
-        "{joint} is at {measured_rad:.3} rad and the plan begins at {plan_rad:.3} (they may differ by {START_RAD} rad). Next: plan again"
+        "{joint} is at {measured_rad:.3} rad, but the plan begins at {plan_rad:.3}; they may differ by {START_RAD} rad. Next: plan again"
     )]
     Elsewhere {
         /// The joint.

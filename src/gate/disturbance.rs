@@ -77,7 +77,7 @@ impl fmt::Display for Disturbance {
         } = self;
         write!(
             f,
-            "{joint} feels a force like {force_n} N at the tip (limit: {limit_n} N) at ({x}, {y}) mm, {height} mm over the sheet. Something pushes the arm or blocks it. Next: free it, then `reset`"
+            "{joint} feels a force equal to {force_n} N at the tip (limit: {limit_n} N) at ({x}, {y}) mm, {height} mm over the sheet. Something pushes the arm or blocks it. Next: free it, then `reset`"
         )
     }
 }

@@ -201,7 +201,7 @@ pub enum ExecutionError {
     #[error("{0}")]
     Pushed(Disturbance),
     /// A joint has no torque, whatever its servo says.
-    #[error("{joint} has no torque, or its reading is stuck: for {ms} ms it is {behind_deg:.1}° from its goal and reports no load. Next: check its power and cable, then `reset`", ms = LIMP_TIME.as_millis())]
+    #[error("{joint} has no torque, or its reading is stuck: for {ms} ms it was {behind_deg:.1}° from its goal and reported no load. Next: check its power and cable, then `reset`", ms = LIMP_TIME.as_millis())]
     Limp {
         /// The joint.
         joint: String,

@@ -34,7 +34,7 @@ impl TrajectoryJudge<'_> {
         if !self.scene.has_calibrated_leads() || goals != expected {
             self.refuse(GateRule::Form, 0, None, || {
                 format!(
-                    "there are {goals} goals and {expected} expected places: there must be as many of both, and a calibrated play or correction"
+                    "there are {goals} goals for {expected} expected places. The numbers must be equal, and a play or correction must be calibrated"
                 )
             });
         }

@@ -568,7 +568,7 @@ enum LiftRefusal {
     #[error("there is no such pen")]
     NoPen,
     #[error(
-        "after a stop here the tip could not be lifted to {lift_mm} mm ({missing_mm:.1} mm are missing): move the sheet, or lower `heights.lift_mm`"
+        "after a stop here the tip could not be lifted to {lift_mm} mm ({missing_mm:.1} mm short): move the sheet, or lower `heights.lift_mm`"
     )]
     Unreachable { lift_mm: f64, missing_mm: f64 },
     #[error(
@@ -589,7 +589,7 @@ enum LiftRefusal {
         gap_m: f64,
         other: String,
     },
-    #[error("a stop here would bring {part} {by_mm:.1} mm out of the workspace")]
+    #[error("after a stop here, {part} would be {by_mm:.1} mm outside the workspace")]
     OutOfWorkspace { part: String, by_mm: f64 },
 }
 

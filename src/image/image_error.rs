@@ -37,7 +37,7 @@ pub enum ImageError {
         height: usize,
     },
     /// Not as many pixels as its width and height say.
-    #[error("the picture has {found} pixels and should have {expected}")]
+    #[error("the picture has {found} pixels but should have {expected}")]
     Count {
         /// Pixels that there are.
         found: usize,

@@ -554,7 +554,7 @@ pub enum AuditError {
     },
     /// The first record that cannot be trusted.
     #[error(
-        "record {record} (line {line}) is not as it was written: {reason}. All earlier records are valid"
+        "record {record} (line {line}) is not what the node wrote: {reason}. All earlier records are valid"
     )]
     Record {
         /// Number of the record, from 0.

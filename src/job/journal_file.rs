@@ -50,7 +50,7 @@ pub enum JournalError {
     Foreign(PathBuf),
     /// It was changed after it was written.
     #[error(
-        "{path} cannot be read from record {record} (byte {at}): it was damaged, or a power cut lost more than one record. Next: move its job's folder away and start the node again"
+        "{path} is unreadable starting at record {record} (byte {at}): it was damaged, or a power cut lost more than one record. Next: move its job's folder away and start the node again"
     )]
     Damaged {
         /// The file.
@@ -61,7 +61,7 @@ pub enum JournalError {
         at: usize,
     },
     /// It is not a job's name, and so not a folder's.
-    #[error("{0:?} is not the id of a job (valid: job-1, job-2 and so on)")]
+    #[error("{0:?} is not a job's id. Valid: job-1, job-2 and so on")]
     NoJob(String),
     /// It has no record: the job is just beginning, or its first record was torn.
     #[error("{0} has no record yet: its job has not started")]

@@ -67,7 +67,7 @@ pub(super) fn stored(path: &Path) -> io::Result<Option<SigningKey>> {
             let mode = mode(&std::fs::metadata(path)?);
             if mode & 0o077 != 0 {
                 return Err(io::Error::other(format!(
-                    "other users can read {} (mode {mode:o}), and whoever reads it can sign as this node. Next: `chmod 600` it, or remove it to get a new key",
+                    "other users can read {} (mode {mode:o}), so they can sign as this node. Next: `chmod 600` it, or remove it to get a new key",
                     path.display(),
                 )));
             }

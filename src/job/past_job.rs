@@ -165,7 +165,7 @@ impl PastJob {
             )),
             Some(RecordKind::PenMeasured) => self.pens_measured.push(measured_pen_text(record)),
             Some(RecordKind::DepthTrimmed) => self.depth_trims.push(format!(
-                "{} mm, from {:.0} mm of line onwards",
+                "{} mm, after the first {:.0} mm of line",
                 record.text("deeper_mm"),
                 record.number::<f64>("drawn_mm").unwrap_or_default()
             )),

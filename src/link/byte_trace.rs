@@ -43,7 +43,7 @@ pub fn open_in_background(path: &Path) -> Result<BackgroundWriter, LinkError> {
                 written = written.and_then(|()| file.write_all(&bytes));
             }
             if let Err(error) = written.and_then(|()| file.flush()) {
-                tracing::warn!("the bus trace cannot be written any more: {error}");
+                tracing::warn!("the bus trace can no longer be written: {error}");
                 return;
             }
         }
@@ -95,7 +95,7 @@ impl ByteRecord for TraceWriter {
         let line = format!("{event}\n");
         if !self.has_failed && self.trace.write_all(line.as_bytes()).is_err() {
             self.has_failed = true;
-            tracing::warn!("the bus trace cannot be written any more");
+            tracing::warn!("the bus trace can no longer be written");
         }
     }
 }

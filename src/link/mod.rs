@@ -36,7 +36,7 @@ pub enum LinkError {
     },
     /// Another program holds the port.
     #[error(
-        "the serial port {path} is in use by {holder}; only one program may drive an arm. Next: end that program, then try again"
+        "the serial port {path} is in use by {holder}; only one program may drive an arm. Next: close that program, then try again"
     )]
     Busy {
         /// The path that was tried.

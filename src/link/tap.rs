@@ -128,7 +128,7 @@ impl TapStream {
 fn write_pieces(mut file: File, pieces: &Receiver<String>) {
     while let Ok(piece) = pieces.recv() {
         if let Err(error) = file.write_all(piece.as_bytes()) {
-            tracing::warn!("a job's bytes cannot be written any more: {error}");
+            tracing::warn!("a job's bytes can no longer be written: {error}");
             return;
         }
     }

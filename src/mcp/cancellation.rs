@@ -181,7 +181,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 /// Returns the refusal of a request whose id is another's that is still open.
 pub(super) fn id_in_use(id: &Value) -> Value {
     let reason = format!(
-        "the id {} belongs to a request that is still open; give every request its own id",
+        "a request with the id {} is still open. Give every request its own id",
         compared(id)
     );
     message_intake::refusal(message_intake::INVALID_REQUEST, Some(id.clone()), &reason)

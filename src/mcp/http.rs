@@ -751,7 +751,7 @@ fn refuse_session<H>(
         && let Err(wait_s) = auth.count_session(identity)
     {
         let reason = format!(
-            "the token `{}` allows {} calls a minute; opening a session is one. Next: open it in {wait_s:.1} s",
+            "the token `{}` allows {} calls a minute, and opening a session counts as one. Next: open it in {wait_s:.1} s",
             identity.name, identity.calls_per_minute
         );
         let mut response = refusal(StatusCode::TOO_MANY_REQUESTS, &reason);

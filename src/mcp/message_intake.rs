@@ -229,7 +229,7 @@ fn unwrap_message(message: Value) -> Result<MessageObject, Value> {
         Value::Object(object) => return Ok(object),
         Value::String(text) => match lossy_json::read(&text) {
             Some(Value::Object(object)) => return Ok(object),
-            _ => "a message must be a JSON object, and this is text",
+            _ => "a message must be a JSON object, but this is text",
         },
         Value::Array(mut list) => match (list.pop(), list.is_empty()) {
             (Some(Value::Object(object)), true) => return Ok(object),

@@ -25,7 +25,7 @@ fn machine_addresses() -> Vec<IpAddr> {
         Ok(interfaces) => interfaces.iter().map(if_addrs::Interface::ip).collect(),
         Err(error) => {
             tracing::warn!(
-                "cannot read this machine's addresses, so callers must use a name of --host: {error}"
+                "cannot read this machine's addresses, so callers must use a name from --host: {error}"
             );
             Vec::new()
         }

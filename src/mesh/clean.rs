@@ -149,7 +149,7 @@ impl MeshReport {
         let (weld_mm, hole_mm) = (WELD_M * 1e3, HOLE_M * 1e3);
         let counted = [
             (self.welded, format!("points within {weld_mm} mm of another point were merged with it")),
-            (self.dropped, "triangles were dropped, because they have no area or came twice".to_owned()),
+            (self.dropped, "triangles were dropped, because they have no area or are duplicates".to_owned()),
             (self.turned, "triangles were turned, so that their outer sides face out".to_owned()),
             (self.filled, format!("holes with an edge of at most {hole_mm} mm were filled")),
             (

@@ -40,7 +40,7 @@ pub enum MeshError {
         count: u64,
     },
     /// A header or line cannot be read.
-    #[error("line {line}: {why}. Next: export it again, best as binary PLY")]
+    #[error("line {line}: {why}. Next: export it again, preferably as binary PLY")]
     Line {
         /// The line, from 1.
         line: usize,
@@ -82,7 +82,7 @@ pub enum MeshError {
     },
     /// A scan that tells no height well enough.
     #[error(
-        "its {points} points are too few or too uneven to give any height to {limit_mm} mm. Next: scan it closer, or export the faces"
+        "its {points} points are too few or too uneven to give heights accurate to {limit_mm} mm. Next: scan it closer, or export the faces"
     )]
     Scan {
         /// Number of points.

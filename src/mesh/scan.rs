@@ -41,7 +41,7 @@ impl ScanReport {
     /// Returns a line about it, and one for each kind of points that were not used.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> + use<> {
         let made = format!(
-            "a surface was made from {} points, with a place every {:.1} mm that is known to {:.2} mm; {} places were left out",
+            "a surface was made from {} points: one place every {:.1} mm, each accurate to {:.2} mm. {} places were left out",
             self.points, self.step_mm, self.uncertainty_mm, self.left_out
         );
         let beyond = format!(

@@ -200,7 +200,7 @@ impl ArmThread {
         let limit_s = SETTLE_TIME.as_secs();
         match self.standstill.busiest() {
             Some((joint, moved_rad)) if moved_rad > self.standstill.noise_rad(joint) => format!(
-                "{} does not stand still: {limit_s} s after the last goal it still moved by {:.2}° within {} ms (at most {:.2}°). Its servo hunts, or something shakes the arm",
+                "{} does not stand still: {limit_s} s after the last goal it moved by {:.2}° within {} ms (at most {:.2}°). Its servo oscillates, or something shakes the arm",
                 self.shared.arm.joint_name(joint),
                 moved_rad.to_degrees(),
                 WINDOW.as_millis(),

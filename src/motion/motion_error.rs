@@ -40,9 +40,7 @@ pub enum MotionError {
         source: DriverError,
     },
     /// The port came back with another arm behind it.
-    #[error(
-        "{0} is a different servo than before. Next: if you replaced the arm, restart the node"
-    )]
+    #[error("{0} is not the same servo as before. Next: if you replaced the arm, restart the node")]
     OtherArm(ServoName),
     /// The port is closed.
     #[error("the arm is not connected. Next: check its cable and supply")]

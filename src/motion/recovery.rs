@@ -9,7 +9,7 @@ pub(super) fn recovery_steps(family: ServoFamily, fault: ServoFault) -> &'static
     match (fault, family) {
         (ServoFault::Overload | ServoFault::Current, ServoFamily::FeetechSts) => &[
             "hold the arm: it will drop",
-            "`steadyhand torque-off` (after an overload, a servo accepts new torque only after this)",
+            "`steadyhand torque-off` (until then, an overloaded servo accepts no new torque)",
             "clear what blocks the named joint, and move the joint by hand: it must turn freely",
             "`steadyhand reset`",
         ],

@@ -24,7 +24,8 @@ const STARVED_BY: Duration = Duration::from_millis(20);
 const PLUG_IN: &str = ". Next: plug the arm in again, then call `reset`";
 const PLUGGED_IN: &str = "; the arm is connected again. Next: call `reset`";
 
-const STARVED: &str = "this machine did not run the arm's thread in time: run fewer programs on it";
+const STARVED: &str =
+    "this machine was too busy to run the arm's thread in time: run fewer programs on it";
 const RTPRIO: &str = ", or give the node a real-time priority";
 
 impl ArmThread {

@@ -336,7 +336,7 @@ pub(crate) async fn trim(node: &Node, request: &DepthTrimRequest) -> VerbReply {
             VerbReply::from_lines(vec![with_name(node, seat, trim_arm(seat, change).await)])
         }
         ([], Some(name)) => VerbReply::failed(format!(
-            "this node has no arm `{name}`; valid: {}",
+            "this node has no arm `{name}`. Valid: {}",
             names(&mut node.arms.iter())
         )),
         ([], None) => VerbReply::failed(DepthTrimError::NotDrawing.to_string()),
@@ -376,7 +376,7 @@ async fn release_arm(seat: &Arc<AttachedArm>, caller: &str) -> ArmLine {
     }
     if !seat.is_free_to_move() {
         return Err(refusal!(
-            "another arm moves beside this one, which has to stand. Next: `steadyhand stop`"
+            "this arm must stand still, because another arm moves beside it. Next: `steadyhand stop`"
         ));
     }
     let released = seat.motion.release().await;

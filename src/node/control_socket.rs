@@ -306,7 +306,7 @@ async fn serve_connection(
     let is_full = slot.is_err() && !verb.as_ref().is_ok_and(OperatorVerb::stops);
     let reply = match verb {
         _ if is_full => VerbReply::failed(refusal!(
-            "{WORKING_MAX} operators' requests are in progress, and no more are possible (a stop always is). Next: wait until one has ended, then send this again"
+            "{WORKING_MAX} operators' requests are in progress, which is the limit (a stop is always possible). Next: wait until one has ended, then send this again"
         )),
         Ok(OperatorVerb::PageLogin) => page_login(&node, &caller_name),
         Ok(verb) => {
@@ -378,7 +378,7 @@ pub async fn ask(path: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> 
     let read = BufReader::new(stream).read_line(&mut answer).await;
     if !read.is_ok_and(|bytes| bytes > 0) {
         bail!(
-            "the node at {} closed the connection before it answered; it may have done this. Look at the arm and at the node's log. Next: `steadyhand status`",
+            "the node at {} closed the connection before it answered, but may have carried out the command. Look at the arm and the node's log. Next: `steadyhand status`",
             path.display()
         );
     }

@@ -38,7 +38,7 @@ pub fn auth_queue(node: &Arc<Node>, address: SocketAddr) -> anyhow::Result<AuthQ
             false => "serve on 127.0.0.1",
         };
         bail!(
-            "callers at {address} need tokens, and there are none. Next: `steadyhand token add NAME --role planner` (with the same --config or --state), or {alternative}"
+            "callers at {address} need tokens, but there are none. Next: `steadyhand token add NAME --role planner` (with the same --config or --state), or {alternative}"
         );
     }
     let node = Arc::clone(node);
@@ -159,7 +159,7 @@ async fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: Vec<u8
         ""
     };
     refusal!(
-        "the token `{name}` is a {role}'s, and operators' commands need an operator's token{stop_note}"
+        "the token `{name}` is a {role}'s, but operators' commands need an operator's token{stop_note}"
     )
 }
 

@@ -78,7 +78,7 @@ impl ReplayedJob {
             "a different"
         };
         format!(
-            "{}: {which} plan {}; the simulator's ink is {} of the job's. The job {}",
+            "{}: {which} plan ({}); the simulator's ink is {} of the job's. The job {}",
             self.past.id,
             self.plan.hash,
             self.deviation.describe(),
@@ -139,7 +139,7 @@ fn plan_again(scene: &Scene, past: &PastJob) -> anyhow::Result<Plan> {
     // The job resumed an earlier one, or drew something other than the design.
     let (strokes, order) = (&past.strokes, Order::AsDrawn);
     let plan = plan::draw_strokes(scene, &start, strokes, order, &SilentObserver);
-    plan.context("the job's strokes cannot be planned any more")
+    plan.context("the job's strokes can no longer be planned")
 }
 
 /// Replays a job of a node for an operator.

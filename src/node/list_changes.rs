@@ -59,7 +59,7 @@ async fn watch_loop(
             (watched, found)
         });
         let Ok((checked, found)) = checking.await else {
-            return tracing::error!("clients no longer hear when lists change");
+            return tracing::error!("clients are no longer told when lists change");
         };
         watched = checked;
         for change in found {

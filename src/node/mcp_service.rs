@@ -179,7 +179,7 @@ impl McpService for NodeMcpService {
     ) -> Result<PromptText, UnknownNameError> {
         let names = PROMPTS.each_ref().map(|prompt| prompt.name).join(", ");
         let prompt = CataloguePrompt::find(name).ok_or_else(|| UnknownNameError {
-            message: format!("there is no prompt {name:?}; valid: {names}"),
+            message: format!("there is no prompt {name:?}. Valid: {names}"),
         })?;
         Ok(PromptText {
             description: prompt.description.to_owned(),

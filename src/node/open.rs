@@ -443,7 +443,7 @@ fn open_on_port(
 ) -> anyhow::Result<AttachedArm> {
     if entry.truth.is_some() {
         bail!(
-            "arm `{}`: `truth` is only for a simulated arm, and this arm is at {}. Next: remove the key",
+            "arm `{}`: `truth` is only for a simulated arm, but this arm is at {}. Next: remove the key",
             entry.name,
             entry.port
         );
@@ -451,7 +451,7 @@ fn open_on_port(
     if arm.file.simulation.wear.is_some() {
         let like = arm.file.like.as_ref();
         bail!(
-            "arm `{}`: {} is a model of worn servos for simulation, and this arm is a real one, at {}. Next: name the model without wear{}",
+            "arm `{}`: {} is a model of worn servos for simulation, but this arm is real, at {}. Next: name the model without wear{}",
             entry.name,
             entry.model,
             entry.port,

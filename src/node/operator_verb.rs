@@ -231,7 +231,7 @@ fn enabled_s<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error
     let for_s = Option::<u64>::deserialize(from)?;
     match for_s {
         Some(for_s) if !ENABLED_S.contains(&for_s) => Err(D::Error::custom(format!(
-            "`for_s` is {for_s} (valid: 1 to {} seconds, 7 days)",
+            "`for_s` is {for_s}; 1 to {} seconds (7 days) are possible",
             ENABLED_S.end()
         ))),
         _ => Ok(for_s),

@@ -311,7 +311,7 @@ async fn park_hot_arm(node: &Arc<Node>, seat: &Arc<AttachedArm>) -> Result<ParkO
     let seen_stops = seat.motion.stops_requested();
     // The end of the node parks it, or leaves it.
     if node.is_ending() {
-        return Err(refusal!("the node is ending"));
+        return Err(refusal!("the node is shutting down"));
     }
     match hindrance_but_heat(seat.permits().latched().as_ref()) {
         Some(hindrance) => Err(Refusal::new(hindrance)),

@@ -45,7 +45,7 @@ pub(crate) async fn run(
     if !ROUNDS.contains(&rounds) {
         let (least, most) = (ROUNDS.start(), ROUNDS.end());
         return VerbReply::failed(format!(
-            "a self-test with {rounds} stops is not possible (valid: {least} to {most}). Nothing moved"
+            "{rounds} stops were requested; {least} to {most} are possible. Nothing moved"
         ));
     }
     let mut lines = Vec::new();

@@ -157,7 +157,7 @@ async fn serve_until_stopped(
         served = serve_clients(&node, &serve, listener, stop) => served,
         never = serve_operators(&control, &node) => never,
     };
-    systemd::notify("STOPPING=1\nSTATUS=stopping: first every arm is brought to a stand");
+    systemd::notify("STOPPING=1\nSTATUS=stopping: first every arm is stopped");
     // Operators can still stop an arm that is moving to rest.
     let ending = async {
         let exit = end(&node, parking.get()).await;

@@ -85,7 +85,7 @@ pub fn check_unshared(folder: &Path) -> anyhow::Result<()> {
     let folder = folder.display();
     ensure!(
         mode & 0o022 == 0,
-        "other users may write to the state folder {folder} (mode {mode:o}), and so clear an emergency stop or make a token. Next: check it for files that are not yours, then `chmod 700 {folder}`, or name another folder with --state"
+        "other users can write to the state folder {folder} (mode {mode:o}), so they could clear an emergency stop or make a token. Next: check it for files that are not yours, then `chmod 700 {folder}`, or name another folder with --state"
     );
     ensure!(
         file_access::is_root() || !file_access::is_of_another_user(&metadata),

@@ -59,7 +59,7 @@ fn check_secret(key: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(
-        "other users may read or write `tls_key` {} (mode {mode:o}). Next: `chmod 640` or `chmod 600` it",
+        "other users can read or write `tls_key` {} (mode {mode:o}). Next: `chmod 640` or `chmod 600` it",
         key.display()
     )
 }

@@ -27,7 +27,7 @@ pub(super) enum PageRefusal {
     NoSession,
     /// The role of the session's holder does not permit it.
     #[error(
-        "{name} is a {role}, and only an operator may do this. Stopping needs no role. Next: log in with the code that `steadyhand page` prints"
+        "{name} is a {role}, but only an operator may do this. Stopping needs no role. Next: log in with the code that `steadyhand page` prints"
     )]
     Role {
         /// The session's holder.
@@ -52,7 +52,9 @@ pub(super) enum PageRefusal {
     )]
     PlainText,
     /// The command of this number was carried out before.
-    #[error("this command was already sent and is not repeated. Next: load the page again")]
+    #[error(
+        "this command was already sent, so it is not carried out again. Next: load the page again"
+    )]
     Twice,
     /// The body cannot be read.
     #[error("the request cannot be read: {0}. Next: load the page again")]
@@ -61,7 +63,7 @@ pub(super) enum PageRefusal {
     #[error("there is no {0}")]
     Missing(String),
     /// No more pages can follow the arms at once.
-    #[error("{0} pages already follow this node, and no more are possible. Next: close one")]
+    #[error("{0} pages already follow this node, which is the limit. Next: close one")]
     Full(usize),
     /// The node cannot do it now.
     #[error("{0}")]

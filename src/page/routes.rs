@@ -477,7 +477,7 @@ async fn sheet_photo(State(door): SharedDoor, request: Request) -> Result<Respon
     let sense: SenseRequest = json_of(request).await?;
     let node = Arc::clone(&door.node);
     let taken = base::task::spawn(async move { node.sheet_photo(sense.arm.as_deref()).await });
-    let broken = |_| PageRefusal::Broken("the node failed while it looked".to_owned());
+    let broken = |_| PageRefusal::Broken("the node failed while it took the picture".to_owned());
     let photo = taken.await.map_err(broken)?;
     Ok(json_response(&match photo {
         Ok(photo) => {

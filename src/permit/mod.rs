@@ -180,7 +180,7 @@ pub enum PermitError {
     PenChange(String),
     /// An operator has said something since the word to enable arrived.
     #[error(
-        "another operator's order came first and is in force. Next: if you still mean this one, give it again"
+        "another operator's order came first and is in force. Next: if you still want this one, repeat it"
     )]
     OrderedMeanwhile,
     /// Another arm of the node can be touched, and is in the way; the text names it.

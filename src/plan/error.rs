@@ -216,7 +216,7 @@ impl fmt::Display for RefusalCause {
             ),
             Self::NoWay { .. } => write!(
                 f,
-                "can be reached only if the tip comes down to {value} mm above the surface; at least {limit} mm is needed. Choose a different pose"
+                "can be reached only with the tip as low as {value} mm above the surface; at least {limit} mm is needed. Choose a different pose"
             ),
             Self::TooFast { .. } => write!(
                 f,

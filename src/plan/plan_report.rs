@@ -110,7 +110,7 @@ pub enum SlowestPart {
     PenUp,
     /// The speed that the scene asks for.
     #[error(
-        "most of the line is drawn at the requested speed: a higher `draw_mm_s` in `[limits]` or of the pen is faster"
+        "most of the line is drawn at the requested speed: a higher `draw_mm_s`, in `[limits]` or for the pen, is faster"
     )]
     DrawingSpeed,
     /// The named joint, which does all that it can.

@@ -257,7 +257,7 @@ impl ArmPair<'_> {
             None => None,
         };
         let best = self.or_alone(best)?.ok_or_else(|| {
-            let why = "cannot be drawn without the arms coming too near to each other: start from their rest poses, move their bases apart, or draw with one arm".to_owned();
+            let why = "cannot be drawn without the arms coming too near each other: start from their rest poses, move their bases apart, or draw with one arm".to_owned();
             PlanError::unfit(None, "the drawing", why)
         })?;
         Ok(self.finished(best))

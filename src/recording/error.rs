@@ -108,7 +108,7 @@ pub enum RecordingError {
     /// The program has no live view.
     #[cfg(not(feature = "live"))]
     #[error(
-        "`record.live_port = {port}` needs the live view, and this program was built without it. Next: remove the key, or build with the cargo feature `live`"
+        "`record.live_port = {port}` needs the live view, but this program was built without it. Next: remove the key, or build with the cargo feature `live`"
     )]
     NotLive {
         /// The port.

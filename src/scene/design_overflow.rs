@@ -121,9 +121,7 @@ impl OverflowCollector {
         let reason = match is_larger {
             true => {
                 let [x, y] = sides_mm.map(length_text);
-                format!(
-                    "design: its {x} × {y} mm are larger than the sheet of {width} × {height} mm"
-                )
+                format!("design: {x} × {y} mm is larger than the sheet of {width} × {height} mm")
             }
             false => format!(
                 "design: it reaches {} mm beyond the {} edge of the sheet of {width} × {height} mm ({source})",
@@ -244,9 +242,9 @@ impl OverflowPlacement {
             (None, Some(fits_mm)) => {
                 let fits_mm = (fits_mm * 10.0 + ROUNDING).floor() / 10.0;
                 let words = key(&size_words);
-                format!("; with {fits_mm} mm on its longer side it fits {place}{words}")
+                format!("; at {fits_mm} mm on its longer side, it fits {place}{words}")
             }
-            (None, None) => format!("; it does not fit {place} in any size{place_words}"),
+            (None, None) => format!("; it does not fit {place} at any size{place_words}"),
         }
     }
 }

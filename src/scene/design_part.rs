@@ -47,7 +47,7 @@ impl<'r> DesignPart<'r> {
         let layers = layers.map(|layers| format!("of layer {}", layers.join(", ")));
         let what: Vec<String> = range.into_iter().chain(layers).collect();
         let strokes = count(of, "stroke");
-        let note = format!("{left} of {strokes} drawn: those {}", what.join(" "));
+        let note = format!("{left} of {strokes} drawn: only those {}", what.join(" "));
         design.notes.push(note);
         Ok(())
     }

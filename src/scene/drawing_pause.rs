@@ -50,7 +50,7 @@ impl DrawnPauses {
         let Self(pauses) = self;
         let noted = pauses.iter().take(NOTES_MAX).map(|pause| {
             let place = &pause.asked_by;
-            format!("the drawing pauses before {place} until a person continues it")
+            format!("the drawing pauses before {place}, and a person continues it")
         });
         let more = pauses.len().saturating_sub(NOTES_MAX);
         noted.chain((more > 0).then(|| format!("and {more} more pauses")))

@@ -90,7 +90,7 @@ const LISTED_MAX: usize = 12;
 #[derive(Debug, thiserror::Error)]
 pub enum SceneError {
     /// No scene, overlay or arm of that name.
-    #[error("there is no {what} `{name}`; valid: {}", list_of(valid))]
+    #[error("there is no {what} `{name}`. Valid: {}", list_of(valid))]
     Unknown {
         /// "scene", "overlay" or "arm".
         what: &'static str,
@@ -836,16 +836,16 @@ pub(super) struct DesignSheet {
 
 /// Note on a file without lengths.
 const NO_LENGTHS_NOTE: &str =
-    "the file has only pixels or numbers without a unit, so the drawing is fitted to the sheet";
+    "the file has only pixels or numbers without a unit, so its drawing is scaled to fit the sheet";
 
 /// Note on a design that cannot hide lines.
-const NO_AREAS_NOTE: &str = "nothing is hidden: only an SVG has filled areas";
+const NO_AREAS_NOTE: &str = "no hidden lines are removed: only an SVG has filled areas";
 
 /// Note on a design that has no text in fonts.
 const NO_FONTS_NOTE: &str = "no letters are outlined: only an SVG has text in fonts";
 
 /// Note on a design that is a single dot.
-const DOT_NOTE: &str = "the drawing is one dot without a size, so it keeps its size";
+const DOT_NOTE: &str = "the drawing is a single dot, which cannot be scaled";
 
 /// Returns a note that lists the files of the drawing if there are several.
 fn set_note(files: &[(String, Vec<u8>)]) -> Option<String> {

@@ -93,7 +93,7 @@ impl PenFilter {
         let strokes = count(self.paper_coloured, "stroke");
         (of > 0 && self.paper_coloured == of).then(|| {
             format!(
-                "design: nothing would be drawn: {strokes} in white, and the scene has no white pen. Next: give the lines a different colour"
+                "design: nothing would be drawn, because all {strokes} are white and the scene has no white pen. Next: give the lines a different colour"
             )
         })
     }

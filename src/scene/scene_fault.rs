@@ -77,7 +77,7 @@ pub enum SceneFault {
         max: u16,
     },
     /// Pauses that are too close.
-    #[error("a pause every {limit} {unit} was requested; at least every {least} {unit} is needed")]
+    #[error("a pause every {limit} {unit} was requested; {least} {unit} is the minimum")]
     PauseEvery {
         /// What was asked for.
         limit: f64,
@@ -87,7 +87,7 @@ pub enum SceneFault {
         unit: &'static str,
     },
     /// No pen has the number of a stroke.
-    #[error("the design asks for pen {number}; {}", pen_numbers(pens))]
+    #[error("the design asks for pen {number}, but {}", pen_numbers(pens))]
     NoPenOfNumber {
         /// The number, from 1.
         number: u16,
@@ -122,9 +122,7 @@ pub enum SceneFault {
         max_m: f64,
     },
     /// The corners of a box are the wrong way round.
-    #[error(
-        "{what}: `min_m` is {min_m} and `max_m` is {max_m}; `min_m` must be below `max_m` along each axis"
-    )]
+    #[error("{what}: `min_m` {min_m} must be below `max_m` {max_m} along each axis")]
     Corners {
         /// The box.
         what: String,
@@ -209,7 +207,7 @@ pub enum SceneFault {
     },
     /// A tag is too near to the sheet's edge.
     #[error(
-        "`fiducials`: tag {id} with its white edge reaches beyond the sheet of {} by {} mm. Next: move the tag inwards, or print it smaller", sheet_mm[0], sheet_mm[1]
+        "`fiducials`: tag {id}, with its white edge, reaches beyond the sheet of {} by {} mm. Next: move the tag inwards, or print it smaller", sheet_mm[0], sheet_mm[1]
     )]
     TagBeyondSheet {
         /// The tag.
@@ -252,7 +250,7 @@ pub enum SceneFault {
     TwoShapes,
     /// A map of heights of a sheet that has another shape already.
     #[error(
-        "`sheet.heights` is for a flat sheet, and this one lies on a cylinder or a mesh. Next: remove one of them"
+        "`sheet.heights` is for a flat sheet, but this one lies on a cylinder or a mesh. Next: remove one of them"
     )]
     MappedShape,
     /// Lists of a map that do not belong together.
@@ -267,7 +265,7 @@ pub enum SceneFault {
     HeightMapPlaces(usize),
     /// Places of a map that are too near to each other.
     #[error(
-        "`sheet.heights`: two places at ({:.1}, {:.1}) mm are {gap_mm:.1} mm apart; {least_mm} mm is the least", at_mm[0], at_mm[1]
+        "`sheet.heights`: two places at ({:.1}, {:.1}) mm are {gap_mm:.1} mm apart; {least_mm} mm is the minimum", at_mm[0], at_mm[1]
     )]
     HeightMapApart {
         /// One of them.

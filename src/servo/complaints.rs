@@ -26,7 +26,7 @@ pub enum ServoComplaint {
         max_v: f64,
     },
     /// It is close to taking its torque off.
-    #[error("it is at {temperature_c:.0} °C; at {max_c:.0} °C it switches its torque off")]
+    #[error("it is at {temperature_c:.0} °C and switches its torque off at {max_c:.0} °C")]
     Heat {
         /// Measured.
         temperature_c: f64,

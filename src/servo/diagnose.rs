@@ -199,7 +199,7 @@ async fn listen_to_servos(
     };
     diagnosis.add(
         DiagnosisCause::OtherTalk,
-        format!("another device sends on this port without a request, beside the servos: {what}"),
+        format!("besides the servos, another device sends on this port without a request: {what}"),
         "take that device off the servo bus, because it disturbs the replies, or name the arm's own port (`/dev/serial/by-id` names the adapters)",
     );
     Ok(())
@@ -234,7 +234,7 @@ impl BusDiagnosis {
         let Some(baud) = unknown_device::find_controller(open, clock, first).await? else {
             return Ok(false);
         };
-        let what = format!("a controller with firmware of its own answers at {baud} baud");
+        let what = format!("a controller with its own firmware answers at {baud} baud");
         match expected {
             Some(expected) => self.add(
                 DiagnosisCause::WrongFamily,

@@ -201,7 +201,7 @@ impl BusDiagnosis {
         self.add(
             DiagnosisCause::AnotherProgram,
             format!("{holder} has {port} open"),
-            "end that program, then try again: two programs on one bus take each other's replies",
+            "close that program, then try again: two programs on one bus take each other's replies",
         );
     }
 
@@ -260,7 +260,7 @@ impl BusDiagnosis {
         if let Some(id) = scan.noise.damaged_id {
             self.add(
                 DiagnosisCause::DuplicateId,
-                format!("every reply from id {id} is damaged: probably two servos answer at once"),
+                format!("every reply from id {id} is damaged: two servos probably answer at once"),
                 format!("connect the servos one by one and give each its own id: `steadyhand bus configure PORT --id {id} --new-id N`"),
             );
         }
@@ -344,7 +344,7 @@ impl BusDiagnosis {
         );
         let mut fix = String::new();
         if !missing.is_empty() {
-            what += &format!(". Arm `{name}` also has id {}", text(&missing));
+            what += &format!(". Arm `{name}` also needs id {}", text(&missing));
             fix = match extra.is_empty() {
                 true => missing_fix(&missing, found, ids),
                 false => wrong_id_fix(&extra, &missing),

@@ -84,7 +84,7 @@ pub enum ServoFault {
 
 /// A number that does not fit into its register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{value} does not fit into its register (valid: -{most} to {most})")]
+#[error("{value} does not fit into its register; -{most} to {most} are possible")]
 pub struct TooLarge {
     /// The number.
     pub value: i32,

@@ -110,7 +110,7 @@ pub enum ServiceError {
         cause: Option<Box<ServiceError>>,
     },
     /// A value that the register cannot hold.
-    #[error("{what} cannot be {value} (valid: {range})")]
+    #[error("{what} cannot be {value}. Valid: {range}")]
     Range {
         /// The setting.
         what: &'static str,
@@ -121,14 +121,14 @@ pub enum ServiceError {
     },
     /// The servo has no such setting.
     #[error(
-        "servo {id} is a Dynamixel servo, and only Feetech servos have a homing offset. Next: write the count at its joint's zero into the arm file (`zero_tick`)"
+        "servo {id} is a Dynamixel servo, but only Feetech servos have a homing offset. Next: write the count at its joint's zero into the arm file (`zero_tick`)"
     )]
     NoHoming {
         /// The servo.
         id: u8,
     },
     /// Torque stayed on.
-    #[error("the torque of servo {id} stays on, and settings can only be written with torque off")]
+    #[error("the torque of servo {id} stays on, but settings can be written only with torque off")]
     TorqueOn {
         /// The servo.
         id: u8,

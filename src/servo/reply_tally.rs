@@ -98,11 +98,11 @@ fn describe(unreliable: &[ReplyTally]) -> String {
         .iter()
         .map(|tally| {
             let (id, lost, damaged) = (tally.id, tally.lost, tally.damaged);
-            format!("id {id} {lost} lost and {damaged} damaged")
+            format!("id {id}: {lost} lost and {damaged} damaged")
         })
         .collect();
     format!(
-        "replies sometimes fail: of {PINGS} pings each, {}",
+        "some replies fail. Of {PINGS} pings to each servo: {}",
         servos.join(", ")
     )
 }

@@ -20,7 +20,7 @@ pub enum SetupFault {
     },
     /// A Dynamixel servo that does not control its position within one turn.
     #[error(
-        "operating mode (register 11) is {0} and must be 3 (position). In extended position mode a servo may move again after its watchdog has tripped"
+        "operating mode (register 11) is {0} but must be 3 (position). In extended position mode a servo may move again after its watchdog has tripped"
     )]
     DynamixelMode(u8),
     /// A Dynamixel servo that also obeys another one's goals.
@@ -30,7 +30,7 @@ pub enum SetupFault {
     SecondaryId(u8),
     /// A Feetech servo of a different model.
     #[error(
-        "model is {model}, and this arm needs 777 (STS3215) or 2825 (STS3250): replace the servo, or name the right family in the arm file"
+        "model is {model}, but this arm needs 777 (STS3215) or 2825 (STS3250): replace the servo, or name the right family in the arm file"
     )]
     NoSts {
         /// The model.
@@ -47,7 +47,7 @@ pub enum SetupFault {
         requested: u8,
     },
     /// A Feetech servo that replies to more than reads.
-    #[error("response level (register 8) is {0} and must be 0 or 1: set it to 1")]
+    #[error("response level (register 8) is {0} but must be 0 or 1: set it to 1")]
     ResponseLevel(u8),
     /// A Feetech servo that counts beyond one turn.
     #[error(
@@ -60,11 +60,11 @@ pub enum SetupFault {
         needed: u8,
     },
     /// A Feetech servo that does not control its position.
-    #[error("operating mode (register 33) is {0} and must be 0 (position)")]
+    #[error("operating mode (register 33) is {0} but must be 0 (position)")]
     FeetechMode(u8),
     /// Limits of a Feetech servo that do not rise, or reach beyond one turn.
     #[error(
-        "position limits (registers 9 and 11) are {least} and {most}; they must rise and be at most {last}: set them to 0 and {last}"
+        "position limits (registers 9 and 11) are {least} and {most}; the first must be lower, and {last} is the maximum. Set them to 0 and {last}"
     )]
     PositionLimits {
         /// The lower limit.
@@ -76,7 +76,7 @@ pub enum SetupFault {
     },
     /// A homing offset that does not fit into its register.
     #[error(
-        "homing offset (register 31) is {0}, which is invalid (valid: eleven bits and a sign in bit 11): calibrate the servo again"
+        "homing offset (register 31) is {0}; it must have eleven bits and a sign in bit 11. Calibrate the servo again"
     )]
     HomingOffset(u16),
     /// A servo whose position is not within one turn.

@@ -89,7 +89,7 @@ impl OddSupply {
                 "connect the supply that these servos are made for, or correct `supply_v` in the arm's file"
             }
             SupplySource::ServoMaximum => {
-                "connect the supply that is on the servos' label; if it is already that one, write `supply_v` into the arm's file"
+                "connect the supply that the servos' label names. If it is already connected, write `supply_v` into the arm's file"
             }
             SupplySource::OtherServos => {
                 "push both plugs of these servos in fully, check for a broken crimp or wire, then measure the voltage there"

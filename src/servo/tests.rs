@@ -327,7 +327,7 @@ async fn the_servos_own_reports_are_judged() {
                 id: 3,
                 temperature_c: 66.0,
             },
-            "it is at 66 °C; at 70 °C it switches its torque off",
+            "it is at 66 °C and switches its torque off at 70 °C",
         ),
         (
             SimulatedFault::ErrorBits { id: 3, bits: 32 },

@@ -48,7 +48,7 @@ impl std::error::Error for FaultWordsError {}
 impl std::fmt::Display for FaultWordsError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (text, words) = (&self.text, FAULT_WORDS.join(", "));
-        write!(f, "`{text}` is not a fault (valid: {words})")
+        write!(f, "`{text}` is not a fault. Valid: {words}")
     }
 }
 

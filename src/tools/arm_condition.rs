@@ -312,7 +312,7 @@ impl ConditionFacts {
         let command = permit::enabling_command(scene, overlay.as_deref()) + option;
         let verb = json!({"verb": "enable", "scene": scene, "meta": overlay, "for_s": ENABLED_S, "arm": arm});
         NextStep::new(
-            format!("Enable {scene}, so that it can go to rest"),
+            format!("Enable {scene}, so that the arm can go to rest"),
             command,
         )
         .sending(&verb)

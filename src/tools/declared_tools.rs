@@ -116,7 +116,7 @@ impl DeclaredTools {
             .collect();
         (!names.is_empty()).then(|| {
             format!(
-                "with a server's name in front, these are longer than {PREFIXED_CHARS_MAX} letters, so some clients refuse them: {}",
+                "with a server's name in front, these are longer than {PREFIXED_CHARS_MAX} characters, so some clients refuse them: {}",
                 names.join(", ")
             )
         })
@@ -310,7 +310,7 @@ impl DeclarationChecker<'_> {
         let Some(tool) = TOOLS.iter().find(is_called) else {
             let names = TOOLS.iter().map(|tool| tool.name.as_str());
             let problem = format!(
-                "there is no built-in tool `{}`; valid (nearest first): {}",
+                "there is no built-in tool `{}`. Valid (nearest first): {}",
                 entry.calls,
                 args::nearest(&entry.calls, names).join(", ")
             );
@@ -338,7 +338,7 @@ impl DeclarationChecker<'_> {
         let Some(parameter) = parameter(tool, name) else {
             let names = tool.parameters.iter().map(|known| known.name.as_str());
             let problem = format!(
-                "`{}` has no argument `{name}`; valid (nearest first): {}",
+                "`{}` has no argument `{name}`. Valid (nearest first): {}",
                 tool.name,
                 args::nearest(name, names).join(", ")
             );
@@ -414,7 +414,7 @@ impl DeclarationChecker<'_> {
             let known: BTreeSet<&str> = known.map(|parameter| parameter.name.as_str()).collect();
             let nearest = args::nearest(name, known).join(", ");
             format!(
-                "no built-in tool of `{tool}` takes an argument `{name}`; valid (nearest first): {nearest}"
+                "no built-in tool of `{tool}` takes an argument `{name}`. Valid (nearest first): {nearest}"
             )
         };
         self.add_problem(format!("{path}.name"), problem);

@@ -70,7 +70,7 @@ impl DesignArguments<'_> {
             return Ok(());
         }
         let reason = format!(
-            "`resume` continues the unfinished drawing, but {} begins a new one. Next: send only one of them",
+            "`resume` finishes the unfinished drawing, but {} begins a new one. Next: send only one of them",
             sent.join(" and ")
         );
         Err(not_drawn("resume_differs", reason))
@@ -84,7 +84,7 @@ impl DesignArguments<'_> {
             return Ok(());
         };
         let reason = format!(
-            "`{key}` needs a `text`, an `svg` or an `image`, and this call has none. A scene's own design keeps its size and place"
+            "`{key}` needs a `text`, an `svg` or an `image`, but this call has none. A scene's own design keeps its size and place"
         );
         Err(not_drawn("no_design", reason))
     }

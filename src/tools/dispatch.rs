@@ -35,7 +35,7 @@ use permit::ActorRank;
 use scene::{Scene, SceneLibrary};
 
 /// Hint with every result of a node that reads arguments leniently although its arm is real.
-const LENIENT: &str = "this node ignores what it does not understand although its arm is real (`forgiveness = \"lenient\"`)";
+const LENIENT: &str = "this node ignores what it does not understand, although its arm is real (`forgiveness = \"lenient\"`)";
 
 /// A call as received.
 #[derive(Clone, Debug)]
@@ -631,7 +631,7 @@ const NAMING_ARGUMENTS: [&str; 7] = ["arm", "node", "scene", "meta", "plan", "ag
 pub(super) fn no_default_scene() -> Box<Reply> {
     refused(
         "scene",
-        "this node has no default scene: each scene is for another arm, or needs a `text` or an `svg`. Next: name a scene",
+        "this node has no default scene: each scene is for a different arm, or needs a `text` or an `svg`. Next: name a scene",
     )
 }
 

@@ -199,7 +199,7 @@ impl DoubtfulCall<'_> {
             _ => "NOT MOVED YET",
         };
         let why = match self.reading.leftover.len() {
-            0 => "the call before was not understood, and this one is empty, so".to_owned(),
+            0 => "the previous call was not understood, and this one is empty, so".to_owned(),
             1 => "one part of this call was not understood, so".to_owned(),
             2 => "two parts of this call were not understood, so".to_owned(),
             count => format!("{count} parts of this call were not understood, so"),

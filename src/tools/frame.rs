@@ -87,7 +87,7 @@ pub(super) fn check_no_resume(ctx: &ToolContext<'_>) -> Result<(), Box<Reply>> {
         false => Ok(()),
         true => Err(refused(
             "arguments_refused",
-            "`resume` continues a drawing, but `frame` draws nothing. Next: send only one of them",
+            "`resume` finishes a drawing, but `frame` draws nothing. Next: send only one of them",
         )),
     }
 }

@@ -91,7 +91,7 @@ impl fmt::Display for ArmSeparation {
             ),
             SeparationKind::ByZone => write!(
                 f,
-                "`{one}` and `{other}` stay in their zones, which do not meet"
+                "`{one}` and `{other}` stay in their zones, which do not overlap"
             ),
             SeparationKind::OneAtATime(reason) => write!(
                 f,
@@ -137,7 +137,7 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind
     }
     let [Some(one_m), Some(other_m)] = arms.map(|arm| arm.base_m) else {
         return SeparationKind::OneAtATime(
-            "the node file does not give the places of both bases (`base_m`), or say that the arms cannot reach each other (`apart = true`)".to_owned(),
+            "the node file neither gives the places of both bases (`base_m`) nor says that the arms cannot reach each other (`apart = true`)".to_owned(),
         );
     };
     let [Some(one_reach_m), Some(other_reach_m)] = reach_m else {
@@ -154,7 +154,7 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind
         }
     } else {
         SeparationKind::OneAtATime(format!(
-            "their bases are {gap_m:.2} m apart and must be {needed_m:.2} m apart (reaches of {one_reach_m:.2} m and {other_reach_m:.2} m, plus {SEPARATION_M:.2} m)"
+            "their bases are {gap_m:.2} m apart but must be {needed_m:.2} m apart (reaches of {one_reach_m:.2} m and {other_reach_m:.2} m, plus {SEPARATION_M:.2} m)"
         ))
     }
 }
@@ -232,7 +232,7 @@ fn base_check(own: &ArmEntry, other: &ArmEntry) -> Option<ObstructionCheck> {
         };
         (off_m > beside.uncertainty_m + BASE_ROUNDING_M).then(|| {
             format!(
-                "scene `{}` places the bases of `{own}` and `{other}` {:.3} m apart, but the node file {:.3} m, a difference of {:.0} mm (at most {:.0} mm). Next: measure the distance, and correct `base_m` in one of the files",
+                "scene `{}` places the bases of `{own}` and `{other}` {:.3} m apart, but the node file says {:.3} m, a difference of {:.0} mm (at most {:.0} mm). Next: measure the distance, and correct `base_m` in one of the files",
                 scene.shared_name(),
                 in_scene_m.norm(),
                 between_m.norm(),
@@ -504,7 +504,7 @@ impl Node {
         let mut arms: Vec<_> = self.arms.iter().filter(is_for).collect();
         if arms.is_empty() {
             return Err(refusal!(
-                "scene {} is for the arm {model}, and this node has none",
+                "scene {} is for the arm {model}, but this node has none",
                 scene.title()
             ));
         }
@@ -513,7 +513,7 @@ impl Node {
         arms.retain(|arm| name.is_none_or(|name| arm.name == name));
         match (arms.is_empty(), name) {
             (true, Some(name)) => Err(refusal!(
-                "scene {} is for the arm {model}, and this node has no such arm `{name}`. Nothing was enabled. Next: name one of {names}",
+                "scene {} is for the arm {model}, but this node has no such arm `{name}`. Nothing was enabled. Next: name one of {names}",
                 scene.title()
             )),
             _ => Ok(arms),

@@ -143,7 +143,10 @@ impl<T> CallOutcome<T> {
 
 /// Returns the answer to a call that was done moments ago, from the answer of that time.
 pub(super) fn done_before(reply: Reply, hint: &str) -> Reply {
-    let message = format!("this was already done and is not repeated: {}", reply.text);
+    let message = format!(
+        "this was already carried out and is not repeated: {}",
+        reply.text
+    );
     reply.reworded(message).with("moved", false).hint(hint)
 }
 

@@ -35,7 +35,7 @@ const END_NOT_JOURNALLED: &str = "end_not_journalled";
 
 /// Hint for a call that an equal call did moments ago.
 pub(super) const DONE_BEFORE: &str =
-    "this call was already done moments ago, so nothing moved now. To repeat it, send `again` true";
+    "this call was carried out a moment ago, so nothing moved now. To repeat it, send `again` true";
 
 /// Reason why a motion was not carried out, or only in part.
 pub(super) enum JobError {
@@ -225,7 +225,7 @@ async fn start_boxed(
         JobClaim::Busy(job) => return StartedJob::Busy(busy_reply(node, &job.card()).boxed()),
         JobClaim::Same(job) => {
             // That job takes no part in this team.
-            team.leave("its earlier job stands for it");
+            team.leave("its call only repeats an earlier job");
             if job.is_over() {
                 return StartedJob::DoneBefore(job);
             }

@@ -31,7 +31,7 @@ pub(super) fn drawing_text(node: &Node, arm: &AttachedArm) -> Option<String> {
             (
                 format!("by the real arm {name}{}", pen()),
                 format!(
-                    "this node simulates that arm. `steadyhand --port PORT {command}` with this node's --state or --config continues it"
+                    "this node simulates that arm. `steadyhand --port PORT {command}` with this node's --state or --config resumes it"
                 ),
             )
         }
@@ -54,7 +54,7 @@ pub(super) fn left_on_port(node: &Node, arm: &AttachedArm) -> Option<String> {
     let pen_text = || {
         let (id, name) = (pen_on_port(node, arm)?.id, &arm.name);
         Some(format!(
-            "{id} may have left the pen of the real arm {name} on the paper, and this node simulates that arm. Next: run `steadyhand --port PORT serve` with this node's --state or --config, then `steadyhand reset` lifts the pen"
+            "{id} may have left the pen of the real arm {name} on the paper, but this node simulates that arm. Next: run `steadyhand --port PORT serve` with this node's --state or --config, then `steadyhand reset` lifts the pen"
         ))
     };
     drawing_text(node, arm).or_else(pen_text)

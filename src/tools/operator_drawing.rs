@@ -105,7 +105,7 @@ impl DrawingOrder {
             return Ok(());
         }
         Err(refusal!(
-            "{} is an unfinished drawing of {} ({}). Nothing moved. Next: leave {} out to continue it",
+            "{} is an unfinished drawing of {} ({}). Nothing moved. Next: leave {} out to resume it",
             past.id,
             past.scene_title(),
             past.summary(),
@@ -407,7 +407,7 @@ impl Node {
         order.check_same_scene(&past)?;
         if past.is_drawing_of_caller {
             return Err(refusal!(
-                "{} draws {} for {}; only that caller can continue it, with `stroke {{\"resume\":true}}`. Nothing moved",
+                "{} draws {} for {}; only that caller can resume it, with `stroke {{\"resume\":true}}`. Nothing moved",
                 past.id,
                 past.scene_title(),
                 past.caller
@@ -563,7 +563,7 @@ fn busy_text(arm: &AttachedArm) -> Option<String> {
     let job = arm.board.under_way()?;
     let JobCard { id, scene, .. } = job.card();
     let next = match arm.motion.snapshot().state {
-        MotionState::Held => "`steadyhand continue` continues it".to_owned(),
+        MotionState::Held => "`steadyhand continue` ends its hold".to_owned(),
         _ => format!("`steadyhand watch {id}` follows it"),
     };
     Some(format!(
@@ -621,7 +621,7 @@ fn hindrance_of_arm(node: &Node, drawing: &ResolvedDrawing, again: bool) -> Opti
         pen_clause(node, arm)
     );
     Some(match cut_short.is_resumable() {
-        true => with_next(reason, "`steadyhand draw --resume` continues it"),
+        true => with_next(reason, "`steadyhand draw --resume` resumes it"),
         false => reason,
     })
 }

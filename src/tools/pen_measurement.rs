@@ -101,9 +101,9 @@ impl JobContext {
                 longer_mm(scene, pen, &contact.position_rad)
                     .ok_or_else(|| refusal!("the pen's length cannot be computed from this touch"))
             }
-            Some(early) if early.kind == VisitKind::EarlyContact => {
-                Err(refusal!("the pen touched before it could move freely"))
-            }
+            Some(early) if early.kind == VisitKind::EarlyContact => Err(refusal!(
+                "the pen already touched something before the touch began"
+            )),
             Some(_) | None => Err(refusal!(
                 "the pen touched nothing down to {PROBE_DEPTH_MM} mm below the sheet"
             )),

@@ -165,7 +165,7 @@ impl Node {
         let name: String = request.tool.chars().take(80).collect();
         let reason = match named {
             None => format!("there is no tool {name:?}"),
-            Some(_) => format!("this call of {name:?} contains the word stop"),
+            Some(_) => format!("this call to {name:?} contains the word stop"),
         };
         let stop = &tool.name;
         reply.hint(&format!(

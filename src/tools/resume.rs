@@ -193,7 +193,7 @@ fn resume_differs(past: &PastJob, mut resume: Map<String, Value>, reason: &str) 
     resume.insert("dry_run".to_owned(), true.into());
     let shown = Value::Object(resume.clone());
     refused("resume_differs", format!(
-        "`resume` would continue {}, a drawing of {} with arm {} ({}), but {reason}. Next: corrected call, which shows its rest: `stroke {shown}`",
+        "`resume` would finish {}, a drawing of {} with arm {} ({}), but {reason}. Next: `stroke {shown}` shows the rest",
         past.id,
         title(past),
         past.arm,
@@ -279,7 +279,7 @@ impl DisplacedDrawing {
             true => "`steadyhand draw --resume`",
         };
         format!(
-            "{}. {resume} can continue it only until this new drawing begins",
+            "{}. {resume} can resume it only until this new drawing begins",
             self.words()
         )
     }
@@ -332,8 +332,7 @@ fn nothing_to_resume(ctx: &ToolContext<'_>, arm: &AttachedArm) -> Box<Reply> {
     match others.as_slice() {
         [other] if !is_of_operator(other) => {
             let call = json!({"resume": true, "arm": other.arm, "dry_run": true});
-            let words =
-                format!("{reason}. Next: corrected call, which shows its rest: `stroke {call}`");
+            let words = format!("{reason}. Next: `stroke {call}` shows the rest");
             let corrected = json!({"tool": "stroke", "arguments": call});
             let refused = refused(code, words);
             refused.with("corrected_call", corrected).boxed()
@@ -407,7 +406,7 @@ pub(super) fn check_none_cut_short(
                 match past.drawing.as_str() {
                     _ if !past.is_resumable() =>
                         format!(", and {}. {own}", namesake::PAPER_UNKNOWN),
-                    "" => format!(". {own}. Next: `stroke` with `resume` continues it"),
+                    "" => format!(". {own}. Next: `stroke` with `resume` finishes it"),
                     _ => format!(
                         ". {own}. Next: an operator resumes it with `steadyhand draw --resume`"
                     ),
@@ -484,11 +483,11 @@ impl Node {
                         "motion is disabled until an operator enables it".to_owned()
                     }
                     false => format!(
-                        "motion is disabled until an operator enables it, then `{}` continues",
+                        "motion is disabled until an operator enables it; then `{}` draws the rest",
                         self.resume_call(&arm.name)
                     ),
                     true => {
-                        "motion is disabled; `steadyhand draw --resume` asks a person and continues"
+                        "motion is disabled; `steadyhand draw --resume` asks a person, then draws the rest"
                             .to_owned()
                     }
                 };

@@ -20,7 +20,7 @@ pub(super) fn reworded(
             None => {
                 let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name.as_str()).collect();
                 let problem = format!(
-                    "there is no built-in tool `{name}`; valid: {}",
+                    "there is no built-in tool `{name}`. Valid: {}",
                     names.join(", ")
                 );
                 problems.push(ConfigProblem::at(path, problem));
@@ -62,7 +62,7 @@ fn reword(
                     .map(|parameter| parameter.name.as_str())
                     .collect();
                 let names = names.join(", ");
-                let problem = format!("`{}` has no argument `{name}`; valid: {names}", tool.name);
+                let problem = format!("`{}` has no argument `{name}`. Valid: {names}", tool.name);
                 let path = format!("{path}.arguments.{name}");
                 problems.push(ConfigProblem::at(path, problem));
             }
@@ -137,11 +137,11 @@ mod tests {
         for (file, message) in [
             (
                 "[descriptions.draw]\ntext = \"a\"\n",
-                "line 1: there is no built-in tool `draw`; valid: align, reset",
+                "line 1: there is no built-in tool `draw`. Valid: align, reset",
             ),
             (
                 "[descriptions.stop.arguments]\nscene = \"a\"\n",
-                "`stop` has no argument `scene`; valid: node, debug",
+                "`stop` has no argument `scene`. Valid: node, debug",
             ),
             (
                 "[descriptions.stop]\ntext = \" \"\n",

@@ -334,7 +334,7 @@ fn reply_from_peer(peer: &FleetPeer, mut reply: Reply) -> Reply {
 fn given_up_here(peer: &FleetPeer) -> Reply {
     let name = &peer.name;
     Reply::failed(format!(
-        "this node was stopped or is ending, so it dropped the call that it had passed to node {name}. If that node still runs, it stops what the call began. Next: `sense` with `node` {name} shows its arm"
+        "this node was stopped or is shutting down, so it dropped the call that it had passed to node {name}. If that node still runs, it stops what the call began. Next: `sense` with `node` {name} shows its arm"
     ))
     .with("code", "stopped")
     .with("node", name)

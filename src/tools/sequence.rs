@@ -178,11 +178,11 @@ async fn sequence(ctx: &ToolContext<'_>, tool: &ToolDefinition, steps: &[Declare
     let key = call_key(node, steps, given);
     let progress = match node.sequences.claim(tool, key, &SequenceEnd::now(node)) {
         SequenceClaim::Busy(words) => {
-            return Reply::failed(format!("{words} is in progress; nothing new was begun"))
+            return Reply::failed(format!("{words} is in progress; nothing new was started"))
                 .with("code", "busy");
         }
         SequenceClaim::Same(progress) if progress.is_over() => {
-            let hint = "this call was already done moments ago, so nothing moved now";
+            let hint = "this call was carried out a moment ago, so nothing moved now";
             return progress.outcome.done_before(hint).await;
         }
         SequenceClaim::Same(progress) => progress,
@@ -252,7 +252,7 @@ async fn wait(node: &Node, run: &SequenceProgress, of: usize, watch: &RemoteCall
 fn still_running(node: &Node, progress: &SequenceProgress) -> Reply {
     let mut jobs = node.arms.iter().filter_map(|arm| arm.board.under_way());
     let mut reply = Reply::done(format!("{}, and continues", progress.describe()))
-        .hint("`sense` reports its job, `stop` ends it; the same call waits for its end");
+        .hint("`sense` reports its job, and `stop` ends it. The same call waits for its end");
     reply.set_some("job", jobs.next().map(|job| job.card()));
     reply
 }

@@ -55,7 +55,7 @@ impl Node {
         };
         if order.frame || order.trim.is_some() {
             return Err(refusal!(
-                "a frame or a trim is for one of the arms that draw scene `{name}`; nothing moved. Next: name it with `--arm`"
+                "a frame or a trim works with one arm, but several draw scene `{name}`; nothing moved. Next: name one with `--arm`"
             )
             .into());
         }

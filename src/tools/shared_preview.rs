@@ -118,7 +118,7 @@ impl SharedPreview {
             refusals => format!("; {}", count(refusals, "refusal")),
         };
         format!(
-            "{} of time together: {each}{refused}",
+            "{} when drawn together: {each}{refused}",
             seconds(plan.duration_s)
         )
     }

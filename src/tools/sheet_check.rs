@@ -49,7 +49,7 @@ pub(super) async fn check(
     Err(refused(
         "sheet_unseen",
         format!(
-            "scene {} needs a camera that sees its sheet, and none does: {}",
+            "scene {} needs a camera that sees its sheet, but none does: {}",
             scene.title(),
             listed(&reasons)
         ),
@@ -103,7 +103,7 @@ fn has_moved(
         }
     };
     let reply = refused("sheet_moved", format!(
-        "the sheet of scene {} lies {} from its taught place, seen by camera {} (at most {} mm and {} degrees). {advice}",
+        "the sheet of scene {} lies {} from its taught place, as camera {} sees it (at most {} mm and {} degrees). {advice}",
         scene.title(),
         offset_text(offset),
         capture.camera,

@@ -99,7 +99,7 @@ impl Node {
         let name = scene.map_or_else(|| "no scene yet".to_owned(), |scene| scene.name.clone());
         let before = count(drawings.len(), "drawing");
         Ok(format!(
-            "a new sheet is in place at {} ({name}); forgotten: {before} of the old sheet",
+            "a new sheet is in place at {} ({name}); {before} of the old sheet forgotten",
             arm.title()
         ))
     }
@@ -169,7 +169,7 @@ fn places_along(points_mm: &[[f64; 2]], step_mm: f64) -> impl Iterator<Item = [f
 pub(super) fn covered_text(covered_mm: f64, goes: &str) -> Option<String> {
     let length = line_length(covered_mm);
     (covered_mm >= SAID_FROM_MM).then(|| {
-        format!("{length} of it {goes} over ink on the sheet (after a new sheet, a person runs `steadyhand new-sheet`)")
+        format!("{length} of it {goes} over ink on the sheet (if the sheet is new, a person runs `steadyhand new-sheet`)")
     })
 }
 

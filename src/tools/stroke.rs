@@ -297,7 +297,7 @@ impl PreviewHistory {
         let all = self.0.locked();
         let now = size_text(plan);
         match all.iter().find(|preview| is_plan(hash, &preview.hash)) {
-            None => format!("no dry run since the node's start made it. The plan is now {now}"),
+            None => format!("no dry run since the node started has made it. The plan is now {now}"),
             Some(before) if before.scene != scene.title() => format!(
                 "it was made for scene {}; this call is for {}",
                 before.scene,
@@ -591,7 +591,7 @@ fn ink_text(ink: &InkDeviation) -> String {
     if ink.is_without_ink() {
         let missing = millimetres(ink.missing_mm, 1);
         return format!(
-            "there is no ink on the paper: {missing} of the design are missing{allowed}"
+            "there is no ink on the paper: {missing} of the design is missing{allowed}"
         );
     }
     format!(
@@ -626,13 +626,13 @@ fn measured_text(measured: &DrawingDeviation) -> String {
     let tip = millimetres(measured.tip_mm, 1);
     if measured.is_beyond_tolerance() {
         return format!(
-            "; {} did not follow: while the pen drew it was {off} off (at most {allowed}), and the tip was {tip} off",
+            "; {} did not follow: while the pen drew, it was {off} off (at most {allowed}), and the tip was {tip} off",
             measured.joint
         );
     }
     let joint = named_joint(measured).map(|joint| format!("{joint}; "));
     format!(
-        "; while the pen drew, the joints were at most {off} off ({}{allowed} is allowed) and the tip {tip}",
+        "; while the pen drew, the joints were at most {off} off ({}{allowed} is allowed), and the tip was {tip} off",
         joint.unwrap_or_default()
     )
 }

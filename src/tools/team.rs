@@ -192,7 +192,7 @@ impl TeamSeat {
 
 fn has_motion(arm: &AttachedArm) -> Refusal {
     refusal!(
-        "arm `{}` has a motion of its own. Next: when it has ended, send the same call",
+        "arm `{}` has a motion of its own. Next: wait until it ends, then send the same call",
         arm.name
     )
 }
@@ -242,7 +242,7 @@ impl Node {
             |arm: &&Arc<AttachedArm>| arm.name == name && arm.motion.arm().file.name == model;
         self.arms.iter().find(is_meant).ok_or_else(|| {
             refusal!(
-                "scene `{scene}` has an arm `{name}` ({model}), and this node has none of that name. Next: add it to the node file"
+                "scene `{scene}` has an arm `{name}` ({model}), but this node has none of that name. Next: add it to the node file"
             )
         })
     }

@@ -8,7 +8,7 @@ use catalogue::{TOOLS, ToolDefinition, ToolEffect};
 use config::{ConfigProblem, NodeFile};
 
 /// Reason why nothing may move once the node ends.
-pub(super) const ENDING: &str = "the node is ending: nothing may move";
+pub(super) const ENDING: &str = "the node is shutting down: nothing may move";
 
 /// Returns the reason why a tool is not offered here; `None` if it is.
 pub(super) fn withheld_reason(file: &NodeFile, tool: &ToolDefinition) -> Option<&'static str> {
@@ -43,7 +43,7 @@ pub(super) fn unknown_names(file: &NodeFile, declared: &[ToolDefinition]) -> Vec
     wrong
         .map(|(index, name)| {
             let nearest = args::nearest(name, known.iter().copied()).join(", ");
-            let problem = format!("there is no tool `{name}`; valid (nearest first): {nearest}");
+            let problem = format!("there is no tool `{name}`. Valid (nearest first): {nearest}");
             ConfigProblem::at(format!("only_tools[{index}]"), problem)
         })
         .collect()

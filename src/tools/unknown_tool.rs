@@ -31,7 +31,7 @@ impl Node {
             true => format!(
                 "the call names no tool: its `name` is missing or empty. The tools: {nearest}"
             ),
-            false => format!("there is no tool {name:?}; valid (nearest first): {nearest}"),
+            false => format!("there is no tool {name:?}. Valid (nearest first): {nearest}"),
         };
         *refused("unknown_tool", message)
     }

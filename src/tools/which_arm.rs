@@ -69,12 +69,12 @@ impl Node {
         match (matching.as_slice(), name) {
             ([one], _) => Ok(one),
             _ if candidates.is_empty() => Err(refusal!(
-                "scene {title} is for the arm {}, and this node has none. Next: name a scene of this node's arms, {}, or a node with that arm",
+                "scene {title} is for the arm {}, but this node has none. Next: name a scene of this node's arms, {}, or a node with that arm",
                 scene.arm.file.name,
                 self.own_scenes_text()
             )),
             ([], Some(name)) => Err(refusal!(
-                "this node has no arm `{name}` for scene {title}; valid: {names}"
+                "this node has no arm `{name}` for scene {title}. Valid: {names}"
             )),
             _ => Err(refusal!(
                 "several arms of this node draw scene {title}. Next: name one with --arm: {names}"

@@ -27,7 +27,7 @@ pub enum FrameError {
         height: u32,
     },
     /// Too few or too many bytes for its size.
-    #[error("the picture has {got} bytes and needs {want}")]
+    #[error("the picture has {got} bytes; it must have {want}")]
     Bytes {
         /// Number of bytes received.
         got: usize,

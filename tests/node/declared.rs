@@ -343,7 +343,7 @@ fn a_wrong_declaration_is_named_at_start_with_its_line() {
         (
             format!("{draw}calls = \"stork\"\n"),
             6,
-            "no built-in tool `stork`; valid (nearest first): stroke",
+            "no built-in tool `stork`. Valid (nearest first): stroke",
         ),
         (
             format!("{draw}calls = \"stroke\"\nfixed = {{ scen = \"short\" }}\n"),
@@ -743,7 +743,7 @@ async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
     assert!(
         again
             .text
-            .starts_with("this was already done and is not repeated: "),
+            .starts_with("this was already carried out and is not repeated: "),
         "{}",
         again.text
     );

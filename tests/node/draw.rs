@@ -159,7 +159,7 @@ fn words_are_drawn_and_people_are_told_what_comes() {
         " mm, 1 pen: fineliner",
         "  drawn         ",
         " of the design drawn as ",
-        "comes as near as ",
+        "comes within ",
         "arm (simulated so101) of node local, at simulator",
         "draw-plan.png",
         "of line, in ",
@@ -353,7 +353,7 @@ fn mistakes_on_the_command_line_say_what_to_do() {
         (vec!["plan", &hook], "`steadyhand draw "),
         (vec!["scene", "check", "x.svg"], "is a drawing, not a scene"),
         (vec!["draw", "--resume", "--size", "9"], "leave out --size"),
-        (vec!["draw", &hook, "--scene", "defualt"], "valid: default"),
+        (vec!["draw", &hook, "--scene", "defualt"], "Valid: default"),
         (
             vec!["call", "stroke", "--design", &hook],
             "`steadyhand draw ",

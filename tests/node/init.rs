@@ -115,12 +115,12 @@ fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
         let output = bench.run(&init);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success(), "{stderr}");
-        assert!(stderr.contains("valid: so101, so100\n"), "{stderr}");
+        assert!(stderr.contains("Valid: so101, so100\n"), "{stderr}");
         // Variants with the same servos are told apart by their supply.
         let (_kit, kit) = bench.sim(&["--unpaced", "--arm", "so101-12v"]);
         let output = bench.run(&["init", "--port", &kit, "--name", "desk", "--out", &out]);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(stderr.contains("valid: so100, so101-12v\n"), "{stderr}");
+        assert!(stderr.contains("Valid: so100, so101-12v\n"), "{stderr}");
         let made = bench.run(&[&init[..], &["--arm", "so101"]].concat());
         assert!(made.status.success(), "{made:?}");
         let text = std::fs::read_to_string(&out).unwrap();

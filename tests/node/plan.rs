@@ -164,12 +164,12 @@ fn mistakes_on_the_command_line_say_what_would_be_right() {
             vec!["plan", "--size", "60mm"],
             "--design FILE or --text WORDS",
         ),
-        (vec!["plan", "defualt"], "valid: default"),
+        (vec!["plan", "defualt"], "Valid: default"),
         (
             vec!["plan", "--design", "x.svg", "--size", "60px"],
             "not a unit of length",
         ),
-        (vec!["reach", "--pen", "quill"], "valid: fineliner"),
+        (vec!["reach", "--pen", "quill"], "Valid: fineliner"),
     ] {
         let output = bench.run(&args);
         assert_ne!(output.status.code(), Some(0), "{args:?}");

@@ -98,7 +98,7 @@ fn a_design_larger_than_its_sheet_is_one_refusal_and_a_picture() {
         assert_eq!(refusals[0]["strokes"], 30);
         let reason = refusals[0]["why"].as_str().unwrap();
         assert!(
-            reason.contains("mm are larger than the sheet of 100 × 100 mm"),
+            reason.contains("mm is larger than the sheet of 100 × 100 mm"),
             "{reason}"
         );
         let message = plan["message"].as_str().unwrap();

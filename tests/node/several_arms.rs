@@ -102,7 +102,7 @@ fn a_jog_moves_the_named_arm_and_none_where_several_are_meant() {
             &["several arms", "--arm: left, right", "nothing moved"],
         );
         let named = |arm| [&jog[..], &["--arm", arm]].concat();
-        refused(shop.says(&named("third")), &["valid: left, right"]);
+        refused(shop.says(&named("third")), &["Valid: left, right"]);
         done(shop.says(&named("right")), &["right: the tip is at"]);
         assert_eq!(shop.joints("left"), before);
         assert!((shop.joints("right")[0] - 5.0).abs() < 1.0);
@@ -297,7 +297,7 @@ fn the_doctor_examines_the_port_of_each_arm_or_of_the_named_one() {
             doctor(&[&port, "--arm", "rihgt"]),
             &["the node file's arms: left"],
         );
-        refused(doctor(&["--arm", "rihgt"]), &["valid: left"]);
+        refused(doctor(&["--arm", "rihgt"]), &["Valid: left"]);
         done(doctor(&["--arm", "so101"]), &["arm left of"]);
         let arms = [
             arm("left", "so101", "simulator"),

@@ -415,7 +415,7 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
         await ended(page, "at_rest");
         return told;
       };
-      assert.deepEqual(await stop(), [], "it tells though nobody asked for it");
+      assert.deepEqual(await stop(), [], "it tells though nobody requested it");
       await tab(page, "Set-up");
       await page.getByRole("button", { name: "Tell me", exact: true }).click();
       await page.getByText("This browser tells you when").waitFor();

@@ -17,7 +17,7 @@ const HEADS = {
   stopped: ["Stopped", "Bring to rest"],
   emergency_stop: ["Emergency stop", "Clear the emergency stop"],
   waits_for_person: ["Waits for your approval", "Look at the plan"],
-  fault: ["Fault", /^(Enable .*, so that it can go to rest|Bring to rest \(once the cause is removed\))$/],
+  fault: ["Fault", /^(Enable .*, so that the arm can go to rest|Bring to rest \(once the cause is removed\))$/],
   not_connected: ["Not connected to the arm", "Find the problem"],
 };
 

@@ -91,7 +91,7 @@ fn capsule(
         _ => {
             return Err(wrong(
                 kind,
-                "is not a shape; valid: box, cylinder, sphere, mesh",
+                "is not a shape. Valid: box, cylinder, sphere, mesh",
             ));
         }
     };

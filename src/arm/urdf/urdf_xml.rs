@@ -33,7 +33,7 @@ pub(super) fn check_bounds(text: &str) -> Result<(), UrdfError> {
     };
     within("bytes", text.len(), BYTES_MAX)?;
     let name_spaces = text.matches("xmlns").count();
-    within("declared name spaces", name_spaces, NAME_SPACES_MAX)?;
+    within("declared namespaces", name_spaces, NAME_SPACES_MAX)?;
     // A `<` begins the next tag: no attribute may contain one.
     let tags = text.split('<').filter(|tag| !tag.starts_with("!--"));
     let longest = tags.map(str::len).max().unwrap_or(0);

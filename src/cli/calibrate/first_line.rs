@@ -91,7 +91,7 @@ pub(crate) async fn run(options: &NodeOptions, args: &FirstLineArgs) -> anyhow::
     // What the hand finds is written into a scene's or an arm's file: not only the last step may find that it cannot be.
     ensure!(
         library.folder().is_some(),
-        "the guide must change the scene's file, and the shipped scenes cannot be changed. Next: add `scenes = \"scenes\"` to the node file, and make that folder beside it"
+        "the guide must change the scene's file, but the shipped scenes cannot be changed. Next: add `scenes = \"scenes\"` to the node file, and make that folder beside it"
     );
     let mut guide = Guide {
         options,
@@ -176,7 +176,7 @@ impl Guide<'_> {
                 "the arm stands where it is, with its torque on, until you switch its supply off or start a node".to_owned()
             }
             _ => format!(
-                "the state of the arm is unknown. Look at it, and cut its power if it moves. Its node's log is {}",
+                "the state of the arm is unknown. Look at it, and cut its power if it moves (log of its node: {})",
                 log.display()
             ),
         });
@@ -283,7 +283,7 @@ impl Guide<'_> {
         let names = names.join(", ");
         let entry = match (drawing.as_slice(), &self.arm) {
             ([], _) => bail!(
-                "scene {} needs an arm {model}, and {config} has none. Next: choose another --scene, or add the arm",
+                "scene {} needs an arm {model}, but {config} has none. Next: choose another --scene, or add the arm",
                 self.scene
             ),
             ([one], None) => one,
@@ -296,7 +296,7 @@ impl Guide<'_> {
                 let named = all.iter().find(|entry| entry.name == *name);
                 named.with_context(|| {
                     format!(
-                        "{config} has no arm `{name}` for scene {}; valid: {names}",
+                        "{config} has no arm `{name}` for scene {}. Valid: {names}",
                         self.scene
                     )
                 })?
@@ -350,7 +350,7 @@ impl Guide<'_> {
         let first = node.arms.first().map(|arm| arm.port.as_str());
         match (&self.options.port, first) {
             (Some(requested), Some(actual)) if requested != actual => bail!(
-                "the running node has its arm at {actual}; --port names {requested}. Nothing moved. Next: end that node, or leave --port out"
+                "the running node has its arm at {actual}; --port names {requested}. Nothing moved. Next: shut down that node, or leave --port out"
             ),
             _ => Ok(()),
         }
@@ -441,7 +441,7 @@ impl Guide<'_> {
         let (_, scene) = self.folders().await?;
         if scene.calibrator_m.is_none() {
             return not_needed(&format!(
-                "  skipped: the scene has no `calibrator_m`, so the zeros stay as good as your eye. Next: fix a pin within reach, measure its tip from the middle of the base, write `calibrator_m = [x, y, z]` in metres into scene {}, and start the guide again",
+                "  skipped: the scene has no `calibrator_m`, so the zeros stay as good as your eye. Next: fix a pin within reach, measure its tip from the middle of the base, write `calibrator_m = [x, y, z]` in metres into scene {}, and restart the guide",
                 self.scene
             ));
         }

@@ -56,7 +56,7 @@ impl CalibrationFolders {
         let lacks_name = !possible.is_empty();
         if lacks_name && arm.is_none_or(|arm| !possible.contains(&arm)) {
             bail!(
-                "calibration {number} names no arm of this node. Nothing was written. Next: name its arm with --arm: {}",
+                "calibration {number} does not name an arm of this node. Nothing was written. Next: name its arm with --arm: {}",
                 possible.join(", ")
             );
         }

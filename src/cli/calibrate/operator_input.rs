@@ -82,7 +82,7 @@ impl OperatorInput {
             return Ok(true);
         }
         if !std::io::stdin().is_terminal() {
-            bail!("there is no terminal to ask at. Next: add --yes");
+            bail!("this needs a terminal to ask at. Next: add --yes");
         }
         self.discard_typed();
         terminal_output::note(&format!("{question} Write `yes` to continue:"));

@@ -10,7 +10,7 @@ use crate::{ExitStatus, NodeOptions, operator_client, terminal_output};
 use calib::{CalibrationSession, PatternGap, gap_sketch, gaps, ink_pattern};
 use node::operator_verb::{AlignRequest, OperatorVerb};
 
-const INSTRUCTIONS: &str = "measure each gap at its middle, from the middle of one line to the middle of the other. Write the mm and press Enter. Enter alone skips a gap. `q` quits and keeps the numbers";
+const INSTRUCTIONS: &str = "measure each gap at its middle, from the middle of one line to the middle of the other. Type the mm and press Enter; Enter alone skips a gap, `q` quits and keeps the numbers";
 
 /// Draws the pattern unless one waits to be measured, then asks for its gaps.
 pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<ExitStatus> {

@@ -36,7 +36,7 @@ impl CalibrationFolders {
         let arm = self.arm(model);
         if given.is_none() && arm.is_some_and(|arm| arm.is_moving) {
             bail!(
-                "arm {model} is moving; a touch needs a standing arm. Next: wait or `steadyhand stop`, then touch again"
+                "arm {model} is moving; a touch needs it to stand still. Next: wait or `steadyhand stop`, then touch again"
             );
         }
         if let Some(arm) = arm.filter(|_| given.is_none()) {
@@ -51,7 +51,7 @@ impl CalibrationFolders {
         })?;
         if joints.len() != scene.arm.dof() || joints.iter().any(|q| !q.is_finite()) {
             let (count, expected) = (joints.len(), scene.arm.dof());
-            bail!("--joints has {count} values and arm {model} has {expected} joints");
+            bail!("--joints has {count} values, but arm {model} has {expected} joints");
         }
         if let Some(typed) = given {
             check_limits(typed, &scene.arm)?;
@@ -89,7 +89,7 @@ fn check_limits(joints_rad: &[f64], arm: &ArmModel) -> anyhow::Result<()> {
             false => "`steadyhand call sense` shows the measured joints".to_owned(),
         };
         bail!(
-            "--joints puts joint {} of arm {} at {typed} rad; its limits are {min} to {max} rad. Values are in radians, base first. Nothing was recorded. Next: {hint}",
+            "--joints puts joint {} of arm {} at {typed} rad; its limits are {min} to {max} rad (values are in radians, base first). Nothing was recorded. Next: {hint}",
             joint.name,
             arm.file.name
         );

@@ -92,7 +92,7 @@ fn draw(
         .count();
     if clips > 0 {
         let blocks = count(clips, "clipped block");
-        design.notes.push(format!("{blocks} drawn completely"));
+        design.notes.push(format!("{blocks} drawn in full"));
     }
     Ok((design, sides))
 }

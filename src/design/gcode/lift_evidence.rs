@@ -172,7 +172,7 @@ impl LiftEvidence {
         };
         (down.low < down.high).then(|| {
             format!(
-                "cuts of different power (S{} to S{}) are all drawn the same: a pen has only one power",
+                "cuts of different power (S{} to S{}) are drawn alike: a pen has no power setting",
                 down.low, down.high
             )
         })

@@ -343,7 +343,7 @@ impl GcodeMachine {
         let to = self.target(&line.axes);
         let is_arc = matches!(mode, GcodeMode::Clockwise | GcodeMode::CounterClockwise);
         if has_arc_words && !is_arc {
-            let found = "I, J or R with a straight move";
+            let found = "I, J or R in a straight move";
             return Err(invalid(line.number, found, "these only with G2 and G3"));
         }
         self.position_mm = to;
@@ -453,7 +453,7 @@ impl GcodeLine {
 
 fn set_mode(line: &mut GcodeLine, mode: GcodeMode, word: GcodeWord) -> Result<(), DesignError> {
     if line.motion.is_some_and(|other| other != mode) {
-        let found = format!("G{} beside another motion", word.value);
+        let found = format!("G{} on a line with another motion", word.value);
         return Err(invalid(line.number, found, "one of G0 to G3 per line"));
     }
     line.motion = Some(mode);

@@ -219,7 +219,7 @@ fn refuses_by_name_and_line() {
         ("G1 X", "line 1: found `X`"),
         ("G1 X1 X2", "line 1: found a second X"),
         ("X1 Y1", "line 1: found coordinates before any of G0 to G3"),
-        ("G0 G1 X1", "line 1: found G1 beside another motion"),
+        ("G0 G1 X1", "line 1: found G1 on a line with another motion"),
         (
             "G1 X1 (never closed",
             "line 1: found a comment that does not end",
@@ -230,7 +230,7 @@ fn refuses_by_name_and_line() {
             "G2 X10 Y0 I2 J0",
             "line 1: found an arc that starts 2.000 mm",
         ),
-        ("G1 X1 I3", "line 1: found I, J or R with a straight move"),
+        ("G1 X1 I3", "line 1: found I, J or R in a straight move"),
         ("G0 Z5\nG1 Z0\nX5\nG0 X9", "line 4: G0 with the pen down"),
         (
             "G0 Z5\nX1\nG1 X5 Z0",

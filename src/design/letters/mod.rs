@@ -212,7 +212,7 @@ pub(crate) fn borrowed_notes(
         };
         let (font, from) = (font.name(), from.name());
         (!letters.is_empty())
-            .then(|| format!("font {font} lacks {shown}{more}; the letters come from font {from}"))
+            .then(|| format!("font {font} lacks {shown}{more}; font {from} is used for these"))
     })
 }
 
@@ -499,8 +499,8 @@ mod tests {
         };
         let design = letters("Ωmega Жж", &look).unwrap();
         let notes = [
-            "font script lacks Ω; the letters come from font sans",
-            "font script lacks Жж; the letters come from font serif",
+            "font script lacks Ω; font sans is used for these",
+            "font script lacks Жж; font serif is used for these",
         ];
         assert_eq!(design.notes, notes);
         assert!(plain("Ωmega", 10.0, f64::INFINITY).unwrap().notes.len() == 1);

@@ -27,7 +27,7 @@ const ELEMENTS: [&str; 16] = [
 ];
 
 /// Note on shapes that were ended.
-pub(super) const ENDED: &str = "shapes without an end tag got one";
+pub(super) const ENDED: &str = "missing end tags were added to shapes";
 
 /// Shapes, which programs write without content.
 const SHAPES: [&str; 7] = [

@@ -258,7 +258,7 @@ impl<'p> SvgPainter<'p> {
         let (strokes, notes) = visible.ok_or_else(|| {
             DesignError::unsupported(
                 "the drawing",
-                "a drawing with so many hidden lines",
+                "a drawing with too many hidden lines",
                 "use simpler outlines",
             )
         })?;
@@ -446,7 +446,7 @@ fn too_far(at: impl Into<String>) -> DesignError {
     DesignError::unsupported(
         at,
         format!(
-            "a line so far from the origin (numbers there are more than {GRID_MAX_MM} mm apart)"
+            "a line too far from the origin (numbers there are more than {GRID_MAX_MM} mm apart)"
         ),
         "move the drawing to the origin of its coordinates, and avoid large numbers in `viewBox` and `transform`",
     )

@@ -335,7 +335,7 @@ fn text_has_the_single_line_font_of_its_file_or_of_the_caller() {
     let own = drawn("Arial, 'Hershey Gothic', serif", None);
     assert_eq!(
         own.notes,
-        ["font gothic lacks Ж; the letters come from font serif"]
+        ["font gothic lacks Ж; font serif is used for these"]
     );
     // A generic family is no font of ours, whatever ours are called.
     let plain = drawn("serif", None);

@@ -419,7 +419,7 @@ impl TextLayout {
             }
             other => Err(undrawable(
                 child,
-                format!("`{}` inside a text", other.escape_debug()),
+                format!("`{}` inside a text element", other.escape_debug()),
                 "use plain text and tspan, or turn the text into paths",
             )),
         }

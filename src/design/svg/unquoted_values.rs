@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::normalize_units::SvgEdit;
 
 /// Note on values that were put into quotes.
-pub(super) const QUOTED: &str = "attributes without quotes got them";
+pub(super) const QUOTED: &str = "quotes were added to unquoted attributes";
 
 /// Returns the edits that put quotes around the values of a tag, which begins at `at`.
 pub(super) fn quoting(tag: &str, at: usize) -> impl Iterator<Item = SvgEdit> {

@@ -374,7 +374,7 @@ fn note_text(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
     }
     if notes.has_fonts && !matches!(white_space, "normal" | "nowrap" | "inherit" | "initial") {
         notes.add(node, || {
-            ": its `white-space` is ignored: several blanks count as one".to_owned()
+            ": its `white-space` is ignored: several spaces count as one".to_owned()
         });
     }
 }

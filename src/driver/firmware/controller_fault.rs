@@ -20,7 +20,7 @@ pub enum ControllerFault {
     },
     /// It speaks another version of the protocol.
     #[error(
-        "speaks version {theirs} of the protocol and this node speaks {ours}: build both from the same `firmware-protocol`"
+        "speaks version {theirs} of the protocol, but this node speaks {ours}: build both from the same `firmware-protocol`"
     )]
     Version {
         /// The controller's major version.
@@ -39,7 +39,7 @@ pub enum ControllerFault {
         ours: u32,
     },
     /// It drives another number of joints.
-    #[error("drives {device} joints; the arm's file has {arm}: correct one of them")]
+    #[error("drives {device} joints, but the arm's file has {arm}. Correct one of them")]
     Joints {
         /// As many as it drives.
         device: usize,
@@ -113,7 +113,7 @@ pub enum ControllerFault {
     #[error("switched torque off by itself: nothing moves until `reset`")]
     Limp,
     /// More goals are waiting than are kept.
-    #[error("accepts no more motion: {0} goals wait, because it was held too long")]
+    #[error("was held too long and accepts no more motion: {0} goals already wait")]
     Behind(usize),
 }
 
@@ -219,7 +219,7 @@ const fn refusal_reason(status: SegmentStatus) -> &'static str {
 
 const fn result_text(result: CommandResult) -> &'static str {
     match result {
-        CommandResult::Done => "that it did so",
+        CommandResult::Done => "that it obeyed",
         CommandResult::WrongMode => "that its mode forbids it",
         CommandResult::WrongNonce => "that the nonce is wrong",
         CommandResult::Latched => "that it is latched",

@@ -175,7 +175,7 @@ async fn a_servo_set_up_for_something_else_is_refused_by_name() {
         (8, 2, "response level"),
         (10, 0x20, "position limits (registers 9 and 11)"),
         (32, 0x10, "homing offset"),
-        (1, 9, "its firmware is 3.9 and the others have 3.10"),
+        (1, 9, "its firmware is 3.9, but the others have 3.10"),
     ] {
         let mut bench = Bench::new("so101");
         bench.sim.break_it(SimulatedFault::Register {

@@ -365,5 +365,8 @@ async fn refuses_a_state_that_leaves_out_a_joint() {
     let attached = bench.driver.attach(&mut link).await;
     let attached = attached.map(|attached| attached.measured.position_rad);
     let text = attached.unwrap_err().to_string();
-    assert!(text.contains("4 joints; the arm's file has 5"), "{text}");
+    assert!(
+        text.contains("4 joints, but the arm's file has 5"),
+        "{text}"
+    );
 }

@@ -77,7 +77,7 @@ pub(super) fn run(
         }
         CertificateCommand::Revoke { id } => {
             record.revoke(&id)?;
-            show::note(&format!("{id} is revoked; a node that runs refuses it too"));
+            show::note(&format!("{id} is revoked; a running node refuses it too"));
         }
     }
     Ok(ExitStatus::Done)

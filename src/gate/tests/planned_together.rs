@@ -9,7 +9,6 @@ use crate::preview_together;
 fn a_plan_of_two_arms_passes_every_rule() {
     let text = "two arms\non one sheet\nkeep apart";
     for (scene, drawing) in [
-        ("two_arms", None),
         ("two_arms_dips", None),
         ("two_arms", Some(DesignReplacement::from_text(text))),
     ] {

@@ -118,7 +118,7 @@ async fn refuses_a_contact_that_began_before_the_tip_moved_freely() {
 /// A sheet that is in the way of a drawing is pressed on, and the arm stalls on it.
 #[tokio::test]
 async fn a_drawing_on_a_sheet_that_lies_much_higher_stalls_on_it() {
-    for (make, cause) in [(0, "behind its goal"), (1, "feels a force like")] {
+    for (make, cause) in [(0, "behind its goal"), (1, "feels a force equal")] {
         let bench = BENCHES.get(make).unwrap()(NodeClock::simulated());
         place_sheet(&bench, 80.0);
         let proof = bench.drawing(bench.permit());

@@ -66,7 +66,7 @@ impl OtherExport {
         for (what, names) in [
             ("without", missing_in(&new, &old)),
             ("with", missing_in(&old, &new)),
-            ("a different size of, or different names in,", changed),
+            ("a different size or different names in", changed),
         ] {
             if !names.is_empty() {
                 differences.push(format!("{what} {}", names.join(", ")));

@@ -138,7 +138,7 @@ impl DrawnCross {
         let place = format!("at {x:.1}, {y:.1} mm on the sheet of {width} by {height} mm");
         let pressure = match self.raise_mm > 0.0 {
             true => format!(
-                ", pressed {} less deep than a drawing",
+                ", pressed {} less deeply than a drawing",
                 millimetres(self.raise_mm, 1)
             ),
             false => String::new(),
@@ -149,7 +149,7 @@ impl DrawnCross {
                 format!("the pen left no ink for its cross {place}{pressure}")
             }
             None => format!(
-                "the pen moved along a cross {place}{pressure}. Its ink was not measured: look whether the cross is there"
+                "the pen moved along a cross {place}{pressure}. Its ink was not measured: check that the cross is there"
             ),
         }
     }

@@ -219,7 +219,7 @@ async fn propose(
         _ => "The sheet's place and its correction",
     };
     let message = format!(
-        "the pattern was drawn and read: {}. {subject}: this is proposed; it is saved only if an operator accepts it",
+        "the pattern was drawn and read: {}. {subject} are proposed; they are saved only if an operator accepts them",
         fit.describe()
     );
     let then = "then call `align` with `ink` again on a clean sheet";

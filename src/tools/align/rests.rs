@@ -58,7 +58,7 @@ pub(super) async fn propose(
         ..reading::session(&ctx.node, &ctx.arm, scene)?
     };
     let message = format!(
-        "{}: the pen would be at a different height than planned. Nothing was touched. This is proposed; it is saved only if an operator accepts it. Without that, the next touch feels the sheet as before",
+        "{}, so the pen would be at a different height than planned; nothing was touched. This is only proposed: if no operator accepts it, the next touch feels the sheet as before",
         fit.describe_changes().join("; ")
     );
     super::propose(ctx, scene, &session, message, reading::ALIGN_AGAIN).await

@@ -272,7 +272,7 @@ fn flatness_text(assessed: &TouchAssessment) -> String {
         .is_some_and(|mm| !mm.is_empty());
     let worth = match is_mapped {
         true => format!(
-            "the proposal includes a map of the sheet's heights, to within {between_mm:.2} mm between the touches"
+            "the proposal includes a map of the sheet's heights, accurate to {between_mm:.2} mm between the touches"
         ),
         false => "it needs no map of heights".to_owned(),
     };
@@ -296,7 +296,7 @@ fn unconfirmed_reason(
 ) -> (&'static str, String) {
     let name = &place.name;
     let reason = format!(
-        "at `{name}` two approaches felt something at {first_mm:.1} and at {height_mm:.1} mm over the scene's sheet (at most {CONFIRMED_MM} mm apart). It was not the sheet, or the sheet moves"
+        "at `{name}` two approaches felt something at {first_mm:.1} and at {height_mm:.1} mm over the scene's sheet; they may differ by {CONFIRMED_MM} mm. It was not the sheet, or the sheet moves"
     );
     ("not_confirmed", reason)
 }
@@ -378,7 +378,7 @@ fn missed_reason(
                 format!(", or pushes with less than {least_n:.1} N, which this arm does not feel")
             });
             let reason = format!(
-                "at `{name}` nothing was felt down to {PROBE_DEPTH_MM} mm below the scene's sheet. The sheet lies lower or is missing{least_text}. The tip is up again"
+                "at `{name}` nothing was felt down to {PROBE_DEPTH_MM} mm below the scene's sheet: the sheet lies lower or is missing{least_text}. The tip is up again"
             );
             return ("no_contact", reason);
         }
@@ -389,7 +389,7 @@ fn missed_reason(
     });
     let height_text = height_text.unwrap_or_default();
     let reason = format!(
-        "at `{name}` the tip met resistance at once{height_text}. The sheet lies higher than in the scene (at most {PROBE_DEPTH_MM} mm is possible), or play and friction hold the tip. It is now {PROBE_FROM_MM} mm above the scene's sheet, and may still touch something"
+        "at `{name}` the tip met resistance at once{height_text}: the sheet is higher than in the scene (limit: {PROBE_DEPTH_MM} mm), or play and friction hold the tip. It is {PROBE_FROM_MM} mm above the scene's sheet and may still touch something"
     );
     ("early_contact", reason)
 }

@@ -54,7 +54,7 @@ pub(super) fn asked_for(
     let apart_mm = grid.apart_mm(scene);
     if apart_mm < APART_MM {
         return refuse(format!(
-            "on this sheet, `grid` puts places {apart_mm:.1} mm apart; {APART_MM} mm is the least. Next: use fewer columns or rows"
+            "on this sheet, `grid` puts places {apart_mm:.1} mm apart; {APART_MM} mm is the minimum. Next: use fewer columns or rows"
         ));
     }
     Ok(Some(grid))

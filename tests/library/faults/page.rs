@@ -16,7 +16,7 @@ Each fault was caused on a simulated arm in the middle of a stroke: with Feetech
 |---|---|
 | *drawn* | the stroke was finished; a warning says what needs attention |
 | *fault* | the result names the cause within the given time, and the arm holds. Remove the cause, then `reset` |
-| *refused* | nothing moves and the arm is not energised |
+| *refused* | nothing moves and the arm's torque is off |
 
 To practise a fault, give the path of `steadyhand sim --pty` to a node as the arm's port. While the arm draws, type the line in brackets into the terminal of `sim`. `plug`, `loss 0`, `speaks 2`, `block 1` and `position 2` end their faults; see `sim --help`.
 

@@ -39,7 +39,7 @@ pub(crate) fn rows() -> Vec<Row> {
             "an obstacle stalls a joint",
             each(|family| {
                 let joint: &[&str] = match family {
-                    Family::Sts => &["shoulder_pan", "feels a force like"],
+                    Family::Sts => &["shoulder_pan", "feels a force equal"],
                     _ => &["waist", "behind its goal"],
                 };
                 obstacle(family, joint)

@@ -202,7 +202,7 @@ fn a_controller_where_servos_are_expected() {
     unless_starved(|| {
         let (what, fix) = Patient::new("custom").suffers("wrong_family", "so101");
         assert!(
-            what.contains("a controller with firmware of its own answers"),
+            what.contains("a controller with its own firmware answers"),
             "{what}"
         );
         assert!(fix.contains("connect the right arm"), "{fix}");

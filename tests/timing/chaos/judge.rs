@@ -126,7 +126,7 @@ pub(super) fn is_covered(
     let missing = missing_mm(design, ink, COVERED_MM);
     if missing > 0.5 {
         return Err(format!(
-            "{missing} mm of the design are missing though {last} reached its end"
+            "{missing} mm of the design is missing though {last} reached its end"
         ));
     }
     Ok(true)

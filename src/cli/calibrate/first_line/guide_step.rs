@@ -63,7 +63,7 @@ pub(super) const STEPS: [GuideStepWords; 12] = [
     GuideStepWords {
         step: GuideStep::Zeros,
         title: "the zeros, by touches",
-        reason: "2 degrees are too coarse for a line. Touching points in many poses, one of them at a measured place, gives a tenth of a degree",
+        reason: "2 degrees is too coarse for a line. Touching points in many poses, one of them at a measured place, gives a tenth of a degree",
         duration: "fifteen minutes",
         result: "zeros to about 0.1 degree; the result shows the exact figures",
     },
@@ -91,7 +91,7 @@ pub(super) const STEPS: [GuideStepWords; 12] = [
     GuideStepWords {
         step: GuideStep::Feel,
         title: "the sheet, felt by the arm",
-        reason: "play lets the arm hang lower while it draws. If the sheet is 1 mm too high, the pen is pressed in; 1 mm too low, and it draws nothing",
+        reason: "play lets the arm hang lower while it draws. With the sheet 1 mm higher than in the scene, the pen is pressed in; 1 mm lower, it draws nothing",
         duration: "five minutes; the tip goes down at 2 mm/s and up as soon as it touches",
         result: "the sheet's height to a few tenths of a millimetre, with the exact figures",
     },
@@ -149,7 +149,7 @@ impl GuideStepWords {
         let next = STEPS.get(number);
         let next = next.map_or("draw any file: `steadyhand draw FILE`", |next| next.title);
         format!(
-            "\nstep {number} of {}: {}\n  why: {}\n  takes: {}\n  known afterwards: {}\n  next: {next}",
+            "\nstep {number} of {}: {}\n  why: {}\n  takes: {}\n  result: {}\n  next: {next}",
             STEPS.len(),
             self.title,
             self.reason,
