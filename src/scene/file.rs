@@ -49,7 +49,7 @@ pub struct SceneFile {
     /// Ink caps for dipping pens.
     #[serde(default)]
     pub inks: Vec<InkFile>,
-    /// A fixed point whose place is known precisely, for zeros.
+    /// A fixed point whose place is known precisely, for zeros: in metres, in the frame of `frame`.
     #[serde(default)]
     pub calibrator_m: Option<[Finite; 3]>,
     /// Waiting poses of the arm; each of several `arms` has its own.
