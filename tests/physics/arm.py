@@ -139,6 +139,9 @@ class Arm:
         self.log = None
         return {"rows": rows, "ink": len(self.ink)}
 
+    def do_ink(self, path):
+        np.save(path, np.array(self.ink).reshape(-1, 5))
+
     def do_push(self, f, s):
         self.data.xfrc_applied[self.gripper, :3] = self.frame.direction(f)
         self.push_until = self.t + s

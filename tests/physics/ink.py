@@ -1,7 +1,6 @@
 """Ink of a run against the design of its scene, in millimetres of the sheet."""
 import math
 import re
-import tomllib
 import xml.etree.ElementTree
 
 import numpy as np
@@ -9,12 +8,11 @@ from scipy.spatial import cKDTree
 
 
 class Sheet:
-    """The sheet of a scene file, and the lines of the design on it."""
+    """The sheet of a scene, and the lines of the design on it."""
 
-    def __init__(self, scene_file, design_file):
-        with open(scene_file, "rb") as file:
-            scene = tomllib.load(file)
+    def __init__(self, scene, designs):
         sheet, design = scene["sheet"], scene["design"]
+        design_file = designs / design["file"]
         self.origin = np.array(sheet["origin_m"]) * 1e3
         self.x, self.y = np.array(sheet["x_axis"]), np.array(sheet["y_axis"])
         self.design = dense(lines_of(design_file, design["size_mm"], sheet["size_mm"]))

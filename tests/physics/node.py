@@ -7,9 +7,13 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.request
 
 import numpy as np
+
+from ink import Sheet
+from photo import Camera
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -60,10 +64,10 @@ def wait_for(condition, seconds, what):
 class Bench:
     """`with Bench(...) as bench`: a fresh arm with these options, and a fresh node that may draw these scenes."""
 
-    def __init__(self, binary, work, arm_options, scenes=("default",), own_scenes=None):
+    def __init__(self, binary, work, arm_options, scenes=("default",), own_scenes=None, has_camera=False):
         self.binary, self.work = binary, pathlib.Path(work) / "bench"
         self.arm_options, self.scenes, self.own_scenes = arm_options, scenes, own_scenes
-        self.processes = []
+        self.has_camera, self.camera, self.processes = has_camera, None, []
 
     def __enter__(self):
         shutil.rmtree(self.work, ignore_errors=True)
@@ -71,6 +75,11 @@ class Bench:
             (self.work / folder).mkdir(parents=True)
         if self.own_scenes:
             self.own_scenes(self.work / "scenes")
+        # Where things truly are, whatever the files say once something was accepted.
+        scene = tomllib.loads(pathlib.Path(self.file_of(f"{self.scenes[0]}.toml")).read_text())
+        self.sheet = Sheet(scene, ROOT / "scenes" / "designs")
+        if self.has_camera:
+            self.camera = Camera(scene, self.sheet, self.ink_mm)
         try:
             self.start_arm()
             self.start_node()
@@ -80,6 +89,8 @@ class Bench:
         return self
 
     def __exit__(self, *_):
+        if self.camera:
+            self.camera.close()
         for process in reversed(self.processes):
             process.terminate()
             try:
@@ -104,7 +115,7 @@ class Bench:
 
     def start_node(self):
         config = self.work / "node.toml"
-        config.write_text(NODE_FILE.format(port=self.port))
+        config.write_text(NODE_FILE.format(port=self.port) + (self.camera.lines() if self.camera else ""))
         self.http = f"127.0.0.1:{free_port()}"
         self.socket, self.node_log = str(self.work / "sock"), self.work / "node.log"
         command = [self.binary, "--config", str(config), "serve", "--http", self.http, "--enable", *self.scenes]
@@ -126,31 +137,23 @@ class Bench:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def finish_call(self, process, seconds=400):
-        """The structured result of a call; what is still moving then is waited for."""
+        """The structured result of a call."""
         out, error = process.communicate(timeout=seconds)
         try:
             result = json.loads(out)
         except ValueError:
             result = {"success": False, "message": (out + error).strip()[-400:]}
-        job = result.get("job") or {}
-        if job.get("state") == "moving":
-            result = self.wait_for_job(job["id"], seconds) or result
         if "did not run the arm's thread in time" in json.dumps(result):
             raise Starved
         return result
 
-    def wait_for_job(self, job, seconds):
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            time.sleep(0.5)
-            seen = json.loads(self.start_call("sense", {}).communicate()[0] or "{}")
-            last = seen.get("last_job") or seen.get("job") or {}
-            if last.get("id") == job and last.get("state") != "moving":
-                return last
-        return None
-
     def call(self, tool, arguments=None, seconds=400):
-        return self.finish_call(self.start_call(tool, arguments), seconds)
+        """The result of a call at the end of its motion: the same call again joins it."""
+        until = time.monotonic() + seconds
+        while True:
+            result = self.finish_call(self.start_call(tool, arguments), seconds)
+            if (result.get("job") or {}).get("state") != "moving" or time.monotonic() > until:
+                return result
 
     def ask(self, tool):
         """Calls a tool by HTTP alone, which takes no process to start: its message."""
@@ -172,11 +175,17 @@ class Bench:
         return done.returncode, said
 
     def reset(self):
-        code, said = self.operator("reset", "--socket", self.socket)
+        code, said = self.operator("reset", "--scene", self.scenes[0], "--socket", self.socket)
         return code == 0, said.splitlines()[-1] if said else ""
 
     def log(self):
         self.control("log")
+
+    def ink_mm(self):
+        """Where ink is on the sheet since `log`, in the arm file's frame."""
+        path = str(self.work / "ink.npy")
+        self.control("ink", path=path)
+        return np.load(path)[:, 1:4]
 
     def saved(self):
         """The log and the ink since `log`."""
