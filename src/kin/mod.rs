@@ -10,6 +10,7 @@ use nalgebra::{Isometry3, IsometryMatrix3, Matrix3, Point3, SMatrix, SVector, Un
 use base::units::{JOINTS_MAX, JointVector};
 
 pub mod capsule;
+mod elbow;
 mod exact_position_ik;
 mod fast_fk;
 mod ik_solver;

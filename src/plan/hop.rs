@@ -240,6 +240,7 @@ impl<'a> HopPlanner<'a> {
             points: vec![ik.point(&ends.start)],
             waypoints: vec![0; count + 1],
         };
+        let ik = ik.leaving(&ends.start);
         let (mut before, mut last) = (ends.start, ends.start);
         for n in 1..=count {
             let state = timing.sample(n, count);

@@ -150,7 +150,10 @@ impl TrajectoryBuilder<'_> {
         let ik = self.ik(pen).ok()?;
         let raise = |q: &JointVector| {
             let higher = self.raise_pose(&ik.tip_pose(q), by_mm);
-            ik.solve(&higher, q).ok().map(|solution| solution.q_rad)
+            ik.leaving(q)
+                .solve(&higher, q)
+                .ok()
+                .map(|solution| solution.q_rad)
         };
         Some(vec![raise(from)?, raise(to)?])
     }

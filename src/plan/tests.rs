@@ -62,7 +62,10 @@ fn sheet(origin: [f64; 3], x: [f64; 3], y: [f64; 3]) -> Surface {
 }
 
 fn scene(arm: &str, pens: Vec<ScenePen>, surface: Surface, ready: &[f64], rest: &[f64]) -> Scene {
+    let arm = Arc::new(ArmModel::new(toml::from_str(arm).unwrap()).unwrap());
+    let ready_rad = JointVector::from_slice(ready);
     Scene {
+        bent: arm.chain.with_bent_elbows(&ready_rad),
         correction: None,
         fiducials: None,
         name: "test".to_owned(),
@@ -70,7 +73,7 @@ fn scene(arm: &str, pens: Vec<ScenePen>, surface: Surface, ready: &[f64], rest: 
         drawing: None,
         canvas: None,
         about: String::new(),
-        arm: Arc::new(ArmModel::new(toml::from_str(arm).unwrap()).unwrap()),
+        arm,
         strokes: Vec::new(),
         order: Order::Fastest,
         join_mm: 0.1,
@@ -82,7 +85,7 @@ fn scene(arm: &str, pens: Vec<ScenePen>, surface: Surface, ready: &[f64], rest: 
         inks: Vec::new(),
         calibrator_m: None,
         rest_rad: JointVector::from_slice(rest),
-        ready_rad: JointVector::from_slice(ready),
+        ready_rad,
         heights: SheetHeights {
             lift_mm: 8.0,
             lift_least_mm: 2.0,

@@ -7,7 +7,7 @@ use super::error::RefusalCause;
 use super::trajectory_builder::{NEEDLE_M_S, NEEDLE_NEAR_MM};
 use arm::ArmModel;
 use base::units::JointVector;
-use kin::{IkFailure, IkGoal, IkSolution, ToolTip};
+use kin::{IkFailure, IkGoal, IkSolution, KinematicChain, ToolTip};
 use scene::{Scene, ScenePen, ToolKind};
 
 /// An arm holding a pen.
@@ -18,6 +18,8 @@ pub(super) struct ToolIk<'a> {
     pub(super) pen: &'a ScenePen,
     pub(super) tip: ToolTip,
     pub(super) cone_rad: f64,
+    /// The chain that is solved: its elbow stays bent.
+    pub(super) chain: &'a KinematicChain,
 }
 
 /// Number of other seeds tried for a pose that no nearby solution leads to.
@@ -31,7 +33,17 @@ impl<'a> ToolIk<'a> {
             pen,
             tip: tip_of(pen),
             cone_rad: pen.cone_rad,
+            chain: &scene.bent,
         }
+    }
+
+    /// Returns this for a path from a pose. An arm whose elbow is straight there leaves that place as it can.
+    pub(super) fn leaving(self, start: &JointVector) -> Self {
+        let chain = match self.scene.bent.has_within(start) {
+            true => &self.scene.bent,
+            false => &self.arm.chain,
+        };
+        Self { chain, ..self }
     }
 
     /// Returns the pose of the tip.
@@ -85,7 +97,7 @@ impl<'a> ToolIk<'a> {
         pose: &ToolPose,
         seed: &JointVector,
     ) -> Result<IkSolution, IkFailure> {
-        self.arm.chain.solve(&self.tip, &goal_at(pose), seed)
+        self.chain.solve(&self.tip, &goal_at(pose), seed)
     }
 
     /// Returns the most upright solution; of equally upright ones, the farthest from joint limits.
@@ -105,12 +117,11 @@ impl<'a> ToolIk<'a> {
         pose: &ToolPose,
         seeds: &[JointVector],
     ) -> Result<Vec<IkSolution>, RefusalCause> {
-        let chain = &self.arm.chain;
-        let restart_seeds = chain.restart_seeds(RESTARTS);
+        let restart_seeds = self.arm.chain.restart_seeds(RESTARTS);
         let mut found: Vec<IkSolution> = Vec::new();
         let mut missed_m = f64::INFINITY;
         for seed in seeds.iter().chain(&restart_seeds) {
-            match chain.solve(&self.tip, &goal_at(pose), seed) {
+            match self.chain.solve(&self.tip, &goal_at(pose), seed) {
                 Ok(solution) => keep_if_distinct(&mut found, solution),
                 Err(failure) => missed_m = missed_m.min(failure.nearest.off_m),
             }

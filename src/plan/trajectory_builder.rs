@@ -270,7 +270,9 @@ impl<'a> TrajectoryBuilder<'a> {
         for path in paths {
             self.check_cancelled()
                 .map_err(|_| RefusalCause::Cancelled)?;
-            let waypoints = follow_path(&ik, &self.scene.surface, path, &self.last_joints())?;
+            let start = self.last_joints();
+            let ik = ik.leaving(&start);
+            let waypoints = follow_path(&ik, &self.scene.surface, path, &start)?;
             let is_needle_near = (waypoints.iter()).any(|waypoint| ik.has_needle_near(&waypoint.q));
             let tip_limits = tip_limits.for_needle(is_needle_near);
             let tilts_rad = waypoints.iter().map(|waypoint| waypoint.tilt_rad);

@@ -149,6 +149,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<BuiltScene, S
         overlay: parts.overlay,
         canvas: parts.canvas,
         about: file.about.clone(),
+        bent: parts.arm.chain.with_bent_elbows(&ready_rad),
         arm: parts.arm,
         strokes: placed.strokes,
         order: file.design.order,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use arm::ArmModel;
 use base::plane::length;
 use base::units::JointVector;
+use kin::KinematicChain;
 
 mod area_fill;
 mod arm_beside;
@@ -123,6 +124,8 @@ pub struct Scene {
     pub rest_rad: JointVector,
     /// Waiting pose between jobs.
     pub ready_rad: JointVector,
+    /// The arm's chain with its elbow bent, to the side of the ready pose: tools are led with it.
+    pub bent: KinematicChain,
     /// Heights over the sheet.
     pub heights: SheetHeights,
     /// Limits of the motion.

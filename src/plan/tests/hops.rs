@@ -119,9 +119,10 @@ fn a_short_hop_is_low_and_a_long_one_as_high_as_it_can_be_at_no_cost() {
     assert!(peaks_mm[2] > 6.0, "{peaks_mm:?}");
 }
 
-/// The wrist comes to the end of its range over this sheet.
+/// The wrist comes to the end of its range over this sheet, if the elbow may be straight.
 fn sheet_at_a_joint_limit() -> Scene {
     let mut scene = so101();
+    scene.bent = scene.arm.chain.clone();
     scene.surface = sheet(
         [-0.012_005, -0.211_583, 0.007_668],
         [0.710_086, -0.693_6, -0.121_235],

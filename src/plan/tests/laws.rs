@@ -104,6 +104,22 @@ fn where_two_paths_meet_their_jerks_do_not_add_up() {
     assert_eq!(end, trajectory.samples.len());
 }
 
+/// Half-way up an A4 sheet an SO-101 can no longer hold its pen upright.
+#[test]
+fn lines_cross_the_border_from_which_on_the_pen_leans() {
+    let lines = r#"{"page_mm": [210, 297], "strokes": [
+        {"points": [[105, 60], [105, 235]]}, {"points": [[190, 200], [150, 90]]},
+        {"points": [[20, 142], [190, 142]]}, {"points": [[20, 150], [150, 130]]}]}"#;
+    let file = ("lines.json".to_owned(), lines.as_bytes().to_vec());
+    let mut drawing = scene::DesignReplacement::from_files(vec![file]);
+    drawing.paper = Some(scene::PaperFormat::A4);
+    drawing.placement.fits_page = true;
+    let library = scene::SceneLibrary::new(None).with_drawing(drawing);
+    let scene = library.scene("default", None).unwrap();
+    let plan = draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
+    assert_eq!(plan.report.stroke_count, 4);
+}
+
 #[test]
 fn a_joint_that_would_jump_is_refused_by_name() {
     let scene = so101();
