@@ -1,13 +1,17 @@
 //! Expands a scene file of several arms into one for each arm, with its places in space in that arm's base frame.
 
-use nalgebra::{IsometryMatrix3, Point3, Rotation3, Translation3, Vector3};
+use nalgebra::{IsometryMatrix3, Point3, Vector3};
 
+use super::base_place::BasePlace;
 use super::build_scene::near_point;
 use super::file::{BoxFile, CornersFile, PenChangeKind, SceneArmFile, SceneFile};
 use base::units::{Finite, OutOfRange};
 
 /// Largest error of an arm's place.
 const UNCERTAINTY_MM_MAX: f64 = 50.0;
+
+/// Largest lean of a base.
+const TILT_DEG_MAX: f64 = 10.0;
 
 /// The place of one arm in a scene that it shares, and its pens.
 #[derive(Clone, Debug)]
@@ -129,16 +133,21 @@ fn expand_for(file: &SceneFile, arm: &SceneArmFile) -> Result<ArmPlace, String> 
         checked.map_err(|fault| fault.to_string())
     };
     let yaw_deg = within("base_yaw_deg", arm.base_yaw_deg, -360.0..=360.0)?;
+    let tilt = |deg| within("base_tilt_deg", deg, -TILT_DEG_MAX..=TILT_DEG_MAX);
+    let [about_x, about_y] = arm.base_tilt_deg;
     let uncertainty_mm = within(
         "uncertainty_mm",
         arm.uncertainty_mm,
         0.0..=UNCERTAINTY_MM_MAX,
     )?;
-    let turn = Rotation3::from_axis_angle(&Vector3::z_axis(), yaw_deg.to_radians());
-    let base = IsometryMatrix3::from_parts(Translation3::from(base_m.coords), turn);
+    let place = BasePlace {
+        at_m: base_m.coords.into(),
+        yaw_deg,
+        tilt_deg: [tilt(about_x)?, tilt(about_y)?],
+    };
+    let base = place.pose();
     let frame = OwnFrame {
         from_common: base.inverse(),
-        is_square: (yaw_deg / 90.0).fract() == 0.0,
     };
     Ok(ArmPlace {
         name: arm.name.clone(),
@@ -152,8 +161,6 @@ fn expand_for(file: &SceneFile, arm: &SceneArmFile) -> Result<ArmPlace, String> 
 /// An arm's base frame, seen from the common one.
 struct OwnFrame {
     from_common: IsometryMatrix3<f64>,
-    /// True if its axes are parallel to the common frame's.
-    is_square: bool,
 }
 
 impl OwnFrame {
@@ -178,10 +185,7 @@ impl OwnFrame {
             [*min_m, *max_m] = self.around(*min_m, *max_m)?;
         }
         if let Some(CornersFile { min_m, max_m }) = &mut own.limits.workspace {
-            if !self.is_square {
-                return Err("`limits.workspace` is a box along the common frame's axes, so `base_yaw_deg` must be a multiple of 90: leave the workspace out, or use `keep_outs` instead".to_owned());
-            }
-            [*min_m, *max_m] = self.around(*min_m, *max_m)?;
+            [*min_m, *max_m] = self.within(*min_m, *max_m)?;
         }
         Ok(own)
     }
@@ -228,6 +232,33 @@ impl OwnFrame {
             fold(f64::INFINITY, f64::min)?,
             fold(f64::NEG_INFINITY, f64::max)?,
         ])
+    }
+
+    /// Returns a box within a turned box, about its middle: a limit may become narrower and never wider. It is the same box where
+    /// the axes are parallel.
+    fn within(&self, min_m: [Finite; 3], max_m: [Finite; 3]) -> Result<[[Finite; 3]; 2], String> {
+        let around = self.around(min_m, max_m)?;
+        let ends = |[low, high]: [[Finite; 3]; 2]| {
+            [low, high].map(|corner| Vector3::from(corner.map(Finite::get)))
+        };
+        let [min_m, max_m] = ends([min_m, max_m]);
+        let [low_m, high_m] = ends(around);
+        let (allowed_m, mut half_m) = ((max_m - min_m) / 2.0, (high_m - low_m) / 2.0);
+        if allowed_m.min() <= 0.0 {
+            return Ok(around);
+        }
+        let spread = self.from_common.rotation.inverse().matrix().abs();
+        let excess_m = spread * half_m - allowed_m;
+        // Each side's excess is taken off the axis that is most along it; that lessens the others' too.
+        for (row, excess_m) in spread.row_iter().zip(excess_m.iter()) {
+            let most = row.max();
+            let taken_m = excess_m.max(0.0) / most;
+            half_m -= row
+                .transpose()
+                .map(|share| if share < most { 0.0 } else { taken_m });
+        }
+        let middle_m = (low_m + high_m) / 2.0;
+        Ok([finite(middle_m - half_m)?, finite(middle_m + half_m)?])
     }
 }
 

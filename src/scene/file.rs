@@ -95,6 +95,9 @@ pub struct SceneArmFile {
     /// Rotation of its base frame about the common frame's z, counter-clockwise.
     #[serde(default)]
     pub base_yaw_deg: Finite,
+    /// Lean of its base frame, up to 10: a rotation with these components about the common frame's x and y.
+    #[serde(default)]
+    pub base_tilt_deg: [Finite; 2],
     /// Largest error of where any point of it is in the common frame, 0 to 50. The arms keep apart by as much more.
     #[serde(default = "arm_uncertainty_mm_default")]
     pub uncertainty_mm: Finite,

@@ -19,6 +19,7 @@ mod arm_beside;
 mod arm_places;
 mod arm_variant;
 mod axis_aligned_box;
+mod base_place;
 mod body_points;
 mod build_scene;
 mod canvas;
@@ -51,6 +52,7 @@ mod surface;
 mod text_layout;
 
 pub use arm_beside::ArmBeside;
+pub use base_place::BasePlace;
 pub use body_points::BodyPoints;
 pub use build_scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
 pub use canvas::{CallerDesignKind, Canvas, CanvasBoundError};

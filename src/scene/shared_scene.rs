@@ -26,6 +26,8 @@ pub struct SharedScene {
 pub struct ScenePart {
     /// Pose of the arm's base frame in the frame that all arms have in common.
     pub base: IsometryMatrix3<f64>,
+    /// Largest error of where any point of the arm is in that frame, in metres.
+    pub uncertainty_m: f64,
     /// The scene in the arm's base frame. Its strokes are those that a pen of this arm can draw.
     pub scene: Arc<Scene>,
 }
@@ -58,6 +60,7 @@ impl SharedScene {
             strokes: scene.strokes.iter().map(shared).collect(),
             parts: vec![ScenePart {
                 base: IsometryMatrix3::identity(),
+                uncertainty_m: 0.0,
                 scene: Arc::new(scene),
             }],
         }
@@ -108,6 +111,7 @@ impl SharedScene {
                 };
                 ScenePart {
                     base: place.base,
+                    uncertainty_m: place.uncertainty_m,
                     scene: Arc::new(scene),
                 }
             });

@@ -208,6 +208,11 @@ fn everything_wrong_with_its_arms_is_refused_by_its_name() {
             "base_yaw_deg = -900.0",
             "base_yaw_deg",
         ),
+        (
+            "base_yaw_deg = -90.0",
+            "base_tilt_deg = [0.0, 11.0]",
+            "base_tilt_deg",
+        ),
         ("model = \"so101\"", "model = \"so999\"", "so999"),
     ] {
         let message = refusal(replaced(from, to));
@@ -225,7 +230,7 @@ fn everything_wrong_with_its_arms_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_workspace_is_kept_only_where_its_sides_stay_parallel() {
+fn a_workspace_never_grows_and_stays_the_same_where_its_sides_stay_parallel() {
     let limits =
         "[limits]\nworkspace = { min_m = [-0.3, -0.4, -0.003], max_m = [0.2, 0.4, 0.5] }\n[sheet]";
     let shared = changed(|text| text.replace("[sheet]", limits)).unwrap();
@@ -244,11 +249,26 @@ fn a_workspace_is_kept_only_where_its_sides_stay_parallel() {
             "{workspace:?}"
         );
     }
-    let turned = |text: &str| {
-        text.replace("[sheet]", limits)
-            .replace("= -90.0", "= -80.0")
-    };
-    assert!(refusal(turned).contains("limits.workspace"));
+    for turned in ["-88.5", "-91.0\nbase_tilt_deg = [0.6, -0.4]"] {
+        let shared = changed(|text| {
+            text.replace("[sheet]", &limits.replace("-0.003", "-0.05"))
+                .replace("= -90.0", &format!("= {turned}"))
+        });
+        let shared = shared.unwrap();
+        let workspace = shared.parts[1].scene.limits.workspace;
+        for corner in 0..8_usize {
+            let at = |axis: usize| match corner >> axis & 1 {
+                0 => workspace.min_m[axis],
+                _ => workspace.max_m[axis],
+            };
+            let common = shared.parts[1].base * Point3::new(at(0), at(1), at(2));
+            let inside = (0..3).all(|axis| {
+                let (low, high) = ([-0.3, -0.4, -0.05][axis], [0.2, 0.4, 0.5][axis]);
+                (low - 2e-9..=high + 2e-9).contains(&common[axis])
+            });
+            assert!(inside, "{turned}: {common}");
+        }
+    }
 }
 
 proptest! {
