@@ -341,6 +341,33 @@ fn nearer_bases_never_turn_a_refusal_into_a_pass() {
 }
 
 #[test]
+fn a_larger_uncertainty_of_bases_never_turns_a_refusal_into_a_pass() {
+    use std::cell::Cell;
+    let (judged, grown) = (Cell::new(0), Cell::new(0));
+    let strategy = (motion(), motion(), bases(), [0.0..0.03, 0.0..0.03_f64]);
+    run(48, &strategy, |(left, right, base, both_m)| {
+        let Some(plans) = both([&left, &right]) else {
+            return Ok(());
+        };
+        let is_refused = |uncertainty_m: f64| {
+            let mut scenes = shared(&DEFAULT, &DEFAULT, base);
+            for scene in &mut scenes {
+                Arc::make_mut(scene).beside[0].uncertainty_m = uncertainty_m;
+            }
+            !refused(&scenes, &plans).is_empty()
+        };
+        let [less_m, more_m] = [both_m[0].min(both_m[1]), both_m[0].max(both_m[1])];
+        let [less, more] = [less_m, more_m].map(is_refused);
+        judged.set(judged.get() + usize::from(less));
+        grown.set(grown.get() + usize::from(more && !less));
+        prop_assert!(more || !less, "{base:?} {less_m} {more_m}");
+        Ok(())
+    });
+    let (judged, grown) = (judged.get(), grown.get());
+    assert!(judged >= 8 && grown >= 1, "{judged} {grown}");
+}
+
+#[test]
 fn what_is_less_known_is_kept_farther_away() {
     let still = Motion::Pose([0.0, 0.1, 0.0, 0.0, 0.0]);
     let plans = both([&still, &still]).unwrap();
