@@ -3,6 +3,8 @@
 use nalgebra::{Isometry3, Point3, Vector3};
 use serde::Serialize;
 
+use super::assess_error::AssessError;
+use super::bases_assessment::bases_basis;
 use super::calibration_record::{
     CalibrationChange, CalibrationKind, CalibrationRecord, CalibrationSession, FileValues,
     TagObservation, TouchContact, TouchRole, basis, short_hash, zeros_of,
@@ -68,7 +70,7 @@ pub struct TouchResidual {
 }
 
 impl TouchResidual {
-    fn new(role: TouchRole, at_m: &Point3<f64>, off_m: &Vector3<f64>) -> Self {
+    pub(super) fn new(role: TouchRole, at_m: &Point3<f64>, off_m: &Vector3<f64>) -> Self {
         Self {
             role,
             at_mm: (at_m.coords * 1e3).into(),
@@ -83,84 +85,14 @@ impl TouchResidual {
     }
 }
 
-/// Reason that touches cannot be assessed at all.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AssessError {
-    /// The scene has no such pen.
-    #[error("scene {scene} has no pen `{pen}`. Valid: {}", known.join(", "))]
-    NoPen {
-        /// The scene.
-        scene: String,
-        /// The requested name.
-        pen: String,
-        /// The existing names.
-        known: Vec<String>,
-    },
-    /// The touches were made with another arm or tip than the files now have.
-    #[error(
-        "the touches are out of date: the file now has a different {0}. Next: `steadyhand calibrate discard`, then touch again"
-    )]
-    Changed(&'static str),
-    /// A touch does not match this arm's joints.
-    #[error(
-        "touch {number} has {have} joint angles; {arm} needs {need} finite ones. The saved touches are damaged. Next: `steadyhand calibrate discard`, then touch again"
-    )]
-    OtherJoints {
-        /// Number of the touch, counted from 1.
-        number: usize,
-        /// Number of angles that it has.
-        have: usize,
-        /// The arm.
-        arm: String,
-        /// Number of the arm's joints.
-        need: usize,
-    },
-    /// A touch was made with other zeros than those of the arm's file, or with unknown ones.
-    #[error(
-        "touch {number} was measured with zeros {}; the arm's file now has {now}. Touches with different zeros cannot be combined. Next: restart the node, run `steadyhand calibrate discard`, then touch again",
-        if with.is_empty() { "not recorded" } else { with.as_str() }
-    )]
-    OtherZeros {
-        /// Number of the touch, from 1.
-        number: usize,
-        /// Its zeros.
-        with: String,
-        /// The file's.
-        now: String,
-    },
-    /// The sheet, or the arm's play and sag, are others than those that a cross, a pattern or joints at rest were measured with.
-    #[error(
-        "this measurement is out of date: the sheet of scene {0}, or the play and sag of its arm, has changed since. Next: `steadyhand calibrate discard`, then call `align` and read again"
-    )]
-    ChangedSince(String),
-    /// The scene has nothing of that name.
-    #[error("the scene has no `{0}`. Valid: {1}")]
-    NoName(String, String),
-    /// The object is taught, not fitted.
-    #[error(
-        "poses, caps and the calibrator cannot be fitted from touches. Next: `steadyhand teach`"
-    )]
-    Taught,
-    /// A camera is not touched.
-    #[error(
-        "a camera is calibrated from a picture. Next: `steadyhand calibrate camera --scene NAME`"
-    )]
-    NoPicture,
-    /// Play can be seen only in ink.
-    #[error("play is measured from drawn ink. Next: `steadyhand calibrate play --scene NAME`")]
-    NoInk,
-    /// The scene has no calibrator.
-    #[error(
-        "scene {0} has no `calibrator_m`. Next: fix a pin within reach, and write the place of its tip as `calibrator_m = [x, y, z]` in metres into the scene's file"
-    )]
-    NoCalibrator(String),
-}
-
 /// Returns the basis that a session of this kind would have now.
 ///
 /// # Errors
 /// The scene has no such pen.
 pub fn basis_of(kind: CalibrationKind, scene: &Scene, pen: &str) -> Result<String, AssessError> {
+    if kind == CalibrationKind::Bases {
+        return Ok(bases_basis(scene));
+    }
     let tip = find_pen(scene, pen)?.tip_m.coords.into();
     // A tip does not depend on its earlier value; a sheet and zeros depend on the tip that touched.
     Ok(basis(
@@ -235,6 +167,7 @@ pub fn assess(
         (CalibrationKind::Camera, _, Some(observation)) => Ok(tag_fit::camera(observation, last)),
         (CalibrationKind::Camera, _, None) => return Err(AssessError::NoPicture),
         (CalibrationKind::Play, _, _) => return Err(AssessError::NoInk),
+        (CalibrationKind::Bases, _, _) => return Err(AssessError::OneArm),
         (CalibrationKind::Pose | CalibrationKind::Cap | CalibrationKind::Calibrator, _, _) => {
             return Err(AssessError::Taught);
         }

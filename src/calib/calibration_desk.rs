@@ -12,13 +12,13 @@ use super::calibration_record::{
 use super::calibration_store::file_error;
 use super::{
     AssessError, CalibrationEditError, CalibrationLock, CalibrationStore, CalibrationStoreError,
-    FitFinding, TouchAssessment, TouchResidual, assess, basis_of, identify, put, stale,
-    touches_of_place, write,
+    FitFinding, TouchAssessment, TouchResidual, assess, assess_bases, basis_of, identify, put,
+    stale, stale_bases, touches_of_place, write,
 };
 use arm::ArmFile;
 use base::disk;
 use base::plain_file;
-use scene::{Scene, SceneError, SceneLibrary};
+use scene::{Scene, SceneError, SceneLibrary, SharedScene};
 
 /// Reason that nothing was collected or written.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum CalibrationDeskError {
     Edit(#[from] CalibrationEditError),
     /// Nothing is collected.
     #[error(
-        "there are no touches yet. Next: `steadyhand calibrate touch tool --scene NAME` (or `sheet`, `zeros`)"
+        "there are no touches yet. Next: `steadyhand calibrate touch tool --scene NAME` (or `sheet`, `zeros`, `bases`)"
     )]
     Nothing,
     /// Something else is proposed.
@@ -57,7 +57,7 @@ pub enum CalibrationDeskError {
     },
     /// This kind has no such touch.
     #[error(
-        "a calibration of {0} has no such touch. Valid: tool (point, verify), sheet (origin, x, y, sheet, verify), zeros (sheet, point, calibrator)"
+        "a calibration of {0} has no such touch. Valid: tool (point, verify), sheet (origin, x, y, sheet, verify), zeros (sheet, point, calibrator), bases (point)"
     )]
     NoSuchTouch(&'static str),
     /// The stated distance of a point on a sheet's edge is far beyond the sheet.
@@ -163,11 +163,17 @@ impl CalibrationDesk<'_> {
         session.ok_or(CalibrationDeskError::Nothing)
     }
 
-    /// Returns the scene in which a session was collected.
+    /// Returns the scene in which a session was collected; of bases, the part of the first arm.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn scene(&self, session: &CalibrationSession) -> Result<Arc<Scene>, CalibrationDeskError> {
+        if self.library.is_shared(&session.scene) {
+            let shared = self.library.shared(&session.scene, None)?;
+            if let Some(first) = shared.parts.into_iter().next() {
+                return Ok(first.scene);
+            }
+        }
         Ok(self.library.scene(&session.scene, None)?)
     }
 
@@ -181,6 +187,10 @@ impl CalibrationDesk<'_> {
     ) -> Result<TouchAssessment, CalibrationDeskError> {
         if let Some(record) = self.interrupted(session)? {
             return Ok(interrupted_assessment(record));
+        }
+        if session.kind == CalibrationKind::Bases {
+            let shared = self.library.shared(&session.scene, None)?;
+            return Ok(assess_bases(session, &shared)?);
         }
         let history = self.store.history()?;
         let mut newest = history.iter().rev();
@@ -204,7 +214,7 @@ impl CalibrationDesk<'_> {
     /// cannot be assessed.
     pub fn add_touch(
         &self,
-        fresh: CalibrationSession,
+        mut fresh: CalibrationSession,
         touch_request: &HandTouch,
         joints_rad: Vec<f64>,
     ) -> Result<(CalibrationSession, TouchAssessment), CalibrationDeskError> {
@@ -213,8 +223,15 @@ impl CalibrationDesk<'_> {
         let role = role(kind, touch_request.of).ok_or_else(no_such_touch)?;
         let scene = self.scene(&fresh)?;
         check_distance(role, touch_request.mm, scene.surface.size_mm())?;
+        if kind == CalibrationKind::Bases {
+            scene.shared_name().clone_into(&mut fresh.scene);
+        }
         let touch = TouchContact {
             role,
+            arm: match kind {
+                CalibrationKind::Bases => scene.arm_name.clone().unwrap_or_default(),
+                _ => String::new(),
+            },
             joints_rad,
             asked_mm: touch_request.mm,
             number: touch_request.number,
@@ -229,7 +246,7 @@ impl CalibrationDesk<'_> {
             Some(pending) if !pending.is_of_same(&fresh) || pending.is_by_itself() => {
                 return Err(other_thing(&pending));
             }
-            Some(pending) if !pending.origin.is_same_arm(&fresh.origin) => {
+            Some(pending) if !pending.may_go_on_with(&fresh.origin) => {
                 return Err(CalibrationDeskError::OtherArm {
                     pending: pending.origin.describe(),
                     here: fresh.origin.describe(),
@@ -531,8 +548,10 @@ impl CalibrationDesk<'_> {
 
     fn check_loads(&self, session: &CalibrationSession) -> Result<(), SceneError> {
         self.library.arm(&session.arm)?;
-        if !matches!(session.kind, CalibrationKind::Zeros | CalibrationKind::Play) {
-            self.library.scene(&session.scene, None)?;
+        match session.kind {
+            CalibrationKind::Zeros | CalibrationKind::Play => {}
+            CalibrationKind::Bases => drop(self.library.shared(&session.scene, None)?),
+            _ => drop(self.library.scene(&session.scene, None)?),
         }
         Ok(())
     }
@@ -544,11 +563,17 @@ impl CalibrationDesk<'_> {
         let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
         let scenes = names
             .into_iter()
-            .filter_map(|name| self.library.scene(name, None).ok());
-        let stale_for_an_arm = |scene: Arc<Scene>| {
-            let origins = self.origins(&scene.arm.file, None);
-            let mut origins = origins.iter();
-            origins.find_map(|origin| stale(&history, &scene, origin))
+            .filter_map(|name| self.library.shared(name, None).ok());
+        let stale_for_an_arm = |shared: SharedScene| {
+            let of_bases = stale_bases(&history, &shared, None);
+            let mut parts = shared.parts.iter().map(|part| &part.scene);
+            of_bases.or_else(|| {
+                parts.find_map(|scene| {
+                    let origins = self.origins(&scene.arm.file, None);
+                    let mut origins = origins.iter();
+                    origins.find_map(|origin| stale(&history, scene, origin))
+                })
+            })
         };
         Ok(scenes.filter_map(stale_for_an_arm).collect())
     }
@@ -605,6 +630,7 @@ fn role(kind: CalibrationKind, requested: Option<TouchRole>) -> Option<TouchRole
         CalibrationKind::Tool => (Some(Point), &[Verify]),
         CalibrationKind::Sheet => (Some(Sheet), &[Origin, X, Y, Verify]),
         CalibrationKind::Zeros => (Some(Sheet), &[Point, Calibrator]),
+        CalibrationKind::Bases => (Some(Point), &[]),
         _ => (None, &[]),
     };
     match requested {

@@ -28,6 +28,8 @@ pub enum CalibrationKind {
     Camera,
     /// Play and sag of an arm's joints.
     Play,
+    /// Where the bases of arms that share a scene stand to each other.
+    Bases,
 }
 
 impl CalibrationKind {
@@ -43,6 +45,7 @@ impl CalibrationKind {
             Self::Calibrator => "calibrator",
             Self::Camera => "camera",
             Self::Play => "play",
+            Self::Bases => "bases",
         }
     }
 }
@@ -72,6 +75,9 @@ pub enum TouchRole {
 pub struct TouchContact {
     /// Role of the touched point.
     pub role: TouchRole,
+    /// Name in its scene of the arm that touched, where several share the scene; otherwise empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub arm: String,
     /// As measured, not as commanded.
     pub joints_rad: Vec<f64>,
     /// Distance of the point from the origin, by ruler; for `x` and `y` only.
@@ -278,11 +284,14 @@ impl CalibrationSession {
     #[must_use]
     pub fn is_of_same(&self, other: &Self) -> bool {
         self.kind == other.kind
-            && self.arm == other.arm
+            // Bases are of all arms of their scene, whichever touches first.
+            && (self.arm == other.arm || self.kind == CalibrationKind::Bases)
             && match self.kind {
                 CalibrationKind::Zeros | CalibrationKind::Play => true,
                 CalibrationKind::Tool => self.scene == other.scene && self.pen == other.pen,
-                CalibrationKind::Sheet | CalibrationKind::Calibrator => self.scene == other.scene,
+                CalibrationKind::Sheet | CalibrationKind::Calibrator | CalibrationKind::Bases => {
+                    self.scene == other.scene
+                }
                 CalibrationKind::Pose | CalibrationKind::Cap => {
                     self.scene == other.scene && self.name == other.name
                 }
@@ -294,6 +303,15 @@ impl CalibrationSession {
     #[must_use]
     pub const fn is_by_itself(&self) -> bool {
         self.probed || self.read_mm.is_some() || self.seen.is_some() || self.ink.is_some()
+    }
+
+    /// Returns whether touches on an arm go on with these. Several arms touch to find where their bases stand, all simulated or none.
+    #[must_use]
+    pub fn may_go_on_with(&self, arm: &CalibrationOrigin) -> bool {
+        match self.kind {
+            CalibrationKind::Bases => self.origin.simulated == arm.simulated,
+            _ => self.origin.is_same_arm(arm),
+        }
     }
 
     /// Describes the session as an open proposal: of what it is, and how that came about.
@@ -369,7 +387,7 @@ impl CalibrationRecord {
             match session.kind {
                 CalibrationKind::Zeros | CalibrationKind::Play => format!("arm {}", session.arm),
                 CalibrationKind::Tool => format!("scene {}, pen {}", session.scene, session.pen),
-                CalibrationKind::Sheet | CalibrationKind::Calibrator =>
+                CalibrationKind::Sheet | CalibrationKind::Calibrator | CalibrationKind::Bases =>
                     format!("scene {}", session.scene),
                 CalibrationKind::Pose | CalibrationKind::Cap | CalibrationKind::Camera => {
                     format!("scene {}, {}", session.scene, session.name)

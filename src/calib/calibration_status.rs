@@ -1,12 +1,13 @@
 //! Calibration status of a drawing: checks that every required calibration exists and is current.
 
 use super::assessment::{basis_of, present_values};
+use super::bases_assessment::{bases_basis, has_bases};
 use super::calibration_record::{
     CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, FileValues,
     OriginMismatch,
 };
 use arm::ServoFamily;
-use scene::Scene;
+use scene::{Scene, SharedScene};
 
 /// Returns the stale calibration on which a drawing of this scene would rest, with the command that renews it.
 ///
@@ -35,6 +36,38 @@ pub fn stale(
     let stale =
         records.find(|record| !rests_on_this(&record.session, scene) && is_in_force(record, scene));
     stale.map(|record| stale_text(record, &scene.name))
+}
+
+/// Returns why the bases that were measured in a scene are not to be relied on, with the command that renews them. `arm` is one of
+/// its arms, where one is attached: bases of simulated arms say nothing of others.
+///
+/// As [`stale`], values that a person has edited since are that person's.
+#[must_use]
+pub fn stale_bases(
+    history: &[CalibrationRecord],
+    shared: &SharedScene,
+    arm: Option<&CalibrationOrigin>,
+) -> Option<String> {
+    let is_of_scene = |record: &&CalibrationRecord| {
+        let session = &record.session;
+        session.kind == CalibrationKind::Bases && session.scene == shared.name
+    };
+    let newest = history.iter().rev().find(is_of_scene)?;
+    let first = &shared.parts.first()?.scene;
+    if newest.session.origin.unmeasured || !has_bases(shared, &newest.new) {
+        return None;
+    }
+    let is_practice = newest.session.origin.simulated == Some(true)
+        && arm.is_some_and(|arm| arm.simulated == Some(false));
+    let reason = match newest.session.basis == bases_basis(first) {
+        false => "a tool or an arm's zeros were calibrated later",
+        true if is_practice => "they were measured on simulated arms",
+        true => return None,
+    };
+    Some(format!(
+        "the bases of scene {0} are out of date (calibration {1}): {reason}. Next: `steadyhand call align '{{\"scene\": \"{0}\", \"bases\": true}}'` for each of its arms, or `steadyhand calibrate restore {1} --before`",
+        shared.name, newest.number
+    ))
 }
 
 /// Names a stale calibration, the reason, and the command that renews it.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
+use super::bases_assessment::{NUMBER_KEYS, OF_ARM};
 use super::calibration_record::{CalibrationKind, CalibrationSession, FileValues};
 use super::height_map_fit::UNCERTAINTY_KEY;
 use arm::{ArmModel, ServoFile};
@@ -37,6 +38,14 @@ pub fn write(
                 let written = set_servo_value(&mut document, key, numbers)
                     .or_else(|| set_limit(&mut document, key, numbers));
                 written.ok_or_else(|| CalibrationEditError::Missing(format!("`{key}`")))?;
+            }
+        }
+        CalibrationKind::Bases => {
+            for (key, numbers) in values {
+                let missing = || CalibrationEditError::Missing(format!("`{key}`"));
+                let (key, arm) = key.split_once(OF_ARM).ok_or_else(missing)?;
+                let table = named(&mut document, "arms", arm).ok_or_else(missing)?;
+                set(table, key, numbers)?;
             }
         }
         _ => {
@@ -194,12 +203,12 @@ fn whole(ticks: f64) -> i64 {
 
 /// Writes numbers under a key, those of a sheet's correction and of its heights into tables of their own.
 fn set(table: &mut dyn TableLike, key: &str, numbers: &[f64]) -> Result<(), CalibrationEditError> {
-    let is_number = [RADIUS_KEY, UNCERTAINTY_KEY].contains(&key);
+    let is_number = [RADIUS_KEY, UNCERTAINTY_KEY].contains(&key) || NUMBER_KEYS.contains(&key);
     let (table, key) = match key.split_once('.') {
         Some((within, key)) if WITHIN_SHEET.contains(&within) => (ensure_table(table, within), key),
         _ => (Some(table), key),
     };
-    let missing = || CalibrationEditError::Missing(format!("`{key}` of [sheet]"));
+    let missing = || CalibrationEditError::Missing(format!("`{key}`"));
     let table = table.ok_or_else(missing)?;
     let value = match numbers {
         [number] if is_number => (*number).into(),

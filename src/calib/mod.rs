@@ -6,7 +6,10 @@
 
 mod accuracy;
 mod alignment;
+mod assess_error;
 mod assessment;
+mod bases_assessment;
+mod bases_fit;
 mod calibration_desk;
 mod calibration_record;
 mod calibration_status;
@@ -41,11 +44,12 @@ mod zeros_fit;
 
 pub use accuracy::{AcceptanceLimits, ResolutionClass};
 pub use alignment::{AlignedPoint, AlignmentResult};
+pub use assess_error::AssessError;
 pub use assessment::{
-    AssessError, TouchAssessment, TouchResidual, assess, basis_of, new_taught_values, next_step,
-    taught_values,
+    TouchAssessment, TouchResidual, assess, basis_of, new_taught_values, next_step, taught_values,
 };
 use base::wording::count;
+pub use bases_assessment::{assess_bases, bases_contradiction};
 pub use calibration_desk::{
     AcceptConsent, AcceptedCalibration, CalibrationDesk, CalibrationDeskError, HandTouch,
     ZEROS_NEED_RESTART, begin_session, proposal_key,
@@ -55,7 +59,7 @@ pub use calibration_record::{
     FileValues, KnownArm, OriginMismatch, TagObservation, TouchContact, TouchRole, check,
     names_alike, servos, servos_of, zeros_of,
 };
-pub use calibration_status::{missing, stale};
+pub use calibration_status::{missing, stale, stale_bases};
 pub use calibration_store::{
     CalibrationLock, CalibrationStore, CalibrationStoreError, KEPT_MAX, ProposalClaim, put,
 };

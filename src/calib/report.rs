@@ -88,8 +88,9 @@ pub fn record(record: &CalibrationRecord) -> String {
 fn title(session: &CalibrationSession) -> String {
     let title = kind_title(session);
     match session.origin.name_among_several() {
-        Some(name) => format!("{title} (arm `{name}`)"),
-        None => title,
+        // Bases are of all arms.
+        Some(name) if session.kind != CalibrationKind::Bases => format!("{title} (arm `{name}`)"),
+        _ => title,
     }
 }
 
@@ -117,6 +118,7 @@ fn kind_title(session: &CalibrationSession) -> String {
             format!("sheet of scene {}, {method}", session.scene)
         }
         CalibrationKind::Zeros => format!("zeros of arm {}, {touches}", session.arm),
+        CalibrationKind::Bases => format!("bases of scene {}, {touches}", session.scene),
         CalibrationKind::Pose
         | CalibrationKind::Cap
         | CalibrationKind::Calibrator

@@ -5,6 +5,7 @@
     reason = "a failing test may panic"
 )]
 
+mod bases;
 mod beside;
 mod by_hand;
 #[path = "../../tests/support/chance.rs"]

@@ -29,6 +29,13 @@ pub(super) struct TouchScatter {
 /// Returns the indices of all touches at the place of touch `index`; empty if there is no such touch.
 #[must_use]
 pub fn touches_of_place(session: &CalibrationSession, scene: &Scene, index: usize) -> Vec<usize> {
+    if session.kind == CalibrationKind::Bases {
+        let touched = |touch: &TouchContact| (touch.arm.clone(), touch.role, touch.number);
+        let place = session.touches.get(index).map(touched);
+        let touches = session.touches.iter().enumerate();
+        let same = touches.filter(|(_, touch)| place == Some(touched(touch)));
+        return same.map(|(index, _)| index).collect();
+    }
     let input = AssessmentInput::new(session, scene);
     input.map_or_else(|_| Vec::new(), |input| input.touches_at_place_of(index))
 }

@@ -71,6 +71,12 @@ fn grid() -> ToolParameter {
     optional("grid", kind, "columns and rows to touch")
 }
 
+/// Returns the parameter with which arms that share a scene find where their bases stand.
+fn bases() -> ToolParameter {
+    let words = "touch places of a sheet that several arms share, for where their bases stand";
+    optional("bases", ParameterKind::Bool, words)
+}
+
 /// Returns the parameter for a person's reading of the drawn cross.
 fn measured() -> ToolParameter {
     let kind = ParameterKind::Numbers {
@@ -171,7 +177,7 @@ fn align() -> ToolDefinition {
         aliases: texts(&["robot_align"]),
         default_action: "visits points of the default scene and draws a cross beside its design"
             .to_owned(),
-        unlisted: vec![unlisted_preview(), grid()],
+        unlisted: vec![unlisted_preview(), grid(), bases()],
         examples: texts(&[r#"{"scene":"$scene"}"#]),
         when: texts(&["Use after a pen change or a knock."]),
         fields: vec![

@@ -329,7 +329,7 @@ pub fn scenes_of_truth(folder: &Path) -> anyhow::Result<SceneLibrary> {
     for entry in entries {
         let name = entry?.file_name().to_string_lossy().into_owned();
         if let Some(scene) = name.strip_suffix(".toml") {
-            library.scene(scene, None).with_context(context)?;
+            library.shared(scene, None).with_context(context)?;
         }
     }
     Ok(library)

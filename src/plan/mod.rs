@@ -56,7 +56,7 @@ pub use plan_report::{PlanReport, SlowestPart, StrokeReport};
 pub use probe::{probe, probe_from};
 pub use reach_map::{PlacementSuggestion, ReachMap, ReachSpot, reach};
 pub use together::{SharedPlan, together};
-pub use tool_ik::joints_over;
+pub use tool_ik::{joints_over, reaches};
 pub use trajectory::{SpanKind, Trajectory, TrajectorySpan};
 pub use visit::{VisitPoint, VisitTarget, go_to, visit};
 

@@ -179,6 +179,20 @@ pub fn joints_over(
     solved.ok().map(|solution| solution.q_rad)
 }
 
+/// Returns whether a scene's first pen reaches a place of its sheet at all of these heights, within its cone.
+#[must_use]
+pub fn reaches(scene: &Scene, at_mm: [f64; 2], heights_mm: &[f64]) -> bool {
+    let Some(pen) = scene.pens.first() else {
+        return false;
+    };
+    let ik = ToolIk::new(scene, pen);
+    heights_mm.iter().all(|height_mm| {
+        let pose = ToolPose::over(&scene.surface, at_mm, *height_mm);
+        let solution = ik.best_solution(&pose, &[scene.ready_rad]);
+        solution.is_ok_and(|solution| solution.off_rad <= ik.cone_rad)
+    })
+}
+
 fn goal_at(pose: &ToolPose) -> IkGoal {
     IkGoal::PointThenAxis {
         point_m: pose.point_m,

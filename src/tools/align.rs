@@ -1,7 +1,8 @@
 //! `align`: visits known points, reads back where the tip is, and draws a cross where the drawing is not; or feels the sheet; or draws a pattern and
-//! reads its ink; or takes a person's reading of the cross. The answer has three parts: what was measured, what that is
+//! reads its ink; or touches what another arm touches; or takes a person's reading of the cross. The answer has three parts: what was measured, what that is
 //! worth, and what to do next. It saves no calibration.
 
+mod bases;
 mod cross;
 mod ink;
 mod reading;
@@ -46,10 +47,16 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let arm = ctx.arm()?;
     let scene = ctx.scene(arm)?;
     calibration_check::refuse_other_zeros(arm, &scene)?;
-    let (is_touch, is_ink) = (ctx.is("touch"), ctx.is("ink"));
+    // To touch for the bases is to touch.
+    let is_bases = ctx.is("bases");
+    let (is_touch, is_ink) = (ctx.is("touch") && !is_bases, ctx.is("ink"));
     let offset_mm = reading::measured_offset_mm(ctx);
-    if (is_touch && is_ink) || ((is_touch || is_ink) && offset_mm.is_some()) {
+    let modes = [is_touch || is_bases, is_ink, offset_mm.is_some()];
+    if modes.into_iter().filter(|mode| *mode).count() > 1 {
         return Err(conflicting_modes());
+    }
+    if is_bases && scene.beside.is_empty() {
+        return Err(refused("arguments_refused", calib::AssessError::OneArm));
     }
     let grid = touch_grid::asked_for(ctx, &scene)?;
     if ctx.is("dry_run") {
@@ -58,7 +65,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
                 "no_dry_run",
                 "`measured` has no dry run, because it moves nothing",
             )),
-            None => preview(ctx, arm, &scene, is_touch || is_ink).await,
+            None => preview(ctx, arm, &scene, is_touch || is_bases || is_ink).await,
         };
     }
     if let Some(read_mm) = offset_mm {
@@ -71,7 +78,9 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     // The arm is measured anew each time, so only a call still under way counts as the same.
     let call = ctx.job("align", arm, &scene, true)?;
     let started = motion_job::start_job(ctx.node, arm, call, move |ctx| async move {
-        if is_ink {
+        if is_bases {
+            bases::align(ctx, scene).await
+        } else if is_ink {
             ink::align(ctx, scene).await
         } else if is_touch {
             touch::align(ctx, scene, grid).await
@@ -86,7 +95,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
 fn conflicting_modes() -> Box<Reply> {
     refused(
         "arguments_refused",
-        "`touch` feels the sheet, `ink` draws a pattern and reads it, and `measured` is what a person read. Next: send only one of them",
+        "`touch` feels the sheet (as does `bases`), `ink` draws a pattern and reads it, and `measured` is what a person read. Next: send only one of them",
     )
 }
 

@@ -5,7 +5,10 @@
 
 use super::reply::{Reply, refused};
 use super::{AttachedArm, Node};
-use calib::{self, CalibrationOrigin, CalibrationStore, KnownArm};
+use calib::{
+    self, CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession,
+    CalibrationStore, KnownArm,
+};
 use call::{Refusal, refusal};
 use config::ArmEntry;
 use scene::Scene;
@@ -23,11 +26,46 @@ pub(super) fn check(node: &Node, arm: &AttachedArm, scene: &Scene) -> Result<(),
     if let Some(reason) = calib::stale(&history, scene, &origin) {
         return Err(stale_refusal(reason));
     }
+    check_bases(node, scene, &history, &origin)?;
     let missing = calib::missing(&history, scene, &origin);
     if missing.is_empty() || !entry(node, arm).is_some_and(must_be_calibrated) {
         return Ok(());
     }
     Err(refused("not_calibrated", missing_text(arm, &missing)))
+}
+
+/// Refuses a scene that several arms share if its bases were measured and are out of date, or a proposal that is open contradicts
+/// them: the gate keeps bodies apart where the scene has them.
+fn check_bases(
+    node: &Node,
+    scene: &Scene,
+    history: &[CalibrationRecord],
+    origin: &CalibrationOrigin,
+) -> Result<(), Box<Reply>> {
+    if scene.beside.is_empty() {
+        return Ok(());
+    }
+    let shared = node.scenes.shared(scene.shared_name(), None);
+    let shared = shared.map_err(|error| refused("scene", error))?;
+    if let Some(reason) = calib::stale_bases(history, &shared, Some(origin)) {
+        return Err(refused("stale_calibration", reason));
+    }
+    let open = CalibrationStore::of_state(&node.state, &node.scenes).proposal();
+    let open = open.map_err(|error| refused("calibration", error))?;
+    let is_of_bases = |session: &CalibrationSession| {
+        session.kind == CalibrationKind::Bases && session.scene == shared.name
+    };
+    // Touches that cannot be assessed say nothing against the scene.
+    let contradiction = open
+        .filter(is_of_bases)
+        .and_then(|session| calib::bases_contradiction(&session, &shared).ok()?);
+    match contradiction {
+        Some(reason) => Err(refused(
+            "bases_differ",
+            format!("{reason}. Next: `steadyhand calibrate accept`"),
+        )),
+        None => Ok(()),
+    }
 }
 
 fn missing_text(arm: &AttachedArm, missing: &[String]) -> String {

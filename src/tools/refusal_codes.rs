@@ -112,6 +112,7 @@ pub const REFUSAL_SUBJECTS: [RefusalSubject; 6] = [
         codes: &[
             code(&["not_calibrated"], "the zeros, the pen or the sheet were not measured on this arm", "an operator runs the commands in the answer, in order"),
             code(&["stale_calibration"], "something has changed since the measurement", "an operator runs the command in the answer"),
+            code(&["bases_differ"], "an arm's base was measured farther from where the scene has it than the scene says it may be", "an operator runs `steadyhand calibrate accept`, or `discard` and measures again"),
             code(&["calibration"], "the values cannot be right, or cannot be saved", "measure again"),
             code(&["no_contact", "early_contact", "not_confirmed"], "the sheet was not felt, or felt too early or at two heights", "an operator touches it by hand"),
             code(&["no_cross"], "there is no cross to read", "`align` draws one"),

@@ -8,6 +8,7 @@
 
 mod align;
 mod audit_log;
+mod bases;
 mod book;
 mod calibrate;
 mod canvas;

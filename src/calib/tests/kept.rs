@@ -86,6 +86,7 @@ impl Hand<'_> {
             if let Ok(found) = chain.solve(&tip, &goal, &start) {
                 return TouchContact {
                     role,
+                    arm: String::new(),
                     joints_rad: found.q_rad.to_vec(),
                     asked_mm: None,
                     number: 0,

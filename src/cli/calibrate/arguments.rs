@@ -114,7 +114,7 @@ pub(crate) struct TouchArgs {
     /// Of x and y: how far from the origin, as a ruler says [default: the sheet's width and height]
     #[arg(long, value_name = "MM", value_parser = millimetres)]
     pub(super) mm: Option<f64>,
-    /// Number of the point, if zeros are found from several unmeasured points
+    /// Number of the point, if there are several
     #[arg(long, default_value_t = 0)]
     pub(super) number: usize,
     /// Place of a guided round, from 1.
@@ -203,7 +203,7 @@ pub(crate) struct PlayArgs {
 }
 
 /// Calibrations that are made by touching.
-const TOUCHED: [Choice<CalibrationKind>; 3] = [
+const TOUCHED: [Choice<CalibrationKind>; 4] = [
     (
         "tool",
         "A pen's tip: touch one fixed point with the tool turned and tilted",
@@ -218,6 +218,11 @@ const TOUCHED: [Choice<CalibrationKind>; 3] = [
         "zeros",
         "The joints' zeros: touch the sheet, points or the scene's calibrator in many poses",
         CalibrationKind::Zeros,
+    ),
+    (
+        "bases",
+        "Where arms stand to each other: touch four points with the tip of each, numbered alike",
+        CalibrationKind::Bases,
     ),
 ];
 

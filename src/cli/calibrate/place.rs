@@ -82,10 +82,20 @@ impl CalibrationFolders {
         let folders = Self::find(node, &here.at).await?;
         let scene = folders.library.scene(&here.scene, None)?;
         let file = &scene.arm.file;
-        if here.joints.is_some() && here.arm.is_none() && folders.are_alike(file) {
+        let named = here.arm.as_deref();
+        if let Some(own) = scene.arm_name.as_deref() {
+            if let Some(other) = named.filter(|name| *name != own) {
+                bail!(
+                    "scene {} is for the arm `{own}`, not `{other}`. Nothing was done. Next: leave --arm out",
+                    here.scene
+                );
+            }
+            return folders.only(&file.name, Some(own));
+        }
+        if here.joints.is_some() && named.is_none() && folders.are_alike(file) {
             return Ok(folders);
         }
-        folders.only(&file.name, here.arm.as_deref())
+        folders.only(&file.name, named)
     }
 
     /// Returns whether a calibration on any arm of a file applies to every other.

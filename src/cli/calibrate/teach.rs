@@ -95,6 +95,7 @@ async fn teach_one(
     name.clone_into(&mut record.session.name);
     record.session.touches.push(TouchContact {
         role: TouchRole::Point,
+        arm: String::new(),
         joints_rad,
         asked_mm: None,
         number: 0,

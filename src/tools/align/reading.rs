@@ -90,10 +90,11 @@ fn check_cross_drawn(ctx: &ToolContext<'_>, scene: &Scene) -> Result<(), Box<Rep
     ))
 }
 
-/// Returns whether `align` with these arguments draws its cross: it neither feels the sheet nor draws the pattern.
+/// Returns whether `align` with these arguments draws its cross: it neither touches nor draws the pattern.
 fn drew_cross(understood: &str) -> bool {
     // As a journal keeps them, without blanks.
-    !understood.contains(r#""touch":true"#) && !understood.contains(r#""ink":true"#)
+    let others = [r#""touch":true"#, r#""ink":true"#, r#""bases":true"#];
+    !others.iter().any(|other| understood.contains(other))
 }
 
 /// Keeps what a camera saw as the proposal for the scene's sheet. Nothing moves.

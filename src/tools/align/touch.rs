@@ -33,10 +33,10 @@ const BESIDE_MM: [[f64; 2]; TOUCHES] = [[0.0, 0.0], [1.0, 0.7], [-1.0, -0.7]];
 const CONFIRMED_MM: f64 = 1.0;
 
 /// A point to be touched.
-struct ProbeTarget {
-    name: String,
-    role: TouchRole,
-    at_mm: [f64; 2],
+pub(super) struct ProbeTarget {
+    pub(super) name: String,
+    pub(super) role: TouchRole,
+    pub(super) at_mm: [f64; 2],
 }
 
 /// Touches each point, proposes the sheet that follows from the touches, and says what that is worth. Nothing is saved.
@@ -84,6 +84,7 @@ pub(super) async fn align(
         gives.extend(touches.iter().filter_map(|(_, give)| *give));
         let contact = |(joints_rad, _): (JointVector, Option<f64>)| TouchContact {
             role: place.role,
+            arm: String::new(),
             joints_rad: joints_rad.to_vec(),
             asked_mm: None,
             number: index,
@@ -108,10 +109,10 @@ pub(super) async fn align(
 
 /// Joint angles at the touches of a place, each with the force for a millimetre by which its pen gave way; otherwise the code
 /// and the reason of a probe that measured nothing.
-type PlaceTouches = Result<Vec<(JointVector, Option<f64>)>, (&'static str, String)>;
+pub(super) type PlaceTouches = Result<Vec<(JointVector, Option<f64>)>, (&'static str, String)>;
 
 /// Touches a place several times, each time from another height.
-async fn touch_place(
+pub(super) async fn touch_place(
     ctx: &JobContext,
     scene: &Arc<Scene>,
     place: &ProbeTarget,
@@ -149,7 +150,7 @@ fn is_sag_open(store: &CalibrationStore) -> Result<bool, Refusal> {
 }
 
 /// Refuses tools and sheets that cannot be felt for.
-fn check_can_probe(scene: &Scene) -> Result<(), Refusal> {
+pub(super) fn check_can_probe(scene: &Scene) -> Result<(), Refusal> {
     if scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle) {
         return Err(refusal!(
             "a needle cannot feel the sheet. Next: mount a blunt tip of the same length, in a scene of its own"
