@@ -72,6 +72,18 @@ pub fn with_statement(message: impl Display, statement: &str) -> String {
 /// Begins the values that are possible, after a message.
 const VALUES: &str = ". Valid: ";
 
+/// Joins several messages in one, with the first next step that is among them at the end.
+#[must_use]
+pub fn joined(messages: &[String]) -> String {
+    let apart = || messages.iter().map(|message| next_apart(message));
+    let stated = apart().map(|(stated, _)| stated);
+    let stated = stated.collect::<Vec<_>>().join("; ");
+    match apart().find_map(|(_, next)| next) {
+        Some(next) => with_next(stated, next),
+        None => stated,
+    }
+}
+
 /// Adds the next step to a message, unless it has one of its own.
 #[must_use]
 pub fn with_next(message: impl Display, next: &str) -> String {
@@ -172,7 +184,9 @@ pub fn line_length(length_mm: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, duration, line_length, millimetres, seconds, with_next, with_statement};
+    use super::{
+        count, duration, joined, line_length, millimetres, seconds, with_next, with_statement,
+    };
 
     use std::time::Duration;
 
@@ -186,6 +200,8 @@ mod tests {
             with("no port. Next: `reset`"),
             "no port; nothing moved. Next: `reset`"
         );
+        let both = ["no port. Next: `init`", "no pen"].map(str::to_owned);
+        assert_eq!(joined(&both), "no port; no pen. Next: `init`");
         let own = with_statement("no port", "nothing moved. Next: wait");
         assert_eq!(own, "no port; nothing moved. Next: wait");
         assert_eq!(with_next(&own, "`reset`"), own);

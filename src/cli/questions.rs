@@ -54,51 +54,58 @@ pub(super) const fn discard_typed() {}
 /// Longest answer to a question.
 const ANSWER_CHARS_MAX: usize = 400;
 
-/// Has a person at the terminal pick one of several by its number. Only a single choice is taken without a number.
+/// Has a person at the terminal pick one of several by its number or its name, and asks again until one is picked. Only a single
+/// choice is taken without either.
 ///
 /// # Errors
-/// None was picked.
+/// The input ended.
 pub(super) fn pick(question: &str, choices: &[String]) -> anyhow::Result<String> {
-    let answer = typed_of(question, choices, "its number")?;
-    chosen(&answer, choices)
+    pick_by(question, choices, "its number", |_| false)
 }
 
-/// Has a person at the terminal pick one of several by its number, or type the path of another. Only a single choice is taken
-/// without either.
+/// Has a person at the terminal pick one of several, or type the path of another.
 ///
 /// # Errors
-/// None was picked.
+/// The input ended.
 pub(super) fn pick_or_path(question: &str, choices: &[String]) -> anyhow::Result<String> {
-    let answer = typed_of(question, choices, "its number, or a path")?;
-    match answer.contains('/') {
-        true => Ok(answer),
-        false => chosen(&answer, choices),
-    }
+    let is_path = |answer: &str| answer.contains('/');
+    pick_by(question, choices, "its number, or a path", is_path)
 }
 
-/// Shows choices, and returns what a person types.
-fn typed_of(question: &str, choices: &[String], what: &str) -> anyhow::Result<String> {
+fn pick_by(
+    question: &str,
+    choices: &[String],
+    what: &str,
+    is_another: impl Fn(&str) -> bool,
+) -> anyhow::Result<String> {
     terminal_output::note(question);
     for (index, one) in choices.iter().enumerate() {
         terminal_output::note(&format!("  {}: {one}", index + 1));
     }
-    typed(&match choices {
-        [only] => format!("{what} [1: {only}]"),
-        several => format!("{what} [1 to {}]", several.len()),
-    })
+    loop {
+        let answer = typed(&match choices {
+            [only] => format!("{what} [1: {only}]"),
+            several => format!("{what} [1 to {}]", several.len()),
+        })?;
+        match chosen(&answer, choices) {
+            Some(one) => return Ok(one.clone()),
+            None if is_another(&answer) => return Ok(answer),
+            None => terminal_output::note(&format!(
+                "{answer:?} is not a number from 1 to {}",
+                choices.len()
+            )),
+        }
+    }
 }
 
-fn chosen(answer: &str, choices: &[String]) -> anyhow::Result<String> {
+/// Returns the choice that an answer picks.
+fn chosen<'a>(answer: &str, choices: &'a [String]) -> Option<&'a String> {
     if let ([only], "") = (choices, answer) {
-        return Ok(only.clone());
+        return Some(only);
     }
-    let range = format!("1 to {}", choices.len());
     let index = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
-    match index.and_then(|index| choices.get(index)) {
-        Some(one) => Ok(one.clone()),
-        None if answer.is_empty() => bail!("no number from {range} was picked. Nothing was done"),
-        None => bail!("{answer:?} is not a number from {range}. Nothing was done"),
-    }
+    let named = || choices.iter().find(|one| *one == answer);
+    index.and_then(|index| choices.get(index)).or_else(named)
 }
 
 /// Returns a person's answer, or the default if it is empty or there is no terminal to ask at.
@@ -128,9 +135,10 @@ mod tests {
     #[test]
     fn only_a_single_choice_is_taken_without_a_number() {
         let [one, two] = ["simulator", "/dev/ttyACM0"].map(str::to_owned);
-        assert_eq!(chosen("", std::slice::from_ref(&one)).unwrap(), one);
-        let several = [one, two.clone()];
-        assert!(chosen("", &several).is_err() && chosen("3", &several).is_err());
-        assert_eq!(chosen("2", &several).unwrap(), two);
+        assert_eq!(chosen("", std::slice::from_ref(&one)), Some(&one));
+        let several = [one.clone(), two.clone()];
+        assert_eq!(chosen("", &several).or(chosen("3", &several)), None);
+        assert_eq!(chosen("2", &several), Some(&two));
+        assert_eq!(chosen("simulator", &several), Some(&one));
     }
 }

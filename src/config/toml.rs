@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{value_lines, value_reader};
 use base::nearest;
+use base::wording::joined;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// All problems with one file.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{file}: {}", problems.join("; "))]
+#[error("{file}: {}", joined(problems))]
 pub struct FileError {
     /// The file's name in messages.
     pub file: String,

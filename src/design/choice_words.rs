@@ -40,7 +40,7 @@ impl ChoiceWords {
             }
             (Self::Call, DesignChoice::HatchFill) => Some("to fill it, draw lines across it"),
             (Self::CommandLine, DesignChoice::ChosenPens) => Some(
-                "`--one-pen` draws everything with pen 1; `--pens` draws only the strokes of the named pens",
+                "add `--one-pen` to draw everything with pen 1, or `--pens` to draw only the strokes of some pens",
             ),
             (Self::Call, DesignChoice::SkipImages)
             | (Self::SceneFile | Self::Call, DesignChoice::ChosenPens) => None,

@@ -260,7 +260,7 @@ fn without_library_names(text: &str) -> String {
         None => text,
     };
     let event = after(after(text, "Client error: "), "] error: ");
-    let location = event.rsplit_once(", when sending ");
+    let location = event.rsplit_once(", when send");
     let event = location.map_or(event, |(before, _)| before);
     let event = event.trim_end_matches([':', ' ']);
     match event.contains("404 Not Found") {

@@ -28,7 +28,7 @@ use super::{
 };
 use arm::ArmModel;
 use base::units::{Finite, JointVector, OutOfRange};
-use base::wording::millimetres;
+use base::wording::{NEXT, millimetres};
 use design::{ChoiceWords, Design, DesignChoice};
 use mesh::MeshPatch;
 
@@ -714,7 +714,7 @@ impl UnassignedStrokes {
     /// Names the choices that draw it nevertheless, where there are any.
     fn into_messages(self, words: ChoiceWords) -> impl Iterator<Item = String> {
         let way_out = words.offer(DesignChoice::ChosenPens);
-        let way_out = way_out.map_or(String::new(), |offer| format!("; {offer}"));
+        let way_out = way_out.map_or(String::new(), |offer| format!(". {NEXT}{offer}"));
         self.0
             .into_iter()
             .map(move |(source, fault, more)| match more {

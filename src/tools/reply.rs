@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::design_arguments::IMAGE_KEY;
 use args::{ArgumentReading, ArgumentRepair};
-use base::wording::{count, next_apart, with_statement};
+use base::wording::{count, with_statement};
 
 pub use call::ToolAnswer as Reply;
 
@@ -15,17 +15,6 @@ pub use call::ToolAnswer as Reply;
 pub(super) fn refused(code: &str, reason: impl Display) -> Box<Reply> {
     let refused = Reply::failed(with_statement(reason, NOTHING_MOVED));
     refused.with("code", code).boxed()
-}
-
-/// Lists reasons in a sentence; several have no room for the next step of each.
-pub(super) fn listed(reasons: &[String]) -> String {
-    match reasons {
-        [one] => one.clone(),
-        several => {
-            let stated = several.iter().map(|reason| next_apart(reason).0);
-            stated.collect::<Vec<_>>().join("; ")
-        }
-    }
 }
 
 /// Replaces the statement that nothing moved by these words, where it is not the whole truth.

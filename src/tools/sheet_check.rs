@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use super::cameras::{CameraCapture, NO_CAMERA, SheetEvidence};
-use super::reply::{Reply, listed, refused};
+use super::reply::{Reply, refused};
 use super::stroke::rounded;
 use super::{AttachedArm, Node};
-use base::wording::millimetres;
+use base::wording::{joined, millimetres};
 use scene::{Scene, SheetFiducials};
 use vision::SheetOffset;
 
@@ -51,7 +51,7 @@ pub(super) async fn check(
         format!(
             "scene {} needs a camera that sees its sheet, but none does: {}",
             scene.title(),
-            listed(&reasons)
+            joined(&reasons)
         ),
     )
     .hint("`sense` shows what the cameras see")

@@ -429,10 +429,7 @@ fn strokes_of_some_pens_are_drawn_alone() {
     let one = json_of(&bench.run(&["plan", "--design", file, "--pens", "1", "--json"]));
     assert_eq!(one["stroke_count"], 1, "{one:#}");
     let all = printed_by(&bench.run(&["plan", "--design", file]));
-    assert!(
-        all.contains("`--one-pen` draws everything with pen 1"),
-        "{all}"
-    );
+    assert!(all.contains("Next: add `--one-pen`"), "{all}");
     let refused = printed_by(&plan("blue"));
     assert!(
         refused.contains("the scene has no pen \\\"blue\\\". Next: name 1 or `"),

@@ -440,10 +440,9 @@ impl Guide<'_> {
     async fn zeros(&mut self) -> anyhow::Result<StepEnd> {
         let (_, scene) = self.folders().await?;
         if scene.calibrator_m.is_none() {
-            return not_needed(&format!(
-                "  skipped: the scene has no `calibrator_m`, so the zeros stay as good as your eye. Next: fix a pin within reach, measure its tip from the middle of the base, write `calibrator_m = [x, y, z]` in metres into scene {}, and restart the guide",
-                self.scene
-            ));
+            return not_needed(
+                "  skipped: the scene has no `calibrator_m`, so the zeros stay as good as your eye. Next: fix a pin within reach, measure its tip from the middle of the base, and write `calibrator_m = [x, y, z]` in metres into a scene of your own (`steadyhand scene new`)",
+            );
         }
         let places = hand_places::zeros();
         match self.touch_all(CalibrationKind::Zeros, &places).await? {

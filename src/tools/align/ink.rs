@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::super::motion_job::{JobContext, JobError};
 use super::{reading, rests};
 use crate::cameras::CameraCapture;
-use crate::reply::{Reply, listed};
+use crate::reply::Reply;
 use crate::{AttachedArm, Node};
-use base::wording::count;
+use base::wording::{count, joined};
 use calib::{
     AlignmentResult, CalibrationKind, CalibrationSession, FitFinding, FitVerdict, InkFit,
     InkObservation, PatternGap, PatternPath, PatternReading, gap_sketch, gaps, ink_pattern,
@@ -89,7 +89,7 @@ async fn capture_sheet(
     }
     Err(refusal!(
         "no camera sees the sheet, so no pattern was drawn: {}",
-        listed(&reasons)
+        joined(&reasons)
     ))
 }
 
