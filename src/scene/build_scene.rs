@@ -174,10 +174,9 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<BuiltScene, S
         revision: parts.revision,
         setting: parts.setting,
     };
-    let is_pen_named = placed.is_pen_named;
     Ok(BuiltScene {
         scene,
-        is_pen_named,
+        is_pen_named: placed.is_pen_named,
     })
 }
 
