@@ -20,7 +20,7 @@ const ESCAPE: u8 = 0x1b;
 const ARROW_BYTES: usize = 3;
 
 /// What may be written.
-const WORDS: &str = "`pen N`, `fault WORDS` (as for --fault), `hand X Y Z` (place of the tip: mm on the sheet and above it) or `joint N DEGREES`. Keys: 1 to 9 choose a joint; +, - or the arrows turn it";
+const WORDS: &str = "`pen N`, `fault WORDS` (as for --fault), `hand X Y Z [LEAN TURN]` (place of the tip: mm on the sheet and above it; lean of the pen in degrees, and where to) or `joint N DEGREES`. Keys: 1 to 9 choose a joint; +, - or the arrows turn it";
 
 /// A person beside the simulated arm.
 pub(super) struct PracticeInput {
@@ -155,13 +155,18 @@ impl PracticeInput {
         Ok(format!("{} is in the holder", self.scene.pen_words(pen)))
     }
 
-    /// Brings the tip of the first pen to a place over the sheet.
+    /// Brings the tip of the first pen to a place over the sheet, upright or leaning.
     fn hand(&self, place: &[f64]) -> anyhow::Result<String> {
-        let &[x_mm, y_mm, height_mm] = place else {
-            bail!("write `hand 50 40 0`: x and y on the sheet and the height above it, in mm");
+        let (x_mm, y_mm, height_mm, lean_deg) = match *place {
+            [x_mm, y_mm, height_mm] => (x_mm, y_mm, height_mm, [0.0; 2]),
+            [x_mm, y_mm, height_mm, lean, turn] => (x_mm, y_mm, height_mm, [lean, turn]),
+            _ => bail!(
+                "write `hand 50 40 0`: x and y on the sheet and the height above it, in mm; `hand 50 40 0 20 90` leans the pen by 20 degrees towards 90"
+            ),
         };
         let now = self.simulator.true_joints();
-        let joints = plan::joints_over(&self.scene, [x_mm, y_mm], height_mm, &now);
+        let lean_rad = lean_deg.map(f64::to_radians);
+        let joints = plan::joints_over(&self.scene, [x_mm, y_mm], height_mm, lean_rad, &now);
         let joints = joints.context("the tip cannot reach that place within the joints' limits")?;
         for (joint, to_rad) in joints.iter().enumerate() {
             self.turn(joint, *to_rad)?;

@@ -49,7 +49,8 @@ pub(super) struct SimArgs {
     #[arg(long, value_name = "DIR")]
     truth: Option<PathBuf>,
     /// A fault from the start, such as 'voltage 4 4.5', 'silent 3', 'two-on 2' or 'loss 0.2'; `fault …` on standard input
-    /// brings one later. `hand X Y Z` there moves the limp arm's tip, 1 to 9 choose a joint and + and - turn it
+    /// brings one later. `hand X Y Z` there moves the limp arm's tip, `hand X Y Z LEAN TURN` leans its pen, 1 to 9 choose a joint
+    /// and + and - turn it
     #[arg(long = "fault", value_name = "FAULT")]
     faults: Vec<SimulatedFault>,
 }

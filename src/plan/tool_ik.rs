@@ -1,6 +1,8 @@
 //! Inverse kinematics of an arm with one of its pens.
 
-use nalgebra::Point3;
+use std::f64::consts::PI;
+
+use nalgebra::{Point3, UnitQuaternion, Vector3};
 
 use super::cartesian_path::ToolPose;
 use super::error::RefusalCause;
@@ -160,19 +162,24 @@ pub(super) fn tip_of(pen: &ScenePen) -> ToolTip {
     }
 }
 
-/// Returns joints near `seed` that put the tip of a scene's first pen at a height over a place of its sheet, as upright as
-/// possible; `None` if it does not reach that place.
+/// Returns joints near `seed` that put the tip of a scene's first pen at a height over a place of its sheet, with the pen as near
+/// as possible to a lean: how far from upright, and where to, turned about the upright pen. `None` if it does not reach that place.
 #[must_use]
 pub fn joints_over(
     scene: &Scene,
     at_mm: [f64; 2],
     height_mm: f64,
+    [lean_rad, turn_rad]: [f64; 2],
     seed: &JointVector,
 ) -> Option<JointVector> {
     let at = scene.surface.at(at_mm);
+    let upright = UnitQuaternion::rotation_between_axis(&Vector3::z_axis(), &-at.hold)
+        .unwrap_or_else(|| UnitQuaternion::from_axis_angle(&Vector3::x_axis(), PI));
     let goal = IkGoal::PointThenAxis {
         point_m: at.point_m + at.normal.scale(height_mm / 1e3),
-        axis: -at.hold,
+        axis: upright
+            * UnitQuaternion::from_euler_angles(0.0, lean_rad, turn_rad)
+            * Vector3::z_axis(),
     };
     let tip = tip_of(scene.pens.first()?);
     let solved = scene.arm.chain.solve_anywhere(&tip, &goal, seed, RESTARTS);
