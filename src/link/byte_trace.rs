@@ -132,6 +132,14 @@ impl<L: ByteLink> RecordLink<L> {
 }
 
 impl<L: ByteLink> ByteLink for RecordLink<L> {
+    fn claim(&mut self) -> LinkFuture<'_, ()> {
+        self.inner.claim()
+    }
+
+    fn release(&mut self) {
+        self.inner.release();
+    }
+
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         self.record
             .note(self.clock.now(), ByteDirection::Sent, bytes);

@@ -32,6 +32,33 @@ pub trait FarEnd: Send {
     }
 }
 
+/// Devices on one wire: each hears all that is sent, and is unplugged with the others.
+impl<D: FarEnd> FarEnd for Vec<D> {
+    fn hear(&mut self, at: ClockInstant, bytes: &[u8]) {
+        self.iter_mut().for_each(|device| device.hear(at, bytes));
+    }
+
+    fn next_due(&self) -> Option<ClockInstant> {
+        self.iter().filter_map(FarEnd::next_due).min()
+    }
+
+    fn next_pause(&self) -> Option<ClockInstant> {
+        self.iter().filter_map(FarEnd::next_pause).min()
+    }
+
+    fn speak(&mut self, now: ClockInstant, into: &mut Vec<u8>) {
+        self.iter_mut().for_each(|device| device.speak(now, into));
+    }
+
+    fn tune(&mut self, baud: u32) {
+        self.iter_mut().for_each(|device| device.tune(baud));
+    }
+
+    fn is_plugged(&self) -> bool {
+        self.iter().all(FarEnd::is_plugged)
+    }
+}
+
 /// The near end of a wire to a [`FarEnd`].
 pub struct MemoryLink<D> {
     device: D,

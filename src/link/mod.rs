@@ -1,11 +1,12 @@
 //! Bytes to and from the far end of a wire, without their meaning.
 //!
 //! [`serial`] is a real port, [`memory`] a device in this process; [`byte_trace`] records the bytes of either,
-//! [`tap`] only while a job moves. Every wait has a moment as its bound, so that the same loop runs on a real
-//! and on a simulated clock.
+//! [`tap`] only while a job moves; holders of one [`shared_port`] take turns. Every wait has a moment as its bound, so
+//! that the same loop runs on a real and on a simulated clock.
 
-use std::future::Future;
+use std::future::{self, Future};
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 
 use base::units::ClockInstant;
@@ -18,6 +19,7 @@ mod port_holder;
 pub mod pty;
 #[cfg_attr(not(target_os = "linux"), path = "no_serial.rs")]
 pub mod serial;
+pub mod shared_port;
 pub mod tap;
 
 /// The future of a link's operation. It borrows the link, so one is under way at a time.
@@ -79,7 +81,50 @@ pub enum LinkError {
     Read(#[source] io::Error),
 }
 
+/// A link that nobody else uses until this is dropped: for one request and its replies.
+pub struct ClaimedLink<'a>(&'a mut dyn ByteLink);
+
+impl<'a> ClaimedLink<'a> {
+    /// Waits until no other holder uses the link. May be dropped while it waits.
+    ///
+    /// # Errors
+    /// When the device is gone.
+    pub async fn claim(link: &'a mut dyn ByteLink) -> Result<Self, LinkError> {
+        let claimed = Self(link);
+        claimed.0.claim().await?;
+        Ok(claimed)
+    }
+}
+
+impl<'a> Deref for ClaimedLink<'a> {
+    type Target = dyn ByteLink + 'a;
+
+    fn deref(&self) -> &Self::Target {
+        self.0
+    }
+}
+
+impl DerefMut for ClaimedLink<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.0
+    }
+}
+
+impl Drop for ClaimedLink<'_> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
 impl ByteLink for Box<dyn ByteLink> {
+    fn claim(&mut self) -> LinkFuture<'_, ()> {
+        self.as_mut().claim()
+    }
+
+    fn release(&mut self) {
+        self.as_mut().release();
+    }
+
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         self.as_mut().send(bytes)
     }
@@ -97,8 +142,17 @@ impl ByteLink for Box<dyn ByteLink> {
     }
 }
 
-/// A two-way stream of bytes with one owner.
+/// A two-way stream of bytes.
 pub trait ByteLink: Send {
+    /// Waits until no other holder uses the link; use [`ClaimedLink`], which releases it. A link with one owner is
+    /// always its own.
+    fn claim(&mut self) -> LinkFuture<'_, ()> {
+        Box::pin(future::ready(Ok(())))
+    }
+
+    /// Lets other holders use the link.
+    fn release(&mut self) {}
+
     /// Hands every byte to the wire, or fails. Never waits for the wire to be empty: that can
     /// block for ever on some adapters. Must not be dropped half-way: a frame would be cut.
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()>;

@@ -25,6 +25,14 @@ impl<'a> TimestampedLink<'a> {
 }
 
 impl ByteLink for TimestampedLink<'_> {
+    fn claim(&mut self) -> LinkFuture<'_, ()> {
+        self.link.claim()
+    }
+
+    fn release(&mut self) {
+        self.link.release();
+    }
+
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         Box::pin(async move {
             self.link.send(bytes).await?;

@@ -1,4 +1,4 @@
-//! One thread owns one port: it runs, holds and stops the arm, and publishes snapshots. Nothing
+//! One thread owns one port: it runs, holds and stops the arms on it, and publishes their snapshots. Nothing
 //! else touches the bus.
 //!
 //! It knows nothing of tools, MCP, JSON or planning: it receives proofs and stop requests. A stop
@@ -7,6 +7,7 @@
 mod active_motion;
 mod active_stop;
 mod bus_health;
+mod bus_thread;
 mod contact_detection;
 mod drawing_deviation;
 mod finish;
@@ -29,8 +30,8 @@ mod tick;
 mod tick_queue;
 mod touch_force;
 
-use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -44,12 +45,12 @@ use gate::{CheckedTrajectory, DepthTrimChange, ExecutionProgress, HoldAt};
 use link::{ByteLink, LinkError};
 use permit::{ActorRank, MotionPermit, PermitRegistry, StopLatch};
 
+pub use bus_thread::BusThread;
 pub use driver::{BusCounts, DurationHistogram, ServoCounts};
 pub use gate::DepthTrim;
 use mailbox::CommandMailbox;
 pub use realtime_priority::set_realtime_priority;
 pub use servo_health::{HealthAction, ServoHealth, TOO_HOT_C};
-use snapshot_publisher::SnapshotPublisher;
 use stop_signal::StopSignal;
 
 pub use drawing_deviation::DrawingDeviation;
@@ -63,11 +64,12 @@ pub type PortOpener = Box<dyn Fn(&NodeClock) -> Result<Box<dyn ByteLink>, LinkEr
 /// A callback that the arm's thread calls once a tick, as long as its loop runs. It must not block.
 pub type Heartbeat = Box<dyn Fn() + Send + Sync>;
 
-/// A handle to an arm's thread. Dropping it stops the arm and ends the thread.
+/// A handle to an arm's loop on its thread. Dropping it stops the arm and ends the loop; the thread ends with its last one.
 pub struct MotionHandle {
     shared: Arc<MotionShared>,
     snapshots: watch::Receiver<Snapshot>,
-    thread: Option<JoinHandle<()>>,
+    /// Disconnected once the loop has ended and let go of the port.
+    ended: Mutex<Receiver<()>>,
 }
 
 /// Resources of an arm that its handle and its thread share.
@@ -313,43 +315,18 @@ pub const STOP_LIMIT: Duration = Duration::from_secs(3);
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl MotionHandle {
-    /// Starts an arm's thread and waits until the port is open and the servos are identified. Nothing
-    /// moves and torque is not touched. The thread logs in the caller's tracing span.
+    /// Starts a thread for an arm that has its port to itself; see [`BusThread::attach`].
     ///
     /// # Errors
-    /// When the port cannot be opened, or a servo does not match the arm's description.
+    /// As [`BusThread::attach`].
     pub fn start(
         arm: Arc<ArmModel>,
         clock: NodeClock,
         permits: Arc<PermitRegistry>,
         open: PortOpener,
     ) -> Result<Self, MotionError> {
-        let (publish, snapshots) = watch::channel(Snapshot::default());
-        let publisher = SnapshotPublisher::start(publish)
-            .map_err(|error| MotionError::start("publisher", error))?;
-        let (attached, reply) = std::sync::mpsc::channel();
-        let shared = Arc::new(MotionShared {
-            arm,
-            clock,
-            permits,
-            commands: CommandMailbox::new(),
-            stop: Arc::default(),
-            heartbeat: OnceLock::new(),
-            ticks: TickQueue::default(),
-        });
-        let (own, span) = (Arc::clone(&shared), tracing::Span::current());
-        let thread = std::thread::Builder::new()
-            .name(format!("arm {}", shared.arm.file.name))
-            .spawn(move || span.in_scope(|| thread::main(&own, open, publisher, &attached)))
-            .map_err(|error| MotionError::start("thread", error))?;
-        let motion = Self {
-            shared,
-            snapshots,
-            thread: Some(thread),
-        };
-        let attached = reply.recv();
-        attached.map_err(|_| MotionError::EndedAtOnce)??;
-        Ok(motion)
+        let thread = BusThread::start(&arm.file.name)?;
+        thread.attach(arm, clock, permits, open)
     }
 
     /// Returns the arm.
@@ -555,11 +532,9 @@ impl Drop for MotionHandle {
         // A thread that has ended needs no command.
         let _ = self.shared.commands.put(MotionCommand::End);
         self.shared.stop.wake();
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the arm's thread ended in a panic");
-        }
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // An error is what is waited for: the loop sends nothing.
+        let _ = ended.recv();
     }
 }
 

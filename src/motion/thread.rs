@@ -1,4 +1,4 @@
-//! The loop that owns the port: one tick per period, a stop before anything else.
+//! The loop of an arm, which owns the port or its turns of it: one tick per period, a stop before anything else.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -38,24 +38,16 @@ const SLEEP_MIN: Duration = Duration::from_millis(100);
 /// Time without a tick that no busy machine explains: systemd's watchdog waits no longer either.
 const PROCESS_SUSPENSION_MIN: Duration = Duration::from_secs(2);
 
-/// Runs the thread until it ends. `attached` receives the result of the first attach.
-pub(super) fn main(
-    shared: &Arc<MotionShared>,
+/// Runs an arm's loop until it ends. `attached` receives the result of the first attach.
+pub(super) async fn run_arm(
+    shared: Arc<MotionShared>,
     port: PortOpener,
     publisher: SnapshotPublisher,
-    attached: &Sender<Result<(), MotionError>>,
+    attached: Sender<Result<(), MotionError>>,
 ) {
-    let runtime = match base::clock::alarm_runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            // The receiver is gone only if the process is ending.
-            let _ = attached.send(Err(MotionError::start("runtime", error)));
-            return;
-        }
-    };
     let publisher = Arc::new(publisher);
     let body = AssertUnwindSafe(async {
-        match ArmThread::attach(Arc::clone(shared), port, Arc::clone(&publisher)).await {
+        match ArmThread::attach(Arc::clone(&shared), port, Arc::clone(&publisher)).await {
             Ok(mut worker) => {
                 let attached = attached.clone();
                 worker
@@ -65,11 +57,12 @@ pub(super) fn main(
                 worker.run().await;
             }
             Err(error) => {
+                // The receiver is gone only if the process is ending.
                 let _ = attached.send(Err(error));
             }
         }
     });
-    if runtime.block_on(body.catch_unwind()).is_err() {
+    if body.catch_unwind().await.is_err() {
         report_panic(&publisher, &shared.permits);
     }
     shared.commands.close();

@@ -1,4 +1,5 @@
-//! One transaction on a half-duplex bus: discard, send a request, collect its replies.
+//! One transaction on a half-duplex bus: discard, send a request, collect its replies. The link is claimed for no longer,
+//! so that other arms on the bus have their turns in between.
 //!
 //! Only requested replies are ever used: a reply must have the right id and length, and come in
 //! order. The meaning of the bytes is up to the families.
@@ -12,7 +13,7 @@ use crate::framing::{RawReply, ReplyFraming};
 use crate::wire::BROADCAST;
 use base::clock::NodeClock;
 use base::units::ClockInstant;
-use link::ByteLink;
+use link::{ByteLink, ClaimedLink};
 
 /// Bits on the wire for one byte: start, eight, stop.
 const BITS_PER_BYTE: u64 = 10;
@@ -98,6 +99,8 @@ pub struct ServoBus {
     pub extra_wait: Duration,
     /// `true` if the adapter was found to echo what it is sent.
     pub echoes: bool,
+    /// Moment at which the last request that has replies could go out.
+    pub sent_at: ClockInstant,
     /// Arrival of the last bytes in reply to the last request.
     pub received_at: ClockInstant,
     pub counts: BusCounts,
@@ -120,6 +123,7 @@ impl ServoBus {
             slack: SLACK_UNKNOWN,
             extra_wait: Duration::ZERO,
             echoes: false,
+            sent_at: ClockInstant::ZERO,
             received_at: ClockInstant::ZERO,
             counts,
             unreadable: 0,
@@ -215,9 +219,9 @@ impl ServoBus {
             return Ok(None);
         }
         let reply = self.framing.overhead() + expected.parameters;
-        let received_at = self.received_at;
+        let times = (self.sent_at, self.received_at);
         let collector = self.exchange(link, request, &expected).await?;
-        self.received_at = received_at;
+        (self.sent_at, self.received_at) = times;
         let is_reply_only = collector.is_complete() && collector.received == reply;
         Ok(match collector.echoed {
             true => Some(true),
@@ -244,9 +248,14 @@ impl ServoBus {
         request: &'a [u8],
         expected: &ExpectedReplies<'a>,
     ) -> Result<ReplyCollector<'a>, BusError> {
-        self.send_unanswered(link, request).await?;
+        let asked_at = self.clock.now();
+        let mut link = ClaimedLink::claim(link).await.map_err(BusError::Write)?;
+        self.sent_at = self.clock.now();
+        // The time for which another arm had the bus is not the servos'.
+        let latest = expected.until.after(self.sent_at.since(asked_at));
+        self.send(&mut *link, request).await?;
         let until = self.reply_deadline(request.len(), expected);
-        let until = until.min(expected.until);
+        let until = until.min(latest);
         let corrupt_before = self.framing.corrupt();
         let foreign_before = self.counts.foreign;
         let mut collector = ReplyCollector::new(request, expected, self.echoes);
@@ -279,6 +288,11 @@ impl ServoBus {
         link: &mut dyn ByteLink,
         request: &[u8],
     ) -> Result<(), BusError> {
+        let mut link = ClaimedLink::claim(link).await.map_err(BusError::Write)?;
+        self.send(&mut *link, request).await
+    }
+
+    async fn send(&mut self, link: &mut dyn ByteLink, request: &[u8]) -> Result<(), BusError> {
         link.discard_input().map_err(BusError::Read)?;
         self.framing.clear();
         self.counts.transactions += 1;
