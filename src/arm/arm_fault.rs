@@ -73,6 +73,14 @@ pub enum ArmFault {
     #[error("servo id {0:?} is used twice; every servo needs its own")]
     SameId([u8; 2]),
     #[error(
+        "`first_id = {first}` makes the highest id {last}; {SERVO_ID_MAX} is the limit. Next: write a lower one"
+    )]
+    FirstId { first: u8, last: u16 },
+    #[error(
+        "`first_id` is for servos on a bus; on a controller an id is a joint's place. Next: remove the key"
+    )]
+    FirstIdOfController,
+    #[error(
         "`simulation`: `backlash_deg` and `wear.play_deg` both set the play. Next: leave `backlash_deg` out"
     )]
     PlayTwice,

@@ -15,6 +15,7 @@ use kin::{KinematicChain, RevoluteJoint};
 
 mod arm_fault;
 mod base_frame;
+mod bus_place;
 mod gear_wear;
 mod gravity_load;
 mod joint_compensation;
@@ -26,6 +27,7 @@ pub mod urdf;
 
 pub use arm_fault::ArmFault;
 pub use base_frame::{BaseFrame, FrameBefore};
+pub use bus_place::BusPlace;
 pub use gear_wear::GearWear;
 pub use gravity_load::{CarriedMass, GravityLoad};
 pub use joint_compensation::{CompensationFile, GearModel, JointCompensation};
@@ -247,8 +249,10 @@ impl Default for SimulationParameters {
 /// An arm that has been checked: the chain can be computed and the servo map is complete.
 #[derive(Clone, Debug)]
 pub struct ArmModel {
-    /// As it was described.
+    /// As it was described, with the ids that its servos have on their bus.
     pub file: ArmFile,
+    /// Its place on that bus.
+    pub bus: BusPlace,
     /// The chain up to the tool mount.
     pub chain: KinematicChain,
     /// Limits of each joint in the chain's order, with the margin already subtracted.
@@ -370,14 +374,16 @@ impl ArmModel {
             capsules,
             load,
             compensation,
+            bus: BusPlace::default(),
             file,
         })
     }
 
-    /// Returns whether it has the same servos, zeros, limits, links and body as another arm of the same name.
+    /// Returns whether it has the same servos, zeros, limits, links and body as another arm of the same name, be its ids moved
+    /// or not.
     #[must_use]
     pub fn has_same_mechanics(&self, other: &Self) -> bool {
-        let (ours, theirs) = (&self.file, &other.file);
+        let (ours, theirs) = (self.file_as_written(), other.file_as_written());
         ours.family == theirs.family
             && ours.joints == theirs.joints
             && ours.held == theirs.held
@@ -484,6 +490,14 @@ impl ArmModel {
     pub fn servos(&self) -> impl Iterator<Item = (usize, ServoFile)> {
         let joints = self.file.joints.iter().enumerate();
         joints.flat_map(|(index, joint)| joint.servos.iter().map(move |servo| (index, *servo)))
+    }
+
+    /// Returns where the servos that turn a joint stand in the servo map's order.
+    #[must_use]
+    pub fn servo_places(&self, joint: usize) -> Vec<usize> {
+        let servos = self.servos().enumerate();
+        let of_joint = servos.filter(|(_, (index, _))| *index == joint);
+        of_joint.map(|(place, _)| place).collect()
     }
 }
 

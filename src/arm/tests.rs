@@ -497,3 +497,37 @@ fn a_mass_of_a_joint_that_does_not_exist_is_refused_by_name() {
     let error = ArmModel::new(file).unwrap_err().to_string();
     assert!(error.contains("`shoulder`"), "{error}");
 }
+
+/// Whatever ids an arm gets on its bus, it is the same arm, its file's ids come back, and no two servos share one.
+#[test]
+fn moved_ids_are_those_of_the_file_by_one_distance() {
+    let files = [
+        include_str!("../../scenes/arms/so101.toml"),
+        include_str!("../../scenes/arms/koch.toml"),
+        include_str!("../../scenes/arms/omx.toml"),
+    ];
+    for text in files {
+        let mut own = arm(text);
+        let keyed = own.ids().into_iter().map(|id| (id.to_string(), id));
+        own.file.simulation.models = keyed.map(|(key, id)| (key, u16::from(id))).collect();
+        let (ids, count) = (own.ids(), u8::try_from(own.ids().len()).unwrap());
+        for first in 0..=253 - count {
+            let moved = own.with_first_id(first).unwrap();
+            let again = moved.with_first_id(first.wrapping_add(7).min(100)).unwrap();
+            for arm in [&moved, &again] {
+                let back: Vec<u8> = arm.ids().iter().map(|id| arm.id_in_file(*id)).collect();
+                assert_eq!(back, ids);
+                assert!(arm.has_same_mechanics(&own) && own.has_same_mechanics(arm));
+                assert_eq!(arm.file_as_written().joints, own.file.joints);
+                for (key, model) in &arm.file.simulation.models {
+                    assert_eq!(u16::from(arm.id_in_file(key.parse().unwrap())), *model);
+                }
+            }
+            let lowest = moved.ids().into_iter().min();
+            assert_eq!(lowest, Some(first));
+            let is_moved = ids.iter().min() != Some(&first);
+            assert_eq!(moved.moved_first_id(), lowest.filter(|_| is_moved));
+        }
+        assert!(own.with_first_id(254 - count).is_err());
+    }
+}

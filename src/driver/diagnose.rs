@@ -221,7 +221,10 @@ fn judge_setup(diagnosis: &mut BusDiagnosis, arm: &ArmModel, attached: AttachRep
     add_low_gains(diagnosis, arm, &attached.servos);
     let present = attached.servos.iter();
     diagnosis.identity = present
-        .map(|servo| (servo.servo.id.to_string(), servo.fingerprint()))
+        .map(|servo| {
+            let id = arm.id_in_file(servo.servo.id);
+            (id.to_string(), servo.fingerprint())
+        })
         .collect();
 }
 

@@ -21,6 +21,7 @@ mod faults;
 mod firmware;
 mod rates;
 mod replay;
+mod shared_bus;
 
 pub(super) const PERIOD: Duration = Duration::from_millis(10);
 

@@ -58,8 +58,8 @@ struct MonitoredJoint {
     /// The goal is never further ahead of the joint than this, so that an arm that loses its host
     /// moves no further.
     leash_rad: f64,
-    /// The servos that turn it.
-    servos: Vec<u8>,
+    /// Places of the servos that turn it among the arm's.
+    servos: Vec<usize>,
     pushed_ticks: u32,
     unmoved: UnmovedJoint,
     limp: Option<LimpJoint>,
@@ -71,11 +71,7 @@ impl FollowingErrorMonitor {
         let joints = joints.map(|(joint, fastest)| MonitoredJoint {
             name: arm.joint_name(joint),
             leash_rad: fastest * LEASH.as_secs_f64(),
-            servos: arm
-                .servos()
-                .filter(|(index, _)| *index == joint)
-                .map(|(_, servo)| servo.id)
-                .collect(),
+            servos: arm.servo_places(joint),
             pushed_ticks: 0,
             unmoved: UnmovedJoint::new(arm, joint),
             limp: match torque {
@@ -267,11 +263,9 @@ impl FollowingErrorMonitor {
     ) -> Option<usize> {
         let mut found = None;
         for (index, joint) in self.joints.iter_mut().enumerate() {
-            let hardest = measured
-                .servos
-                .iter()
-                .filter(|servo| joint.servos.contains(&servo.id))
-                .filter_map(|servo| servo.load_ratio)
+            let servos = joint.servos.iter();
+            let hardest = servos
+                .filter_map(|place| measured.servos.get(*place)?.load_ratio)
                 .fold(0.0, |most: f64, load| most.max(load.abs()));
             let lag_rad = distance_rad(goal_rad, &measured.position_rad, index);
             let is_far = exceeds(lag_rad, STALL_RAD) && !is_arriving(goal_rad, measured, index);
@@ -342,18 +336,20 @@ mod tests {
         &DEFAULT.arm
     }
 
-    /// A reading with the second joint behind a goal of zero, and one servo's load.
+    /// A reading with the second joint behind a goal of zero, and one servo's load. The servos have other ids on their bus
+    /// than in the arm's file: an arm that shares it.
     fn reading(behind_rad: f64, load: (u8, f64), at: ClockInstant) -> ArmMeasurement {
         let zeros = JointVector::zeros(arm().dof());
+        let servos = arm().servos().map(|(_, servo)| ServoState {
+            id: servo.id + 6,
+            load_ratio: (servo.id == load.0).then_some(load.1),
+            ..<_>::default()
+        });
         ArmMeasurement {
             at,
             position_rad: zeros.map(|joint, _| if joint == 1 { -behind_rad } else { 0.0 }),
             velocity_rad_s: zeros,
-            servos: vec![ServoState {
-                id: load.0,
-                load_ratio: Some(load.1),
-                ..<_>::default()
-            }],
+            servos: servos.collect(),
         }
     }
 

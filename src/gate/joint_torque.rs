@@ -12,8 +12,8 @@ const LEARNED_MAX_N_M: f64 = 0.5;
 /// A joint whose servos' figures are known.
 #[derive(Debug)]
 pub(super) struct JointTorque {
-    /// Each servo's id and sense of rotation.
-    servos: Vec<(u8, f64)>,
+    /// Each servo's place among the arm's, and its sense of rotation.
+    servos: Vec<(usize, f64)>,
     stall_volts: f64,
     armature_kg_m2: f64,
     carried_n_m: LowPass,
@@ -65,9 +65,10 @@ impl LowPass {
 impl JointTorque {
     pub(super) fn new(arm: &ArmModel, figures: &ServoFigures, joint: usize) -> Self {
         let stall_volts = figures.stall_volts.get();
-        let servos = arm.servos().filter(|(index, _)| *index == joint);
-        let servos: Vec<(u8, f64)> = servos
-            .map(|(_, servo)| (servo.id, f64::from(servo.sign)))
+        let servos = arm.servos().enumerate();
+        let servos = servos.filter(|(_, (index, _))| *index == joint);
+        let servos: Vec<(usize, f64)> = servos
+            .map(|(place, (_, servo))| (place, f64::from(servo.sign)))
             .collect();
         Self {
             armature_kg_m2: figures.armature_kg_m2.get() * servos.len() as f64,
@@ -120,8 +121,8 @@ impl JointTorque {
     /// Returns the torque that the servos report to give, and the highest supply.
     fn motor_n_m(&self, measured: &ArmMeasurement, strength_n_m: f64) -> Option<(f64, f64)> {
         let mut sum = (0.0, 0.0);
-        for (id, sign) in &self.servos {
-            let state = measured.servos.iter().find(|state| state.id == *id)?;
+        for (place, sign) in &self.servos {
+            let state = measured.servos.get(*place)?;
             let volts = state.voltage_v.unwrap_or(self.stall_volts);
             let load = state.load_ratio.filter(|load| load.is_finite())?;
             sum = (sum.0 + load * sign * strength_n_m, volts.max(sum.1));

@@ -21,7 +21,8 @@ pub(super) const LIMP_TIME: Duration = Duration::from_millis(80);
 #[derive(Debug)]
 pub(super) struct LimpJoint {
     joint: usize,
-    servos: Vec<u8>,
+    /// Their places among the arm's.
+    servos: Vec<usize>,
     far_rad: f64,
     off_time: Duration,
     read_at: Option<ClockInstant>,
@@ -40,7 +41,7 @@ impl LimpJoint {
             .fold(0.0, f64::max);
         Some(Self {
             joint,
-            servos: servos().map(|(_, servo)| servo.id).collect(),
+            servos: arm.servo_places(joint),
             far_rad,
             off_time: Duration::ZERO,
             read_at: None,
@@ -58,8 +59,8 @@ impl LimpJoint {
             let comes_by_rad = (speed_rad_s * off_rad.signum()).max(0.0) * COMING_S;
             off_rad.abs() > self.far_rad + comes_by_rad
         });
-        let is_idle = |id: &u8| {
-            let state = measured.servos.iter().find(|state| state.id == *id);
+        let is_idle = |place: &usize| {
+            let state = measured.servos.get(*place);
             let load = state.and_then(|state| state.load_ratio);
             load.is_some_and(|load| load.abs() < LIMP_LOAD)
         };
@@ -84,8 +85,9 @@ mod tests {
     fn limp_after(of: impl Fn(u32) -> (f64, f64)) -> Option<u32> {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let sent_rad = JointVector::zeros(scene.arm.dof());
-        let servo = scene.arm.servos().find(|(joint, _)| *joint == 1).unwrap().1;
+        let (place, (_, servo)) = scene.arm.servos().enumerate().nth(1).unwrap();
         let count_rad = std::f64::consts::TAU / f64::from(servo.ticks_per_turn);
+        let silent = vec![ServoState::default(); place];
         let mut limp = LimpJoint::new(&scene.arm, 1).unwrap();
         (0..100).find(|reading| {
             let at = ClockInstant::ZERO.after(Duration::from_millis(10) * *reading);
@@ -97,11 +99,14 @@ mod tests {
                     position_rad: sent_rad
                         .map(|joint, _| if joint == 1 { -counts * count_rad } else { 0.0 }),
                     velocity_rad_s: sent_rad,
-                    servos: vec![ServoState {
-                        id: servo.id,
-                        load_ratio: Some(load),
-                        ..<_>::default()
-                    }],
+                    servos: [
+                        silent.clone(),
+                        vec![ServoState {
+                            load_ratio: Some(load),
+                            ..<_>::default()
+                        }],
+                    ]
+                    .concat(),
                 },
             )
         })

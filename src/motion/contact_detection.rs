@@ -120,19 +120,22 @@ struct BaselineDrift {
 enum ContactSignal {
     /// Lag of a joint behind its goal.
     Lag(usize),
-    /// Load of a servo.
-    Load(u8),
+    /// Load of the servo at a place among the arm's.
+    Load(usize),
 }
 
 impl ContactDetector {
     pub(super) fn new(arm: &ArmModel) -> Self {
-        let channels = arm.servos().flat_map(|(joint, servo)| {
-            let count_rad = std::f64::consts::TAU / f64::from(servo.ticks_per_turn.max(1));
-            [
-                ContactChannel::new(ContactSignal::Lag(joint), LAG_COUNTS * count_rad),
-                ContactChannel::new(ContactSignal::Load(servo.id), LOAD),
-            ]
-        });
+        let channels = arm
+            .servos()
+            .enumerate()
+            .flat_map(|(place, (joint, servo))| {
+                let count_rad = std::f64::consts::TAU / f64::from(servo.ticks_per_turn.max(1));
+                [
+                    ContactChannel::new(ContactSignal::Lag(joint), LAG_COUNTS * count_rad),
+                    ContactChannel::new(ContactSignal::Load(place), LOAD),
+                ]
+            });
         Self {
             channels: channels.collect(),
             force: TouchForce::new(arm),
@@ -322,10 +325,7 @@ impl ContactSignal {
     fn value(self, goal_rad: &JointVector, measured: &ArmMeasurement) -> Option<f64> {
         match self {
             Self::Lag(joint) => Some(goal_rad.get(joint)? - measured.position_rad.get(joint)?),
-            Self::Load(id) => {
-                let servo = measured.servos.iter().find(|servo| servo.id == id)?;
-                servo.load_ratio
-            }
+            Self::Load(place) => measured.servos.get(place)?.load_ratio,
         }
         .filter(|value| value.is_finite())
     }
@@ -360,11 +360,13 @@ mod tests {
             position_rad: JointVector::zeros(dof)
                 .map(|j, _| if j == 1 { -behind_rad } else { 0.0 }),
             velocity_rad_s: JointVector::zeros(dof),
-            servos: vec![ServoState {
-                id: 2,
-                load_ratio: Some(load),
-                ..<_>::default()
-            }],
+            servos: vec![
+                ServoState::default(),
+                ServoState {
+                    load_ratio: Some(load),
+                    ..<_>::default()
+                },
+            ],
         }
     }
 

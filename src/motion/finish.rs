@@ -30,11 +30,8 @@ struct EndDistance {
 
 /// Returns the load of the servo of a joint that pushes hardest, as a fraction of its torque.
 fn measured_load(arm: &ArmModel, measured: &ArmMeasurement, joint: usize) -> Option<f64> {
-    let servos = arm.servos().filter(|(index, _)| *index == joint);
-    let loads = servos.filter_map(|(_, servo)| {
-        let mut states = measured.servos.iter();
-        states.find(|state| state.id == servo.id)?.load_ratio
-    });
+    let places = arm.servo_places(joint).into_iter();
+    let loads = places.filter_map(|place| measured.servos.get(place)?.load_ratio);
     loads.map(f64::abs).reduce(f64::max)
 }
 

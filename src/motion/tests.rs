@@ -11,6 +11,7 @@ mod following;
 mod interleave;
 mod neighbours;
 mod probes;
+mod shared_bus;
 mod unmoved;
 
 use super::*;
@@ -45,17 +46,31 @@ impl Bench {
     }
 
     fn of(clock: NodeClock, change: impl FnOnce(&mut ArmFile)) -> Self {
+        Self::with_ids(clock, change, ArmModel::clone)
+    }
+
+    /// Returns a bench whose servos have the ids of the second arm on a bus.
+    fn second_on_its_bus(clock: NodeClock) -> Self {
+        Self::with_ids(clock, |_| {}, |arm| arm.with_first_id(7).unwrap())
+    }
+
+    fn with_ids(
+        clock: NodeClock,
+        change: impl FnOnce(&mut ArmFile),
+        on_bus: fn(&ArmModel) -> ArmModel,
+    ) -> Self {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let mut file = scene.arm.file.clone();
         change(&mut file);
-        let sim = ArmSimulator::new(&ArmModel::new(file).unwrap(), &scene.rest_rad);
+        let true_arm = on_bus(&ArmModel::new(file).unwrap());
+        let sim = ArmSimulator::new(&true_arm, &scene.rest_rad);
         let device = sim.clone();
         let open: PortOpener = Box::new(move |clock| {
             let link = MemoryLink::new(device.clone(), clock, "bench").map_err(LinkError::Read)?;
             Ok(Box::new(link) as Box<dyn ByteLink>)
         });
         let permits = Arc::new(PermitRegistry::everything());
-        let arm = Arc::clone(&scene.arm);
+        let arm = Arc::new(on_bus(&scene.arm));
         let motion = MotionHandle::start(arm, clock, permits, open).unwrap();
         Self { scene, sim, motion }
     }

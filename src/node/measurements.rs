@@ -104,14 +104,14 @@ pub fn measurements_reply(node: &Node) -> VerbReply {
         };
         Some(MeasuredArm {
             ticks: servos
-                .filter_map(|servo| Some((servo.id, servo.position_ticks?)))
+                .filter_map(|servo| Some((arm.id_in_file(servo.id), servo.position_ticks?)))
                 .collect(),
             identity: identities()
                 .filter(|servo| is_named(servo.servo.id))
-                .map(|servo| (servo.servo.id, servo.fingerprint()))
+                .map(|servo| (arm.id_in_file(servo.servo.id), servo.fingerprint()))
                 .collect(),
             energised: snapshot.energised,
-            zeros: calib::zeros_of(&arm.file),
+            zeros: calib::zeros_of(&arm.file_as_written()),
             origin: tools::origin(node, seat),
             name: seat.name.clone(),
             model: arm.file.name.clone(),
@@ -120,7 +120,7 @@ pub fn measurements_reply(node: &Node) -> VerbReply {
             fault: snapshot.fault.clone(),
             is_moving: snapshot.state.is_under_way(),
             homing: identities()
-                .map(|servo| (servo.servo.id, servo.homing_offset_ticks))
+                .map(|servo| (arm.id_in_file(servo.servo.id), servo.homing_offset_ticks))
                 .collect(),
         })
     });

@@ -140,10 +140,12 @@ pub(super) fn refuse_other_zeros(arm: &AttachedArm, scene: &Scene) -> Result<(),
 /// Returns the identity of the attached arm, as the origin of a new calibration.
 pub fn origin(node: &Node, arm: &AttachedArm) -> CalibrationOrigin {
     let identity = &arm.motion.snapshot().identity;
-    let fingerprints = identity
-        .iter()
-        .map(|identity| (identity.servo.id.to_string(), identity.fingerprint()));
-    let model = &arm.motion.arm().file.name;
+    let attached = arm.motion.arm();
+    let fingerprints = identity.iter().map(|identity| {
+        let id = attached.id_in_file(identity.servo.id);
+        (id.to_string(), identity.fingerprint())
+    });
+    let model = &attached.file.name;
     let simulated = entry(node, arm).map(ArmEntry::is_simulated);
     CalibrationOrigin {
         simulated,

@@ -88,15 +88,15 @@ impl<D: Dialect> ServoDriver<D> {
         Ok((latency, missing))
     }
 
-    /// Pings the ids of other arms of the family, once each. Refuses the arm if those that answer and its `own` are
-    /// all the servos of another one; otherwise returns a warning of the others.
+    /// Pings the ids of other arms of the family that are not known to share the bus, once each. Refuses the arm if those that
+    /// answer and its `own` are all the servos of another one; otherwise returns a warning of the others.
     async fn check_strangers(
         &mut self,
         link: &mut dyn ByteLink,
         own: &[u8],
     ) -> Result<Option<String>, DriverError> {
         let mut strangers = Vec::new();
-        for id in arm::ids_beside(self.arm.file.family, &self.ids) {
+        for id in arm::ids_beside(self.arm.file.family, &self.known_ids()) {
             if self.ping_once(link, id).await? {
                 strangers.push(id);
             }
@@ -115,9 +115,14 @@ impl<D: Dialect> ServoDriver<D> {
         }
         let ids: Vec<String> = strangers.iter().map(u8::to_string).collect();
         Ok(Some(format!(
-            "id {} answers, but arm `{name}` has no such servo. Check which arm is connected; then take the servo off the bus, or add it to the arm's file",
+            "id {} answers, but arm `{name}` has no such servo. Check which arm is connected; then take the servo off the bus, add it to the arm's file, or name the arm that has it at the same port",
             ids.join(", ")
         )))
+    }
+
+    /// Returns the ids of its servos, and those of other arms on the bus.
+    fn known_ids(&self) -> Vec<u8> {
+        [&self.ids, self.arm.bus.others.as_slice()].concat()
     }
 
     async fn ping_once(&mut self, link: &mut dyn ByteLink, id: u8) -> Result<bool, DriverError> {
@@ -136,9 +141,9 @@ impl<D: Dialect> ServoDriver<D> {
     ) -> Result<Option<Duration>, DriverError> {
         let id = self.map.name(index).id;
         for _ in 0..=RETRIES_MAX {
-            let began = self.bus.clock.now();
             if self.ping_once(link, id).await? {
-                return Ok(Some(self.bus.received_at.since(began)));
+                // Without the time in which another arm had the bus.
+                return Ok(Some(self.bus.received_at.since(self.bus.sent_at)));
             }
         }
         Ok(None)
@@ -175,7 +180,7 @@ impl<D: Dialect> ServoDriver<D> {
     ) -> Result<ServoIdentity, DriverError> {
         let settings = self.read(link, index, D::SETTINGS).await?;
         let servo = self.map.name(index);
-        let identity = D::identify(&settings, servo.clone(), &self.ids);
+        let identity = D::identify(&settings, servo.clone(), &self.known_ids());
         let fits = self.map.entries[index].check_turn(D::POSITIONS);
         let identity = identity.and_then(|identity| fits.map(|()| identity));
         let mut identity = identity.map_err(|fault| DriverError::Setup { servo, fault })?;

@@ -52,8 +52,9 @@ fn is_up(bench: &Bench) -> bool {
     height_mm(bench, &bench.sim.true_joints()) > bench.scene.heights.lift_mm - 1.0
 }
 
-/// Benches of servos that follow with a lag, and of those of the arm, whose loads tell the force.
-const BENCHES: [fn(NodeClock) -> Bench; 2] = [Bench::lagging, Bench::with];
+/// Benches of servos that follow with a lag, and of those of the arm, whose loads tell the force; they are looked for by their
+/// places, not by the ids that they have on their bus.
+const BENCHES: [fn(NodeClock) -> Bench; 2] = [Bench::lagging, Bench::second_on_its_bus];
 
 #[tokio::test]
 async fn a_sheet_is_detected_where_it_lies() {

@@ -90,7 +90,7 @@ pub(super) async fn align(
             number: index,
             place: 0,
             at_ms: base::clock::calendar_ms(),
-            zeros: calib::zeros_of(&ctx.arm.motion.arm().file),
+            zeros: calib::zeros_of(&ctx.arm.motion.arm().file_as_written()),
         };
         session.touches.extend(touches.into_iter().map(contact));
     }
