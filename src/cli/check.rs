@@ -15,6 +15,7 @@ use caller::TokenStore;
 use config::{ArmEntry, ForgivenessSetting, NodeFile, SIMULATOR_PORT};
 use job::JobStoreError;
 use link::serial::SerialLink;
+use node::bus_places::arm_on_its_bus;
 use node::{open, peers, state_folder, tls_identity};
 use plan::{self, SilentObserver};
 use scene::{Scene, SceneLibrary, SharedScene};
@@ -261,8 +262,7 @@ fn check_arms(
 ) {
     for entry in &file.arms {
         let what = format!("arm {}", entry.name);
-        let arm = library.arm(&entry.model).map_err(anyhow::Error::msg);
-        let found = arm.and_then(|arm| {
+        let found = arm_on_its_bus(file, entry, library).and_then(|arm| {
             driver::check_ranges(&arm)?;
             check_port(args, entry, arm.file.baud)
         });

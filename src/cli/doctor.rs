@@ -14,10 +14,12 @@ use arm::{ArmModel, SHIPPED_ARMS, ServoFamily};
 use base::clock::NodeClock;
 use base::units::Finite;
 use config::{ArmEntry, NodeFile, SIMULATOR_PORT};
+use node::bus_places::arm_on_its_bus;
 use node::open;
 use servo::ServoProtocol;
 use servo::diagnose::{BusDiagnosis, DiagnosisCause, DiagnosisFinding, ExpectedServos, diagnose};
 use servo::host::HostSystem;
+use servo::scan::FoundServo;
 
 /// A machine without ports, and what to do about it.
 const NO_PORT: &str = "this machine has no serial port";
@@ -117,7 +119,12 @@ fn models(
         return Ok(vec![None; targets.len()]);
     }
     let library = open::library(node, file)?;
-    let model = |name: &String| {
+    let model = |target: &DoctorTarget, name: &String| {
+        let is_named = |entry: &&ArmEntry| target.name.as_ref() == Some(&entry.name);
+        let entry = file.arms.iter().find(is_named);
+        if let Some(entry) = entry.filter(|entry| entry.model == *name) {
+            return arm_on_its_bus(file, entry, &library);
+        }
         let is_of_file = file.arms.iter().any(|entry| entry.model == *name);
         library.arm(name).map_err(|error| match node.config {
             Some(_) if !is_of_file => {
@@ -128,7 +135,7 @@ fn models(
     };
     let models = targets
         .iter()
-        .map(|target| target.model.as_ref().map(model));
+        .map(|target| Some(model(target, target.model.as_ref()?)));
     models.map(Option::transpose).collect()
 }
 
@@ -194,6 +201,14 @@ fn targets(
     let on_ports = file.arms.iter().filter(|entry| !entry.is_simulated());
     let on_ports: Vec<&ArmEntry> = on_ports.collect();
     if let Some(port) = &args.port {
+        let there = on_ports.iter().filter(|entry| entry.port == *port);
+        let is_asked = |entry: &&&ArmEntry| args.arm.as_ref().is_none_or(|arm| *arm == entry.name);
+        let there = there.filter(is_asked);
+        let there: Vec<DoctorTarget> = there.map(|entry| DoctorTarget::of(entry)).collect();
+        let is_shared = file.arms.iter().filter(|entry| entry.port == *port).count() > 1;
+        if is_shared && !there.is_empty() {
+            return Ok(there);
+        }
         let all: Vec<&ArmEntry> = file.arms.iter().filter(|_| has_file).collect();
         let candidates = if on_ports.is_empty() { all } else { on_ports };
         return Ok(vec![target_at(
@@ -306,6 +321,11 @@ async fn examine(
     if arm.is_none() {
         diagnosis.compare_with_known(&known_arms());
     }
+    if let Some(arm) = arm {
+        // What answers is shown with the arm that has it.
+        let is_others = |found: &FoundServo| arm.bus.others.contains(&found.servo.id);
+        diagnosis.servos.retain(|found| !is_others(found));
+    }
     if let Some(arm) = arm.filter(|_| diagnosis.findings.is_empty()) {
         let mut link = open(arm.file.baud)?;
         // Its findings are in the diagnosis.
@@ -325,8 +345,6 @@ fn known_arms() -> Vec<(&'static str, ServoProtocol, Vec<u8>)> {
 
 /// Returns the bus settings that an arm's file states; `None` for a family without a servo bus.
 pub(super) fn expected(arm: &Arc<ArmModel>) -> Option<ExpectedServos> {
-    let turning = arm.servos().map(|(_, servo)| servo.id);
-    let held = arm.file.held.iter().map(|held| held.id);
     let (name, family) = (arm.file.name.as_str(), arm.file.family);
     let others = SHIPPED_ARMS.into_iter();
     let others = others.filter(|(other, of, _)| *of == family && *other != name);
@@ -337,7 +355,8 @@ pub(super) fn expected(arm: &Arc<ArmModel>) -> Option<ExpectedServos> {
         arm: name.to_owned(),
         protocol: driver::diagnose::servo_protocol(arm.file.family)?,
         baud: arm.file.baud,
-        ids: turning.chain(held).collect(),
+        ids: arm.ids(),
+        beside: arm.bus.others.clone(),
         supply_v: arm.file.supply_v.map(Finite::get),
     })
 }

@@ -1,5 +1,6 @@
 //! `init`: writes a commented node file, from the options, or from what is plugged in and what a person chooses.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -93,7 +94,7 @@ pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<Ex
         },
         port,
     };
-    let text = node_file(&choice)?;
+    let text = node_file(&choice, &second_arm(&library, &choice, &found))?;
     // Whatever the options, the written file must be readable.
     NodeFile::read(&args.out.display().to_string(), &text)?;
     let scenes = folder_of(&args.out).join(&choice.scenes);
@@ -275,8 +276,29 @@ fn machine_name() -> String {
     }
 }
 
-/// Returns the shipped file with the choices filled in.
-fn node_file(choice: &InitChoices) -> anyhow::Result<String> {
+/// Returns the entry of a second arm of the chosen model on the port, where its servos answer as well, with ids of their own.
+fn second_arm(library: &SceneLibrary, choice: &InitChoices, found: &[FoundServo]) -> String {
+    let first = || {
+        let arm = library.arm(&choice.model).ok()?;
+        let (own, protocol) = (arm.ids(), doctor::expected(&arm)?.protocol);
+        let of_protocol = found.iter().filter(|one| one.family == protocol);
+        let ids = of_protocol.map(|one| one.servo.id);
+        let others: BTreeSet<u8> = ids.filter(|id| !own.contains(id)).collect();
+        let first = *others.first()?;
+        let second = arm.with_first_id(first).ok()?;
+        (second.ids().into_iter().collect::<BTreeSet<u8>>() == others).then_some(first)
+    };
+    first().map_or_else(String::new, |first_id| {
+        let port = serde_json::Value::from(choice.port.as_str());
+        format!(
+            "\n\n# The second arm on the port.\n[[arms]]\nname = \"arm-2\"\nmodel = {:?}\nport = {port}\nfirst_id = {first_id}",
+            choice.model
+        )
+    })
+}
+
+/// Returns the shipped file with the choices filled in, and the entry of a second arm after that of the first.
+fn node_file(choice: &InitChoices, second_arm: &str) -> anyhow::Result<String> {
     let mut text = TEMPLATE.to_owned();
     let lines = [
         (
@@ -292,7 +314,8 @@ fn node_file(choice: &InitChoices) -> anyhow::Result<String> {
         let has_line = text.contains(shipped);
         ensure!(has_line, "the built-in file lacks the line {shipped}");
         let quoted = serde_json::Value::from(value.as_str());
-        text = text.replacen(shipped, &format!("{key} = {quoted}"), 1);
+        let after = if key == "port" { second_arm } else { "" };
+        text = text.replacen(shipped, &format!("{key} = {quoted}{after}"), 1);
     }
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! `sim --pty`: runs a simulated arm that any program can open as a serial port.
+//! `sim --pty`: runs simulated arms that any program can open as a serial port.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use base::units::ClockInstant;
 use link::memory::FarEnd;
 use link::pty;
 use node::open;
-use scene::{Scene, SceneLibrary};
+use scene::{Scene, SceneError, SceneLibrary};
 use sim::{ArmSimulator, HeldPens, SimulatedFault};
 
 #[derive(Debug, Args)]
@@ -30,6 +30,10 @@ pub(super) struct SimArgs {
     /// The arm
     #[arg(long, default_value = "so101")]
     arm: String,
+    /// Number of such arms on the port: each has the ids after those of the one before. Faults and standard input are for the
+    /// first; the ink of the second goes to FILE-2
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=40))]
+    arms: u8,
     /// The scene whose sheet lies before it and whose pens it holds; if a person changes pens, the
     /// first, until a line `pen N` on standard input changes it [default: the default scene if it is
     /// this arm's, otherwise the first that is]
@@ -58,53 +62,119 @@ pub(super) struct SimArgs {
 /// Interval at which the picture is checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// A simulated arm, and what lies before it.
+struct PracticeArm {
+    simulator: ArmSimulator,
+    scene: Arc<Scene>,
+    ink: Option<PathBuf>,
+}
+
 pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<ExitStatus> {
-    let mut library = open::library(node, &open::file(node)?)?;
-    let arm = library.arm(&args.arm)?;
-    library.let_stand_in(&arm)?;
-    let scene = match &args.scene {
-        Some(name) => library.scene(name, None)?,
-        None => scene_of(&library, &arm)?,
+    let arms = practice_arms(node, &args)?;
+    let Some(first) = arms.first() else {
+        bail!("there is no arm to simulate");
     };
-    if scene.arm.file.name != arm.file.name {
-        let (name, arm) = (&scene.name, &scene.arm.file.name);
-        bail!("scene `{name}` is for the arm {arm}. Next: choose another with --scene");
-    }
-    let scene = match &args.truth {
-        Some(folder) => {
-            let mut truth = open::scenes_of_truth(folder)?;
-            let true_arm = truth.arm(&args.arm)?;
-            truth.let_stand_in(&true_arm)?;
-            truth.scene(&scene.name, None)?
-        }
-        None => scene,
-    };
-    let simulator = ArmSimulator::new(&scene.arm, &scene.rest_rad);
-    simulator.set_paced(!args.unpaced);
-    open::lay(&simulator, &scene);
-    if scene.holder.is_by_hand() {
-        simulator.hold_pens(HeldPens::One(0));
-    }
-    args.faults
-        .into_iter()
-        .for_each(|fault| simulator.break_it(fault));
+    let faults = args.faults.into_iter();
+    faults.for_each(|fault| first.simulator.break_it(fault));
     let mut terminate = SignalListener::listen(SignalKind::Terminate)?;
     let traced = TracedSimulator {
-        inner: simulator.clone(),
+        inner: arms.iter().map(|arm| arm.simulator.clone()).collect(),
         trace: args.trace.map(std::fs::File::create).transpose()?,
     };
     let (wire, opened) = spawn_wire(traced)?;
     // The path is the first line. Where there is none, the wire says why.
     let _ = opened.await;
-    let _raw = PracticeInput::listen(&simulator, &scene)?;
+    let _raw = PracticeInput::listen(&first.simulator, &first.scene)?;
     tokio::select! {
         served = wire => served??,
-        () = keep_picture(&simulator, &scene, args.ink.as_deref()) => {}
+        () = keep_pictures(&arms) => {}
         _ = tokio::signal::ctrl_c() => {}
         _ = terminate.recv() => {}
     }
-    save(&simulator, &scene, args.ink.as_deref());
+    arms.iter().for_each(PracticeArm::save);
     Ok(ExitStatus::Done)
+}
+
+/// Returns the simulated arms, each before its scene as it really is.
+fn practice_arms(node: &NodeOptions, args: &SimArgs) -> anyhow::Result<Vec<PracticeArm>> {
+    let mut library = open::library(node, &open::file(node)?)?;
+    let arm = library.arm(&args.arm)?;
+    library.let_stand_in(&arm)?;
+    let scenes = scenes_of(&library, &arm, args)?;
+    let truth = args
+        .truth
+        .as_deref()
+        .map(open::scenes_of_truth)
+        .transpose()?;
+    let (mut arms, mut first_id) = (Vec::new(), None);
+    for (scene, number) in scenes.into_iter().zip(1_u8..) {
+        if scene.arm.file.name != arm.file.name {
+            let (name, arm) = (&scene.name, &scene.arm.file.name);
+            bail!("scene `{name}` is for the arm {arm}. Next: choose another with --scene");
+        }
+        let scene = match &truth {
+            Some(truth) => true_scene(truth.clone(), &args.arm, &scene.name)?,
+            None => scene,
+        };
+        let on_bus = match first_id {
+            Some(first_id) => scene.arm.with_first_id(first_id)?,
+            None => ArmModel::clone(&scene.arm),
+        };
+        first_id = on_bus
+            .ids()
+            .into_iter()
+            .max()
+            .map(|id| id.saturating_add(1));
+        let simulator = ArmSimulator::new(&on_bus, &scene.rest_rad);
+        simulator.set_paced(!args.unpaced);
+        open::lay(&simulator, &scene);
+        if scene.holder.is_by_hand() {
+            simulator.hold_pens(HeldPens::One(0));
+        }
+        let ink = args.ink.as_deref().map(|ink| numbered(ink, number));
+        arms.push(PracticeArm {
+            simulator,
+            scene,
+            ink,
+        });
+    }
+    Ok(arms)
+}
+
+/// Returns the scene of each arm: the part of each where they share one, otherwise the same for all.
+fn scenes_of(
+    library: &SceneLibrary,
+    arm: &ArmModel,
+    args: &SimArgs,
+) -> anyhow::Result<Vec<Arc<Scene>>> {
+    let count = usize::from(args.arms);
+    let Some(name) = &args.scene else {
+        return Ok(vec![scene_of(library, arm)?; count]);
+    };
+    match library.scene(name, None) {
+        Err(SceneError::SeveralArms { arms, .. }) if arms.len() == count => {
+            let parts = library.shared(name, None)?.parts.into_iter();
+            Ok(parts.map(|part| part.scene).collect())
+        }
+        scene => Ok(vec![scene?; count]),
+    }
+}
+
+fn true_scene(mut truth: SceneLibrary, arm: &str, scene: &str) -> anyhow::Result<Arc<Scene>> {
+    let true_arm = truth.arm(arm)?;
+    truth.let_stand_in(&true_arm)?;
+    Ok(truth.scene(scene, None)?)
+}
+
+/// Returns the file of an arm's ink: that of the second has `-2` after its name, before the first point.
+fn numbered(ink: &Path, number: u8) -> PathBuf {
+    let name = ink.file_name().unwrap_or_default().to_string_lossy();
+    let (stem, end) = name.split_once('.').unwrap_or((&name, ""));
+    let point = if end.is_empty() { "" } else { "." };
+    match number {
+        1 => ink.to_owned(),
+        _ => ink.with_file_name(format!("{stem}-{number}{point}{end}")),
+    }
 }
 
 /// Serves the pseudo-terminal on its own thread, because its precise waiting would delay other work. Returns its end, and the
@@ -145,9 +215,9 @@ fn scene_of(library: &SceneLibrary, arm: &ArmModel) -> anyhow::Result<Arc<Scene>
     Ok(library.scene(&name, None)?)
 }
 
-/// A simulated arm with a trace of the bytes that it receives.
+/// Simulated arms with a trace of the bytes that they receive.
 struct TracedSimulator {
-    inner: ArmSimulator,
+    inner: Vec<ArmSimulator>,
     trace: Option<std::fs::File>,
 }
 
@@ -180,34 +250,38 @@ impl FarEnd for TracedSimulator {
     }
 }
 
-/// Writes the picture whenever there is new ink. Never returns.
-async fn keep_picture(simulator: &ArmSimulator, scene: &Arc<Scene>, path: Option<&Path>) {
-    let mut drawn_points = 0;
+/// Writes the picture of an arm whenever it has new ink. Never returns.
+async fn keep_pictures(arms: &[PracticeArm]) {
+    let mut drawn_points = vec![0_usize; arms.len()];
     let mut interval = tokio::time::interval(CHECK_INTERVAL);
     loop {
         interval.tick().await;
-        let points = simulator.ink().iter().map(|ink| ink.points_mm.len()).sum();
-        if points != drawn_points {
-            drawn_points = points;
-            save(simulator, scene, path);
+        for (arm, drawn_points) in arms.iter().zip(&mut drawn_points) {
+            let ink = arm.simulator.ink();
+            let points = ink.iter().map(|ink| ink.points_mm.len()).sum();
+            if std::mem::replace(drawn_points, points) != points {
+                arm.save();
+            }
         }
     }
 }
 
-fn save(simulator: &ArmSimulator, scene: &Scene, path: Option<&Path>) {
-    let Some(path) = path else { return };
-    let ink = simulator.ink().into_iter();
-    let ink: Vec<_> = ink.map(|ink| (ink.pen, ink.points_mm)).collect();
-    let picture = if path.to_string_lossy().ends_with(".pens.json") {
-        let line = |(pen, line): &(usize, _)| json!({"pen": pen + 1, "points_mm": line});
-        serde_json::to_vec(&ink.iter().map(line).collect::<Vec<_>>()).ok()
-    } else if path.extension().is_some_and(|end| end == "json") {
-        let lines: Vec<_> = ink.iter().map(|(_, line)| line).collect();
-        serde_json::to_vec(&lines).ok()
-    } else {
-        tools::ink_picture(scene, &ink)
-    };
-    if let Some(Err(error)) = picture.map(|picture| files::write(path, &picture)) {
-        terminal_output::note(&format!("{error:#}"));
+impl PracticeArm {
+    fn save(&self) {
+        let Some(path) = &self.ink else { return };
+        let ink = self.simulator.ink().into_iter();
+        let ink: Vec<_> = ink.map(|ink| (ink.pen, ink.points_mm)).collect();
+        let picture = if path.to_string_lossy().ends_with(".pens.json") {
+            let line = |(pen, line): &(usize, _)| json!({"pen": pen + 1, "points_mm": line});
+            serde_json::to_vec(&ink.iter().map(line).collect::<Vec<_>>()).ok()
+        } else if path.extension().is_some_and(|end| end == "json") {
+            let lines: Vec<_> = ink.iter().map(|(_, line)| line).collect();
+            serde_json::to_vec(&lines).ok()
+        } else {
+            tools::ink_picture(&self.scene, &ink)
+        };
+        if let Some(Err(error)) = picture.map(|picture| files::write(path, &picture)) {
+            terminal_output::note(&format!("{error:#}"));
+        }
     }
 }

@@ -143,9 +143,12 @@ pub struct ArmEntry {
     pub name: String,
     /// Model of the arm: the name of an arm file.
     pub model: String,
-    /// `"simulator"` or a serial port's path. A port that is missing is an error, never a
+    /// `"simulator"` or a serial port's path, which several arms may share. A port that is missing is an error, never a
     /// simulator.
     pub port: String,
+    /// Lowest id of its servos where they have other ones than in the arm's file, such as 7 for the second SO-101 on a port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_id: Option<u8>,
     /// For practice: a folder of scenes and arms as they really are. The simulated arm uses those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<PathBuf>,
@@ -284,6 +287,7 @@ impl Default for NodeFile {
                 name: "arm".to_owned(),
                 model: "so101".to_owned(),
                 port: SIMULATOR_PORT.to_owned(),
+                first_id: None,
                 truth: None,
                 calibrated: None,
                 base_m: None,
@@ -332,6 +336,12 @@ impl ArmEntry {
         self.port == SIMULATOR_PORT
     }
 
+    /// Returns whether its servos are on the same bus as another arm's.
+    #[must_use]
+    pub fn shares_port_with(&self, other: &Self) -> bool {
+        !self.is_simulated() && self.name != other.name && self.port == other.port
+    }
+
     /// Finds its problems, also in relation to the arms before it.
     fn check(&self, before: &[Self], problems: &mut ProblemList) {
         let name = &self.name;
@@ -354,13 +364,13 @@ impl ArmEntry {
             };
             problems.add("name", what);
         }
-        let is_shared = !self.is_simulated() && before.iter().any(|other| other.port == self.port);
-        problems.check(!is_shared, "port", || {
-            format!(
-                "two arms share the port `{}`; a port has one arm",
-                self.port
-            )
-        });
+        let mut on_port = before.iter().filter(|other| other.shares_port_with(self));
+        if let Some(other) = on_port.find(|other| other.first_id == self.first_id) {
+            let (port, other) = (&self.port, &other.name);
+            problems.add("port", format!(
+                "the arms `{other}` and `{name}` share the port `{port}`, and nothing says that their servos have different ids. Next: write the lowest id of one of them, such as `first_id = 7`"
+            ));
+        }
         self.check_zone(problems);
         let Some([x, y, z]) = self.base_m else { return };
         if [x, y, z].into_iter().all(|m| m.abs() <= BASE_MAX_M) {
@@ -598,6 +608,29 @@ mod tests {
         }
         let alike = read("a.b", "a-b").unwrap_err();
         assert!(alike.contains("the arms `a.b` and `a-b`"), "{alike}");
+    }
+
+    #[test]
+    fn arms_share_a_port_only_with_ids_of_their_own() {
+        let arm = |name: &str, port: &str, key: &str| {
+            format!("[[arms]]\nname = \"{name}\"\nmodel = \"so101\"\nport = \"{port}\"\n{key}\n")
+        };
+        let read = |port: &str, keys: [&str; 2]| {
+            let text = arm("left", port, keys[0]) + &arm("right", port, keys[1]);
+            NodeFile::read("node.toml", &text).map_err(|error| error.to_string())
+        };
+        let node = read("/dev/ttyACM0", ["", "first_id = 7"]).unwrap();
+        assert_eq!(node.arms[1].first_id, Some(7));
+        assert!(node.arms[0].shares_port_with(&node.arms[1]));
+        let alone = read("simulator", ["", ""]).unwrap();
+        assert!(!alone.arms[0].shares_port_with(&alone.arms[1]));
+        for keys in [["", ""], ["first_id = 7", "first_id = 7"]] {
+            let error = read("/dev/ttyACM0", keys).unwrap_err();
+            assert!(
+                error.contains("`left` and `right` share the port"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod app_view;
 mod arm_verbs;
+pub mod bus_places;
 mod calibrate_verbs;
 mod client_watch;
 pub mod config_changes;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use nalgebra::Point3;
 
+use super::bus_places::{SharedBuses, arms_on_their_buses};
 use super::qualification::QualificationPolicy;
 use super::remote_tools::RemoteServers;
 use super::{NodeOptions, left_practice, peers, renamed_arms, selftest, state_folder};
@@ -24,7 +25,7 @@ use link::memory::MemoryLink;
 use link::serial::SerialLink;
 use link::tap::TapSwitch;
 use link::{ByteLink, LinkError};
-use motion::{MotionHandle, PortOpener};
+use motion::{BusThread, MotionHandle, PortOpener};
 use permit::{OrderFiles, OrderLog, PermitRegistry, PortRecords};
 use scene::{PenHolder, Scene, SceneLibrary, Surface};
 use sim::{ArmSimulator, HeldPens, PRINTED, PaperSurface, SceneLight, SimPen, ViewedSheet};
@@ -120,11 +121,11 @@ pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node
         SimulationRate::Watched => NodeClock::simulated_at(WATCHED_RATE),
         SimulationRate::Real | SimulationRate::Fast => NodeClock::simulated(),
     };
-    let models = file.arms.iter().map(|entry| library.arm(&entry.model));
-    let models = models.collect::<Result<Vec<_>, _>>()?;
+    let models = arms_on_their_buses(&file, &library)?;
     let state =
         NodeStorage::open(state_folder::folder(args, &file)?, &file).map_err(anyhow::Error::msg)?;
     let mut seats = Vec::with_capacity(file.arms.len());
+    let mut buses = SharedBuses::default();
     for (entry, arm) in file.arms.iter().zip(models) {
         let clock = match rate {
             SimulationRate::Fast | SimulationRate::Watched if all_simulated => {
@@ -133,11 +134,12 @@ pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node
             _ if entry.is_simulated() => NodeClock::starvation_tolerant(),
             _ => real_clock.clone(),
         };
-        let permits = keep_orders(&state, entry)?;
+        let permits = keep_orders(&state, entry, &arm)?;
         let seat = if entry.is_simulated() {
             open_simulated(&file, entry, arm, (&clock, permits), &library, args)?
         } else {
-            open_on_port(&file.name, entry, arm, (&clock, permits), args)?
+            let of = (&*file.name, entry);
+            open_on_port(of, arm, (&clock, permits), args, &mut buses)?
         };
         seats.push(Arc::new(seat));
     }
@@ -276,9 +278,10 @@ fn open_simulated(
     args: &NodeOptions,
 ) -> anyhow::Result<AttachedArm> {
     let truth = true_scenes(entry)?;
-    let true_arm = match &truth {
-        Some(scenes) => scenes.arm(&entry.model)?,
-        None => Arc::clone(&arm),
+    let true_arm = match (&truth, entry.first_id) {
+        (Some(scenes), Some(first)) => Arc::new(scenes.arm(&entry.model)?.with_first_id(first)?),
+        (Some(scenes), None) => scenes.arm(&entry.model)?,
+        (None, _) => Arc::clone(&arm),
     };
     let scene = first_scene(file, entry, &arm, library);
     let start = scene.as_ref().map(|scene| scene.rest_rad);
@@ -287,7 +290,8 @@ fn open_simulated(
     let open = simulated_port(&simulator);
     let tap = TapSwitch::default();
     let open = with_tap(with_trace(open, args)?, &tap);
-    let motion = attach(&file.name, entry, arm, clock, permits, open)?;
+    let thread = BusThread::start(&arm.file.name)?;
+    let motion = attach(&file.name, entry, arm, (clock, permits), (&thread, open))?;
     let workcell = EmbeddedWorkcell { simulator, truth };
     let seat = AttachedArm::new(&entry.name, motion, Some(Box::new(workcell)));
     let seat = seat.recorded_by(Box::new(JobTrafficRecorder(tap)));
@@ -337,7 +341,11 @@ pub fn scenes_of_truth(folder: &Path) -> anyhow::Result<SceneLibrary> {
 
 /// Returns an arm's permits, with the operator's orders that stand and that outlive this process. Comes before the arm is attached: a
 /// start that is refused because the arm is not there leaves what says that no order stands.
-fn keep_orders(state: &NodeStorage, entry: &ArmEntry) -> anyhow::Result<Arc<PermitRegistry>> {
+fn keep_orders(
+    state: &NodeStorage,
+    entry: &ArmEntry,
+    arm: &ArmModel,
+) -> anyhow::Result<Arc<PermitRegistry>> {
     let (folder, part) = (state.folder(), entry.file_name_part());
     let is_on_port = !entry.is_simulated();
     let permits = Arc::new(match is_on_port {
@@ -357,7 +365,8 @@ fn keep_orders(state: &NodeStorage, entry: &ArmEntry) -> anyhow::Result<Arc<Perm
             let mut files = OrderFiles::of_arm(folder, &part, is_on_port);
             // Without a home there are no records.
             if is_on_port && let Ok(records) = state_folder::usual("ports") {
-                files = files.at_port(PortRecords::of(&records, &entry.port, folder, &part));
+                let place = (&*entry.port, arm.moved_first_id());
+                files = files.at_port(PortRecords::of(&records, place, folder, &part));
             }
             permits.keep_orders_in(files, state.recorded_orders(&entry.name, is_on_port), log)
         })
@@ -433,13 +442,13 @@ pub fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Opens an arm on a serial port.
+/// Opens an arm on a serial port, which others may share.
 fn open_on_port(
-    node: &str,
-    entry: &ArmEntry,
+    (node, entry): (&str, &ArmEntry),
     arm: Arc<ArmModel>,
-    (clock, permits): (&NodeClock, Arc<PermitRegistry>),
+    by: (&NodeClock, Arc<PermitRegistry>),
     args: &NodeOptions,
+    buses: &mut SharedBuses,
 ) -> anyhow::Result<AttachedArm> {
     if entry.truth.is_some() {
         bail!(
@@ -463,9 +472,10 @@ fn open_on_port(
     let open: PortOpener = Box::new(move |clock| {
         SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn ByteLink>)
     });
+    let (thread, open) = buses.join(&arm, &entry.port, open)?;
     let tap = TapSwitch::default();
     let open = with_tap(with_trace(open, args)?, &tap);
-    let motion = attach(node, entry, arm, clock, permits, open);
+    let motion = attach(node, entry, arm, by, (&thread, open));
     // Its adapter may be plugged in, or its supply switched on, after this machine has started.
     let motion = motion.map_err(|error| ArmUnavailable(error.to_string()))?;
     Ok(AttachedArm::new(&entry.name, motion, None).recorded_by(Box::new(JobTrafficRecorder(tap))))
@@ -510,13 +520,12 @@ fn attach(
     node: &str,
     entry: &ArmEntry,
     arm: Arc<ArmModel>,
-    clock: &NodeClock,
-    permits: Arc<PermitRegistry>,
-    open: PortOpener,
+    (clock, permits): (&NodeClock, Arc<PermitRegistry>),
+    (thread, open): (&BusThread, PortOpener),
 ) -> anyhow::Result<MotionHandle> {
     let span = tracing::info_span!("arm", node, arm = entry.name);
     let name = &entry.name;
-    span.in_scope(|| MotionHandle::start(arm, clock.clone(), permits, open))
+    span.in_scope(|| thread.attach(arm, clock.clone(), permits, open))
         .map_err(|error| {
             let message = format!("arm `{name}` cannot be used: {error}");
             anyhow::Error::msg(with_statement(message, "nothing moved"))

@@ -26,13 +26,21 @@ struct OrderPlace {
 }
 
 impl PortRecords {
-    /// Returns the records of a port in their folder, for an arm whose orders are kept in this state folder.
+    /// Returns the records of a port in their folder, for an arm whose orders are kept in this state folder. An arm with other
+    /// ids than those of its file has records of its own, by its `first_id`: it may share the port.
     #[must_use]
-    pub fn of(folder: &Path, port: &str, state: &Path, file_name_part: &str) -> Self {
+    pub fn of(
+        folder: &Path,
+        (port, first_id): (&str, Option<u8>),
+        state: &Path,
+        file_name_part: &str,
+    ) -> Self {
         let path = Path::new(port);
         let names = [Some(port.into()), path.canonicalize().ok(), device(path)];
         let names: BTreeSet<PathBuf> = names.into_iter().flatten().collect();
-        let records = names.iter().map(|name| folder.join(record_name(name)));
+        let records = names
+            .iter()
+            .map(|name| folder.join(record_name(name, first_id)));
         Self {
             records: records.collect(),
             own: OrderPlace {
@@ -141,8 +149,10 @@ fn device(_path: &Path) -> Option<PathBuf> {
     None
 }
 
-fn record_name(port: &Path) -> String {
+fn record_name(port: &Path, first_id: Option<u8>) -> String {
     let name = port.to_string_lossy();
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    name.trim_start_matches('/').chars().map(plain).collect()
+    let name: String = name.trim_start_matches('/').chars().map(plain).collect();
+    // No port's own name has a point.
+    first_id.map_or_else(|| name.clone(), |id| format!("{name}.{id}"))
 }

@@ -490,9 +490,15 @@ impl PortBench {
 
     /// Returns the registry of a new process with this state folder.
     fn node(&self, state: &str) -> Arc<PermitRegistry> {
+        self.node_of(state, None)
+    }
+
+    /// Returns it for an arm whose lowest id on the port may be another one than in its file.
+    fn node_of(&self, state: &str, first_id: Option<u8>) -> Arc<PermitRegistry> {
         let state = self.path(state);
         let permits = Arc::new(PermitRegistry::everything());
-        let records = PortRecords::of(&self.path("ports"), "/dev/none", &state, "arm");
+        let place = ("/dev/none", first_id);
+        let records = PortRecords::of(&self.path("ports"), place, &state, "arm");
         let files = OrderFiles::of_arm(&state, "arm", true).at_port(records);
         let recorded = match order_file(&state).exists() {
             true => RecordedOrders::Last(NumberedOrders::default()),
@@ -529,6 +535,23 @@ async fn an_order_is_found_by_its_port_until_it_is_ended() {
     std::fs::remove_dir_all(bench.path("b")).unwrap();
     std::fs::create_dir(bench.path("b")).unwrap();
     assert_eq!(standing(&bench.node("b")), []);
+}
+
+/// Arms that share a port are told apart by their ids, whatever node and name they have.
+#[tokio::test]
+async fn an_order_at_a_port_is_for_the_arm_with_these_ids_alone() {
+    let places = [None, Some(0), Some(7), Some(70)];
+    let pairs = places.map(|ordered| places.map(|place| (ordered, place)));
+    for (ordered, place) in pairs.into_iter().flatten() {
+        let bench = PortBench::new();
+        let permits = bench.node_of("a", ordered);
+        permits.give_order(OrderVerb::Disable, "user 1");
+        permits.orders_are_kept().await.unwrap();
+        // The record of an arm with the ids of its file stays where it was.
+        assert_eq!(bench.record().exists(), ordered.is_none());
+        let found = standing(&bench.node_of("b", place));
+        assert_eq!(found.is_empty(), place != ordered, "{ordered:?}, {place:?}");
+    }
 }
 
 #[tokio::test]

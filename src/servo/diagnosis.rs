@@ -112,6 +112,8 @@ pub struct ExpectedServos {
     pub baud: u32,
     /// Their ids, from the adapter outwards.
     pub ids: Vec<u8>,
+    /// Ids of other arms on the same bus.
+    pub beside: Vec<u8>,
     /// The supply that the arm's file states.
     pub supply_v: Option<f64>,
     /// Other arms of this protocol that may be connected instead, and their ids.
@@ -356,7 +358,8 @@ impl BusDiagnosis {
 
     /// Adds the ids that are missing and those that are unexpected.
     fn compare_ids(&mut self, scan: &BusScan, expected: &ExpectedServos) {
-        let found: Vec<u8> = scan.found.iter().map(|found| found.servo.id).collect();
+        let found = scan.found.iter().map(|found| found.servo.id);
+        let found: Vec<u8> = found.filter(|id| !expected.beside.contains(id)).collect();
         let is_missing = |id: &u8| !found.contains(id) && scan.noise.damaged_id != Some(*id);
         let missing: Vec<u8> = expected.ids.iter().copied().filter(is_missing).collect();
         let is_extra = |id: &u8| !expected.ids.contains(id);

@@ -132,6 +132,7 @@ fn so101() -> ExpectedServos {
         protocol: ServoProtocol::FeetechSts,
         baud: 1_000_000,
         ids: (1..=6).collect(),
+        beside: Vec::new(),
         supply_v: None,
         others: Vec::new(),
     }

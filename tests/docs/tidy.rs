@@ -247,7 +247,7 @@ fn the_protocol_crate_needs_no_standard_library() {
 }
 
 /// Number of rows of the safety contract.
-const INVARIANTS: usize = 45;
+const INVARIANTS: usize = 46;
 
 #[test]
 fn the_page_of_invariants_names_a_test_for_each() {

@@ -63,6 +63,7 @@ mod resources;
 mod security;
 mod several_arms;
 mod several_nodes;
+mod shared_bus;
 mod shared_scene;
 mod sighted;
 mod slow_disk;
