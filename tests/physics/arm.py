@@ -56,7 +56,7 @@ class Arm:
             self.data.qpos[at] = angle
         mujoco.mj_forward(model, self.data)
         self.t, self.push_until, self.late = 0.0, -1.0, 0.0
-        self.log, self.ink, self.is_energised = None, [], False
+        self.log, self.ink, self.is_energised = None, array.array("d"), False
         self.force_sheet = self.force_wall = 0.0
 
     def step(self):
@@ -101,7 +101,7 @@ class Arm:
 
     def record(self):
         if self.force_sheet > 0.002:
-            self.ink.append((self.t, *self.tip_mm(), self.force_sheet))
+            self.ink.extend((self.t, *self.tip_mm(), self.force_sheet))
         if self.log is not None:
             points = [s.set_point if s.set_point is not None else -1 for s in self.servos]
             row = [self.t, *(self.data.qpos[at] for at in self.at), *(s.present() for s in self.servos), *points]
@@ -116,7 +116,7 @@ class Arm:
             "torque": [s.memory[40] for s in self.servos], "limit": [s.word(48) for s in self.servos],
             "duty": [round(s.duty, 3) for s in self.servos], "tripped": [s.tripped for s in self.servos],
             "force_sheet": round(self.force_sheet, 3), "late_ms": round(self.late * 1e3, 1), "damaged": self.bus.damaged,
-            "persistent_writes": self.bus.persistent_writes, "ink": len(self.ink),
+            "persistent_writes": self.bus.persistent_writes, "ink": len(self.ink) // 5,
             "bias_nm": [round(float(self.data.qfrc_bias[dof]), 3) for dof in self.dof[:5]],
         }
 
@@ -129,18 +129,23 @@ class Arm:
         return self.state()
 
     def do_log(self):
-        self.log, self.ink = array.array("d"), []
+        self.log, self.ink = array.array("d"), array.array("d")
 
     def do_save(self, path):
         log = np.frombuffer(self.log, dtype="d").reshape(-1, LOG_WIDTH) if self.log is not None else np.zeros((0, LOG_WIDTH))
-        np.savez(path, log=log, ink=np.array(self.ink).reshape(-1, 5))
-        rows = len(log)
+        ink = self.marks()
+        np.savez(path, log=log, ink=ink)
+        rows, marks = len(log), len(ink)
         del log
         self.log = None
-        return {"rows": rows, "ink": len(self.ink)}
+        return {"rows": rows, "ink": marks}
 
     def do_ink(self, path):
-        np.save(path, np.array(self.ink).reshape(-1, 5))
+        np.save(path, self.marks())
+
+    def marks(self):
+        """A row for each millisecond of contact: time, place, force. A copy, which lets the ink grow."""
+        return np.array(self.ink).reshape(-1, 5)
 
     def do_push(self, f, s):
         self.data.xfrc_applied[self.gripper, :3] = self.frame.direction(f)

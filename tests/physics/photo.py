@@ -12,7 +12,14 @@ from scipy.ndimage import distance_transform_edt, gaussian_filter, map_coordinat
 
 SIZE, FOCAL = (1280, 960), 2600.0
 STANDS_MM, LOOKS_AT_MM = np.array([10.0, -352.0, 385.0]), np.array([0.0, -175.0, 5.0])
-LINES = '\n[[cameras]]\nname = "top"\nsource = "http://{address}/photo.jpg"\nsize_px = {size}\nfocal_px = [{focal}, {focal}]\n'
+LINES = '''
+[[cameras]]
+name = "top"
+source = "http://{address}/photo.jpg"
+size_px = {size}
+focal_px = [{focal}, {focal}]
+timeout_ms = 10000
+'''
 # The first tags of the family 36h11 as published, row by row, a set bit white.
 TAGS = (0xD5D628584, 0xD97F18B49, 0xDD280910E, 0xE479E9C98)
 CELLS = 8
