@@ -45,7 +45,7 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         (card.done, card.of) = (0, places.len());
         card.has_later_motions = true;
     });
-    let mut touches = Vec::new();
+    let (mut touches, mut felt, mut unfelt) = (Vec::new(), 0, None);
     for (index, place) in places.iter().enumerate() {
         ctx.job
             .update(|card| (card.done_before, card.done) = (index, index));
@@ -53,9 +53,15 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
             Ok(touched) => {
                 let contact = |(joints_rad, _)| contact(&scene, index + 1, &joints_rad);
                 touches.extend(touched.into_iter().map(contact));
+                felt += 1;
             }
+            // A stretched arm feels less: a fit does without such a place.
+            Err(missed @ ("no_contact", _)) => unfelt = unfelt.or(Some(missed)),
             Err((code, reason)) => return Ok(not_measured(&ctx, &scene, code, reason)),
         }
+    }
+    if let Some((code, reason)) = unfelt.filter(|_| felt < PLACES_MIN) {
+        return Ok(not_measured(&ctx, &scene, code, reason));
     }
     // The next arm touches the same places.
     let permit = ctx.ask(&scene)?;
@@ -75,7 +81,7 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         &ctx,
         &scene,
         (&shared, &session),
-        places.len(),
+        [felt, places.len()],
         &assessed,
     ))
 }
@@ -203,12 +209,16 @@ fn answer(
     ctx: &JobContext,
     scene: &Scene,
     (shared, session): (&SharedScene, &CalibrationSession),
-    places: usize,
+    [felt, places]: [usize; 2],
     assessed: &TouchAssessment,
 ) -> Reply {
     let has_touched = |arm: &str| session.touches.iter().any(|touch| touch.arm == arm);
     let next_arm = shared.arm_names().into_iter().find(|arm| !has_touched(arm));
-    let touched = format!("arm {} touched {}", ctx.arm.name, count(places, "place"));
+    let touched = format!(
+        "arm {} touched {felt} of {}",
+        ctx.arm.name,
+        count(places, "place")
+    );
     if let Some(arm) = next_arm {
         let next = format!(
             "call `align` with {{\"scene\": \"{}\", \"arm\": \"{arm}\", \"bases\": true}}",
