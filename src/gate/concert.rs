@@ -1,8 +1,8 @@
 //! What the arms share that are carried out together: how far each was measured along its path, and
 //! whether it goes on.
 //!
-//! Atomics alone, so no arm's thread waits for another. A part that goes away before its end counts
-//! as one that stopped, so that the others stop as well.
+//! Atomics alone, so no arm's thread waits for another. A part that goes away before its arm was
+//! measured at its end counts as one that stopped, so that the others stop as well.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -54,8 +54,10 @@ pub(super) enum PartState {
     Held,
     /// It stands with the tip up because another arm does.
     Rests,
-    /// Its goal is at the end of its path.
+    /// Its goal is at the end of its path. Where the arm is, its readings show later.
     Ended,
+    /// It was measured at its end.
+    Arrived,
     /// It stops, stands or failed, for good.
     Stopped,
 }
@@ -68,6 +70,7 @@ impl PartState {
             2 => Self::Held,
             3 => Self::Rests,
             4 => Self::Ended,
+            5 => Self::Arrived,
             _ => Self::Stopped,
         }
     }
@@ -192,7 +195,8 @@ impl ConcertPart {
     /// Returns the least sample at which another arm was measured that is not at its end.
     pub(super) fn slowest_other(&self) -> Option<usize> {
         let others = self.others();
-        let under_way = others.filter(|part| part.state() != PartState::Ended);
+        let has_ended = |state| matches!(state, PartState::Ended | PartState::Arrived);
+        let under_way = others.filter(|part| !has_ended(part.state()));
         under_way
             .map(|part| part.followed.load(Ordering::SeqCst))
             .min()
@@ -201,7 +205,7 @@ impl ConcertPart {
 
 impl Drop for ConcertPart {
     fn drop(&mut self) {
-        if self.own().state() != PartState::Ended {
+        if self.own().state() != PartState::Arrived {
             self.note(PartState::Stopped);
         }
     }
@@ -250,13 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn only_a_part_that_came_to_its_end_may_go_away() {
+    fn only_a_part_that_was_measured_at_its_end_may_go_away() {
         for (state, stopped) in [
             (PartState::Waiting, true),
             (PartState::Going, true),
             (PartState::Held, true),
             (PartState::Rests, true),
-            (PartState::Ended, false),
+            (PartState::Ended, true),
+            (PartState::Arrived, false),
         ] {
             let mut both = parts(2);
             let first = both.remove(0);
@@ -277,7 +282,7 @@ mod tests {
         assert_eq!((first.slowest_other(), second.followed()), (Some(7), 7));
         second.note(PartState::Ended);
         assert_eq!(first.slowest_other(), Some(9));
-        third.note(PartState::Ended);
+        third.note(PartState::Arrived);
         assert_eq!(first.slowest_other(), None);
     }
 
@@ -289,6 +294,7 @@ mod tests {
             (PartState::Held, None),
             (PartState::Rests, None),
             (PartState::Ended, None),
+            (PartState::Arrived, None),
         ] {
             let mut both = parts(2);
             both.iter_mut().for_each(ConcertPart::tick);

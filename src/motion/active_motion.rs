@@ -183,6 +183,7 @@ impl ActiveMotion {
         sags: Vec<JointSagging>,
         tolerance_rad: f64,
     ) -> ReplyCallback {
+        self.execution.arrive();
         self.end_dwell();
         self.end_probe();
         let visits = std::mem::take(&mut self.visits);

@@ -345,6 +345,16 @@ impl Bench {
     }
 }
 
+/// Makes the second servo read so many counts from where its joint is.
+fn shift_reading(sim: &ArmSimulator, arm: &ArmModel, counts: i32) {
+    let (joint, servo) = arm.servos().nth(1).unwrap();
+    let ticks = servo.ticks(*sim.true_joints().get(joint).unwrap());
+    sim.break_it(SimulatedFault::Position {
+        id: servo.id,
+        word: Some(u16::try_from(ticks + counts).unwrap()),
+    });
+}
+
 fn draws(snapshot: &Snapshot) -> bool {
     snapshot
         .progress

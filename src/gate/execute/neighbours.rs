@@ -21,6 +21,12 @@ impl Execution {
         self.checked.concert.watch();
     }
 
+    /// Tells the other arms that this one was measured at its end. Without that they stop once this
+    /// execution is dropped: an arm that came short of its end is not where they count on it.
+    pub fn arrive(&self) {
+        self.checked.concert.note(PartState::Arrived);
+    }
+
     /// Returns the name of the arm whose stop made this one stop.
     #[must_use]
     pub fn stopped_with(&self) -> Option<&str> {

@@ -359,15 +359,8 @@ async fn a_motion_of_another_period_is_not_begun() {
 }
 
 impl Bench {
-    /// Makes the second servo read so many counts from where its joint is.
     fn shift_reading(&self, counts: i32) {
-        let arm = self.motion.arm();
-        let (joint, servo) = arm.servos().nth(1).unwrap();
-        let ticks = servo.ticks(*self.sim.true_joints().get(joint).unwrap());
-        self.sim.break_it(SimulatedFault::Position {
-            id: servo.id,
-            word: Some(u16::try_from(ticks + counts).unwrap()),
-        });
+        shift_reading(&self.sim, self.motion.arm(), counts);
     }
 }
 
