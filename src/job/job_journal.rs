@@ -42,6 +42,8 @@ pub struct AcceptedJob {
     pub repairs: String,
     /// The job that it continues; empty for none.
     pub resumes: String,
+    /// The first job of its drawing, of whichever arm; empty for that job itself.
+    pub first_job: String,
     /// The drawing that replaces the scene's own design.
     pub drawing: Option<JournalDrawing>,
     /// The queue's drawing that it draws; empty for none.
@@ -447,6 +449,7 @@ impl AcceptedJob {
             .with("understood", &self.understood)
             .with("repairs", &self.repairs)
             .with("resumes", &self.resumes)
+            .with("first_job", &self.first_job)
             .with("ticket", &self.ticket)
             .with("drawing", drawing(|d| d.label.clone()))
             .with("drawing_of", drawing(|d| d.origin.word().to_owned()))

@@ -76,6 +76,8 @@ pub struct PastJob {
     pub accepted_ms: u64,
     /// The job that it continues; empty for none.
     pub resumes: String,
+    /// The first job of its drawing, which may be itself: jobs of arms that draw together, and those that resume them, have the same.
+    pub first_job: String,
     /// The queue's drawing that it draws, by batch and number; empty for none.
     pub ticket: String,
     /// The present plan's hash; empty before there is one.
@@ -215,6 +217,10 @@ impl PastJob {
         self.understood = record.text("understood");
         self.repairs = record.text("repairs");
         self.resumes = record.text("resumes");
+        self.first_job = record.text("first_job");
+        if self.first_job.is_empty() {
+            self.first_job.clone_from(&self.id);
+        }
         self.ticket = record.text("ticket");
         self.accepted_ms = record.number("at_ms").unwrap_or_default();
         "planning".clone_into(&mut self.state);

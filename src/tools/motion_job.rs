@@ -213,7 +213,7 @@ async fn start_boxed(
         Err(ending) => return StartedJob::Busy(ending),
     };
     let MotionJobRequest {
-        accepted,
+        mut accepted,
         order,
         who,
         seen_stops,
@@ -232,6 +232,7 @@ async fn start_boxed(
             job
         }
         JobClaim::Mine(job) => {
+            team.note_drawing(&mut accepted);
             let (node, arm, own_job) = (Arc::clone(node), Arc::clone(arm), Arc::clone(&job));
             let running = async move {
                 if let Err(reason) = own_job.check_wanted() {

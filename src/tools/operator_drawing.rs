@@ -524,13 +524,15 @@ impl Node {
         };
         // A frame goes on with nothing.
         let resumed = drawing.past.as_ref().filter(|_| !order.frame);
-        let resumed = resumed.map(|past| past.id.clone());
+        let resumed = resumed.map(|past| (past.id.clone(), past.first_job.clone()));
+        let (resumes, first_job) = resumed.unwrap_or_default();
         let tool = match order.frame {
             true => frame::FRAME,
             false => "stroke",
         };
         let accepted = AcceptedJob {
-            resumes: resumed.unwrap_or_default(),
+            resumes,
+            first_job,
             understood: order.to_journal(),
             drawing: journal,
             ..motion_job::accepted_job(tool, &drawing.arm, scene, CALLER)

@@ -29,8 +29,11 @@ pub(super) async fn call(
     arm: &Arc<AttachedArm>,
 ) -> Result<Reply, Box<Reply>> {
     check_not_again(ctx)?;
-    let unfinished = ctx.node.job_store.unfinished(arm.key());
-    let unfinished = unfinished.or_else(|| team_stroke::unfinished(ctx));
+    let own = ctx.node.job_store.unfinished(arm.key());
+    let unfinished = match own {
+        Some(own) if !team_stroke::is_part(&own) => Some(own),
+        own => team_stroke::unfinished(ctx).or(own),
+    };
     let past = unfinished.ok_or_else(|| {
         let refused = nothing_to_resume(ctx, arm);
         refused.with("understood", without_scene(ctx)).boxed()
@@ -38,7 +41,7 @@ pub(super) async fn call(
     let arm = ctx.node.arm(Some(&past.arm)).unwrap_or(arm);
     check_is_last(ctx, arm, &past)?;
     if let Some(reply) = team_stroke::resume(ctx, &past).await? {
-        return Ok(reply.with("understood", understood(ctx, &past)));
+        return Ok(reply);
     }
     let resumed = resume_drawing(ctx, arm, &past).await;
     resumed.map_err(|refused| refused.with("understood", understood(ctx, &past)).boxed())
@@ -71,6 +74,7 @@ async fn resume_drawing(
         sheet_check::check(ctx.node, arm, &scene).await?;
         let mut call = ctx.job("stroke", arm, &scene, false)?;
         call.accepted.resumes.clone_from(&past.id);
+        call.accepted.first_job.clone_from(&past.first_job);
         call.accepted.ticket.clone_from(&past.ticket);
         call.accepted.drawing = job_scene::kept_drawing(ctx.node, past);
         call.accepted.understood = Value::Object(understood.clone()).to_string();
@@ -94,7 +98,7 @@ pub(super) fn rest_of(node: &Node, past: &PastJob) -> UnfinishedRest {
 }
 
 /// Returns the arguments as they are used, with the scene, overlay and arm of the unfinished job.
-fn understood(ctx: &ToolContext<'_>, past: &PastJob) -> Map<String, Value> {
+pub(super) fn understood(ctx: &ToolContext<'_>, past: &PastJob) -> Map<String, Value> {
     let mut understood = ctx.reading.understood.clone();
     for (name, value) in target_arguments(past) {
         match value {
@@ -140,7 +144,7 @@ fn differing_arguments<'a>(
 
 /// Refuses a call that names another scene, overlay or arm than the unfinished job's. The corrected call shows what is left and
 /// moves nothing; it keeps the other arguments.
-fn check_same_target(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
+pub(super) fn check_same_target(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
     let given = &ctx.reading.given;
     let others = differing_arguments(given, past);
     if others.is_empty() {
@@ -371,7 +375,7 @@ pub(super) const fn is_of_operator(past: &PastJob) -> bool {
 }
 
 /// Refuses a planner that resumes a drawing which an operator allowed at the terminal: that permission was for one drawing.
-fn check_is_callers(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
+pub(super) fn check_is_callers(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
     if !is_of_operator(past) || ctx.request.who == ActorRank::Operator {
         return Ok(());
     }

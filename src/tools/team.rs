@@ -1,6 +1,6 @@
 //! Jobs of several arms that move together: their motions are planned in one step, and judged in one.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::try_join_all;
@@ -16,6 +16,7 @@ use super::{AttachedArm, Node};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use call::{Refusal, refusal};
 use gate::{CheckedTrajectory, MotionPart, RefusedTrajectory, StandingArm};
+use job::AcceptedJob;
 use motion::Snapshot;
 use permit::{ActorRank, MotionPermit};
 use plan::{Plan, Trajectory};
@@ -40,6 +41,8 @@ pub(super) struct TeamSeat {
 struct Team {
     /// The names of its arms; none for a job that moves alone.
     arms: Vec<String>,
+    /// The first of its jobs.
+    first_job: OnceLock<String>,
     plans: Meeting<PlanRequest, Result<TeamPlan, PlannerError>>,
     proofs: Meeting<ProofRequest, Result<CheckedTrajectory, ProofError>>,
 }
@@ -102,6 +105,14 @@ impl TeamSeat {
             seat,
         };
         (0..jobs).map(seat).collect()
+    }
+
+    /// Notes in a job of the team which drawing it is a part of. One that resumes another job is a part of that job's.
+    pub(super) fn note_drawing(&self, accepted: &mut AcceptedJob) {
+        if accepted.first_job.is_empty() {
+            let first_job = self.team.first_job.get_or_init(|| accepted.id.clone());
+            accepted.first_job.clone_from(first_job);
+        }
     }
 
     /// Claims an arm for a motion, and those beside it that have to stand meanwhile. The node's own motions wait for their turn: it
@@ -221,6 +232,7 @@ impl Team {
     fn of(arms: Vec<String>, jobs: usize) -> Self {
         Self {
             arms,
+            first_job: OnceLock::new(),
             plans: Meeting::of(jobs),
             proofs: Meeting::of(jobs),
         }

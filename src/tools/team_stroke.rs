@@ -12,7 +12,7 @@ use super::stroke::{self, DrawingScope, rounded};
 use super::team::TeamSeat;
 use super::{AttachedArm, Node, SharedPreview, calibration_check, pictures, resume, sheet_check};
 use call::Refusal;
-use job::PastJob;
+use job::{ArmKey, JobStore, PastJob};
 use scene::{Order, Scene, ScenePart, SharedScene, SharedStroke, SheetStroke};
 
 /// An arm that draws a part of a scene.
@@ -47,24 +47,30 @@ pub(super) async fn call(ctx: &ToolContext<'_>, shared: SharedScene) -> Result<R
     draw(ctx, &shared, &members).await
 }
 
-/// Returns what any arm left half done of a scene that it shares, for a call that names no arm.
+/// Returns whether a job drew an arm's part of a scene that several share.
+pub(super) fn is_part(past: &PastJob) -> bool {
+    past.scene.contains(scene::PART)
+}
+
+/// Returns what was left half done last of a scene that arms share, for a call that names no arm.
 pub(super) fn unfinished(ctx: &ToolContext<'_>) -> Option<PastJob> {
     if ctx.reading.given.contains_key("arm") {
         return None;
     }
     let arms = ctx.node.arms.iter();
-    let mut left = arms.filter_map(|arm| ctx.node.job_store.unfinished(arm.key()));
-    left.find(|past| past.scene.contains(scene::PART))
+    let left = arms.filter_map(|arm| ctx.node.job_store.unfinished(arm.key()));
+    left.filter(is_part)
+        .max_by_key(|past| job::job_number(&past.id))
 }
 
-/// Returns what is left for an arm of its part: also all of it, where the others were stopped before this one drew anything.
-fn left_of_part(node: &Node, member: &Member) -> Option<PastJob> {
-    let is_of_part = |past: &PastJob| past.scene == member.scene.name;
-    let store = &node.job_store;
-    let unfinished = store.unfinished(member.arm.key()).filter(is_of_part);
+/// Returns what an arm left of the drawing that another job is a part of: also all of its share, where the others were stopped
+/// before this one drew anything.
+fn left_of_drawing(store: &JobStore, arm: ArmKey<'_>, of: &PastJob) -> Option<PastJob> {
+    let is_of_it = |past: &PastJob| past.first_job == of.first_job;
+    let unfinished = store.unfinished(arm).filter(is_of_it);
     unfinished.or_else(|| {
-        let last = store.last_begun_drawing(member.arm.key(), |_| true);
-        last.filter(|past| is_of_part(past) && !past.is_on_sheet() && !past.may_have_inked())
+        let last = store.last_begun_drawing(arm, |_| true);
+        last.filter(|past| is_of_it(past) && !past.is_on_sheet() && !past.may_have_inked())
     })
 }
 
@@ -80,11 +86,17 @@ pub(super) async fn resume(
     if ctx.reading.given.contains_key("arm") {
         return Ok(None);
     }
+    resume::check_is_callers(ctx, past)?;
+    let of_all = PastJob {
+        scene: name.to_owned(),
+        ..past.clone()
+    };
+    resume::check_same_target(ctx, &of_all)?;
     let shared = ctx.node.scenes.shared(name, past.overlay());
     let shared = shared.map_err(|error| refused("scene_changed", error))?;
     let mut members = members(ctx.node, &shared).map_err(|error| refused("scene", error))?;
     for member in &mut members {
-        member.past = left_of_part(ctx.node, member);
+        member.past = left_of_drawing(&ctx.node.job_store, member.arm.key(), past);
         if let Some(past) = &member.past {
             let same = resume::same_scene(ctx.node, &member.arm, past);
             same.map_err(|error| refused("scene_changed", error))?;
@@ -92,10 +104,13 @@ pub(super) async fn resume(
     }
     let (shared, members) = rest_of(ctx.node, shared, members);
     let shared = Arc::new(shared);
-    match ctx.is("dry_run") {
-        true => preview(ctx, &shared, &members).await.map(Some),
-        false => draw(ctx, &shared, &members).await.map(Some),
-    }
+    let reply = match ctx.is("dry_run") {
+        true => preview(ctx, &shared, &members).await?,
+        false => draw(ctx, &shared, &members).await?,
+    };
+    let mut understood = resume::understood(ctx, &of_all);
+    understood.shift_remove("arm");
+    Ok(Some(reply.with("understood", understood)))
 }
 
 /// Returns what is left of a drawing, for the arms that left something of it.
@@ -146,7 +161,8 @@ async fn draw(
     let waiting =
         waiting.map(|(started, member)| started.wait_for_end(ctx.node, &member.arm, ctx.watch));
     let replies = join_all(waiting).await;
-    Ok(joined(members, replies))
+    let names = members.iter().map(|member| member.arm.name.as_str());
+    Ok(joined(&names.collect::<Vec<_>>(), replies))
 }
 
 /// Begins the job of each arm. Where one does not begin, the others end before anything moves.
@@ -167,6 +183,7 @@ async fn start(
         call.key.work.insert_str(0, "together ");
         if let Some(past) = past {
             call.accepted.resumes.clone_from(&past.id);
+            call.accepted.first_job.clone_from(&past.first_job);
             call.key.work = format!("together stroke resume {}", past.id);
         }
         let scope = DrawingScope {
@@ -199,9 +216,9 @@ fn members(node: &Node, shared: &SharedScene) -> Result<Vec<Member>, Refusal> {
 }
 
 /// Joins the answers of all arms to one.
-fn joined(members: &[Member], replies: Vec<Reply>) -> Reply {
-    let lines = members.iter().zip(&replies);
-    let lines = lines.map(|(member, reply)| format!("{}: {}", member.arm.name, reply.text));
+fn joined(arms: &[&str], replies: Vec<Reply>) -> Reply {
+    let lines = arms.iter().zip(&replies);
+    let lines = lines.map(|(arm, reply)| format!("{arm}: {}", reply.text));
     let text = lines.collect::<Vec<_>>().join("\n");
     let is_own = |reply: &&Reply| {
         reply
@@ -237,10 +254,10 @@ fn joined(members: &[Member], replies: Vec<Reply>) -> Reply {
     if replies.iter().all(has_not_moved) {
         all.set("moved", false);
     }
-    let parts = members.iter().zip(&replies).map(|(member, reply)| {
+    let parts = arms.iter().zip(&replies).map(|(arm, reply)| {
         let mut part = reply.structured.clone();
         part.shift_remove("understood");
-        part.insert("arm".to_owned(), member.arm.name.as_str().into());
+        part.insert("arm".to_owned(), (*arm).into());
         Value::Object(part)
     });
     all.set("arms", parts.collect::<Vec<_>>());
@@ -288,4 +305,91 @@ fn preview_reply(node: &Node, shared: &SharedScene, preview: &SharedPreview) -> 
     let files = pictures::write(node, &folder, &[("plan.png", picture.as_deref())]);
     reply.show(picture);
     files.add_to(reply)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use job::{AcceptedJob, RetentionPolicy, TipPlace};
+
+    fn arm(name: &str) -> ArmKey<'_> {
+        ArmKey {
+            name,
+            is_on_port: false,
+        }
+    }
+
+    /// Keeps a job of an arm's part that was stopped before it drew anything.
+    fn stopped(store: &JobStore, arm: &str, first_job: &str) -> PastJob {
+        let accepted = AcceptedJob {
+            id: store.next_id(),
+            tool: "stroke".to_owned(),
+            arm: arm.to_owned(),
+            scene: scene::part_name("two_arms", arm),
+            first_job: first_job.to_owned(),
+            ..AcceptedJob::default()
+        };
+        let entry = store.begin(&accepted).unwrap();
+        entry.moving().unwrap();
+        let tip = Some(TipPlace::Off);
+        entry.ended("stopped", "told", "{}", tip).unwrap();
+        store.ended_with(&entry);
+        entry.past()
+    }
+
+    #[test]
+    fn an_arm_has_a_share_of_no_drawing_but_its_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let keep = RetentionPolicy {
+            jobs: 100,
+            bytes: 1 << 30,
+            days: 30,
+        };
+        let store = JobStore::open(folder.path(), keep).unwrap();
+        let share_of = |of: &PastJob| {
+            let left = left_of_drawing(&store, arm("right"), of);
+            left.map(|past| past.id)
+        };
+        let left = stopped(&store, "left", "");
+        let right = stopped(&store, "right", &left.first_job);
+        assert_eq!(share_of(&left), Some(right.id.clone()));
+        // The left arm goes on with it, and is stopped again.
+        let resumed = stopped(&store, "left", &left.first_job);
+        assert_eq!(share_of(&resumed), Some(right.id));
+        // It draws all of the same scene alone.
+        let alone = stopped(&store, "left", "");
+        assert_eq!(share_of(&alone), None);
+        // Both begin anew.
+        let left = stopped(&store, "left", "");
+        let right = stopped(&store, "right", &left.first_job);
+        assert_eq!(share_of(&left), Some(right.id));
+        assert_eq!(share_of(&resumed), None);
+    }
+
+    #[test]
+    fn a_fault_is_told_in_place_of_the_stop_that_it_caused() {
+        let stopped = |neighbour: Option<&str>| {
+            let stop = match neighbour {
+                Some(name) => json!({"by": "node", "neighbour": name}),
+                None => json!({"by": "operator"}),
+            };
+            let reply = Reply::failed("stopped").with("code", "stopped");
+            reply.with("stop", stop)
+        };
+        let fault = || Reply::failed("broke").with("code", "fault");
+        let done = || Reply::done("drew");
+        for (replies, code) in [
+            (vec![done(), done()], None),
+            (vec![stopped(Some("right")), fault()], Some("fault")),
+            (vec![fault(), stopped(Some("left"))], Some("fault")),
+            (vec![stopped(None), stopped(Some("left"))], Some("stopped")),
+            (vec![done(), stopped(Some("left"))], Some("stopped")),
+        ] {
+            let texts: Vec<String> = replies.iter().map(|reply| reply.text.clone()).collect();
+            let all = joined(&["left", "right"], replies);
+            assert_eq!((all.code(), all.is_error), (code, code.is_some()));
+            assert!(texts.iter().all(|text| all.text.contains(text)));
+        }
+    }
 }
