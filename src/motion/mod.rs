@@ -124,6 +124,8 @@ pub struct Snapshot {
     pub progress: Option<ExecutionProgress>,
     /// How much deeper than planned the pen of the present drawing goes; `None` where its scene allows no trim.
     pub depth_trim: Option<DepthTrim>,
+    /// `true` while it is held only because an arm that moves together with it is.
+    pub is_held_with_other: bool,
     /// `true` if the torque of any servo is known to be on.
     pub energised: bool,
     /// `true` if no motion is under way and the arm was not seen to stand: a joint moves, or the last

@@ -486,6 +486,8 @@ impl ArmThread {
         self.snapshot.progress = self.job.as_ref().map(|job| job.execution.progress());
         let job = self.job.as_ref();
         self.snapshot.depth_trim = job.and_then(|job| job.execution.depth_trim());
+        self.snapshot.is_held_with_other =
+            job.is_some_and(|job| job.execution.is_held_with_other());
         if let (Some(job), Some(progress)) = (&self.job, self.snapshot.progress) {
             job.release.came_to(progress.sample, job.furthest());
         }

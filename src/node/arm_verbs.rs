@@ -17,7 +17,7 @@ use motion::{MotionError, MotionState, StopReport};
 use permit::{ActorRank, OrderVerb, StopLatch};
 use tools::{AttachedArm, Node, StopCause, stop_line, trim_words};
 
-/// Longest wait for an immediate hold.
+/// Longest wait for an immediate hold, and for its end.
 const HOLD_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// Commands that resume a held arm's motion, or end it.
@@ -276,14 +276,32 @@ async fn wait_until_held(seat: &AttachedArm) -> ArmLine {
 }
 
 pub(crate) async fn resume(node: &Node, arrived: &ArrivalStamp) -> VerbReply {
-    let mut lines = Vec::new();
+    let mut ended = Vec::new();
     for seat in &node.arms {
         let is_idle = seat.motion.snapshot().state != MotionState::Held;
         let seen = node.stops_before(arrived, seat).orders;
-        let line = end_hold(node, seat, seen).await;
+        ended.push((seat, end_hold(node, seat, seen).await, is_idle));
+    }
+    let mut lines = Vec::new();
+    for (seat, line, is_idle) in ended {
+        // Arms that move together go on once none of them is held, so this shows only now.
+        let line = match line {
+            Ok(_) if !goes_on(seat).await => Err(refusal!(
+                "its hold is over, but it stands as long as the arm that moves together with it is held. Next: `steadyhand continue`, once that arm can go on"
+            )),
+            line => line,
+        };
         lines.push((with_name(node, seat, line), is_idle));
     }
     VerbReply::from_some(lines)
+}
+
+/// Waits until no other arm holds this one; returns whether none does.
+async fn goes_on(seat: &AttachedArm) -> bool {
+    let mut snapshots = seat.motion.watch();
+    let is_free = snapshots.wait_for(|snapshot| !snapshot.is_held_with_other);
+    let is_free = tokio::time::timeout(HOLD_WAIT_MAX, is_free).await;
+    is_free.is_ok()
 }
 
 /// Ends the hold of an arm: its motion goes on, if there still is one.
@@ -409,11 +427,210 @@ async fn release_arm(seat: &Arc<AttachedArm>, caller: &str) -> ArmLine {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
 mod tests {
     use super::super::parking::tests::test_node;
     use super::*;
     use base::clock::NodeClock;
-    use sim::SimulatedFault;
+    use base::units::JointVector;
+    use config::{ArmEntry, NodeFile, SIMULATOR_PORT};
+    use gate::MotionPart;
+    use link::memory::MemoryLink;
+    use link::{ByteLink, LinkError};
+    use motion::{MotionHandle, MotionOutcome, MotionRelease, PortOpener, Snapshot};
+    use permit::PermitRegistry;
+    use scene::{Scene, SceneLibrary};
+    use serde_json::json;
+    use sim::{ArmSimulator, SimulatedFault};
+    use tokio::sync::oneshot;
+    use tools::{NodeStorage, RemoteCallWatch, ToolRequest};
+
+    /// Longest wait for a state of an arm.
+    const SEEN_WITHIN: Duration = Duration::from_secs(60);
+
+    /// A node with both arms of a scene.
+    struct Pair {
+        node: Arc<Node>,
+        scenes: Vec<Arc<Scene>>,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Pair {
+        /// Opens a node whose left arm is this far from its rest pose.
+        fn new(clock: &NodeClock, off_rad: &JointVector) -> Self {
+            let library = SceneLibrary::new(None);
+            let parts = library.shared("two_arms", None).unwrap().parts;
+            let scenes: Vec<_> = parts.into_iter().map(|part| part.scene).collect();
+            let attached = scenes.iter().map(|scene| {
+                let name = scene.arm_name.as_ref().unwrap();
+                let is_left = name == "left";
+                let off_rad = off_rad.map(|_, by| if is_left { by } else { 0.0 });
+                let at_rad = scene.rest_rad.zip(&off_rad, |at, by| at + by);
+                let device = ArmSimulator::new(&scene.arm, &at_rad);
+                let open: PortOpener = Box::new(move |clock| {
+                    let link = MemoryLink::new(device.clone(), clock, "pair");
+                    Ok(Box::new(link.map_err(LinkError::Read)?) as Box<dyn ByteLink>)
+                });
+                let permits = Arc::new(PermitRegistry::everything());
+                let motion =
+                    MotionHandle::start(Arc::clone(&scene.arm), clock.clone(), permits, open);
+                let seat = AttachedArm::new(name, motion.unwrap(), None);
+                seat.moved_in(scene);
+                Arc::new(seat)
+            });
+            let entry = |name: &str| ArmEntry {
+                name: name.to_owned(),
+                port: SIMULATOR_PORT.to_owned(),
+                ..NodeFile::default().arms.remove(0)
+            };
+            let file = NodeFile {
+                arms: ["left", "right"].map(entry).into(),
+                ..NodeFile::default()
+            };
+            let folder = tempfile::tempdir().unwrap();
+            let state = NodeStorage::open(folder.path().to_owned(), &file).unwrap();
+            let output = folder.path().to_owned();
+            let node = Node::new(
+                file,
+                SceneLibrary::new(None),
+                attached.collect(),
+                output,
+                state,
+            );
+            Self {
+                node: Arc::new(node),
+                scenes,
+                _folder: folder,
+            }
+        }
+
+        fn arm(&self, index: usize) -> &Arc<AttachedArm> {
+            self.node.arms.get(index).unwrap()
+        }
+
+        async fn until(&self, index: usize, seen: impl Fn(&Snapshot) -> bool) {
+            let motion = &self.arm(index).motion;
+            let mut snapshots = motion.watch();
+            let seen = tokio::time::timeout(SEEN_WITHIN, snapshots.wait_for(seen));
+            let is_seen = seen.await.is_ok();
+            assert!(is_seen, "{:?}", motion.snapshot());
+        }
+
+        /// Moves both arms up and back, and holds them on the way.
+        async fn held_on_the_way(&self) -> Vec<oneshot::Receiver<MotionOutcome>> {
+            let seats = self.node.arms.iter().zip(&self.scenes);
+            let plans = seats.clone().map(|(seat, scene)| {
+                let start = seat.motion.snapshot().measured.unwrap();
+                let poses = [
+                    scene.rest_rad.zip(&up_rad(), |at, by| at + by),
+                    scene.rest_rad,
+                ];
+                let plan = plan::go_to(scene, &start.position_rad, &poses, &plan::SilentObserver);
+                (start, plan.unwrap().trajectory)
+            });
+            let plans: Vec<_> = plans.collect();
+            let parts = seats
+                .zip(&plans)
+                .map(|((seat, scene), (start, trajectory))| {
+                    let now = seat.motion.clock().now();
+                    MotionPart {
+                        permit: seat.permits().ask(scene, now).unwrap(),
+                        scene: Arc::clone(scene),
+                        start,
+                        now,
+                        trajectory: trajectory.clone(),
+                    }
+                });
+            let proofs = gate::check_together(parts.collect(), &[]).unwrap();
+            let release = [(); 2].map(|()| MotionRelease::nothing());
+            release.iter().for_each(|release| release.up_to(100));
+            let run = self.node.arms.iter().zip(proofs).zip(release.clone());
+            let run =
+                run.map(|((seat, proof), release)| seat.motion.run_released(proof, 0, release));
+            let outcomes = run.collect();
+            for arm in 0..2 {
+                let is_on_its_way = |now: &Snapshot| now.progress.is_some_and(|at| at.sample > 40);
+                self.until(arm, is_on_its_way).await;
+            }
+            let holds = [0, 1].map(|arm| self.arm(arm).motion.hold(HoldAt::Once));
+            release.iter().for_each(|release| release.up_to(usize::MAX));
+            for (arm, hold) in holds.into_iter().enumerate() {
+                hold.await.unwrap().unwrap();
+                self.until(arm, is_held).await;
+            }
+            outcomes
+        }
+    }
+
+    fn is_held(now: &Snapshot) -> bool {
+        now.state == MotionState::Held
+    }
+
+    fn up_rad() -> JointVector {
+        JointVector::from_slice(&[0.0, 0.3, 0.0, 0.0, 0.0])
+    }
+
+    #[tokio::test]
+    async fn an_arm_that_stands_for_the_motion_of_another_keeps_its_torque() {
+        let pair = Pair::new(&NodeClock::real(), &up_rad());
+        let request = ToolRequest {
+            tool: "reset".to_owned(),
+            arguments: ReceivedArguments::Value(json!({"arm": "left"})),
+            caller: "test".to_owned(),
+            who: ActorRank::Operator,
+            principal: None,
+            hop: None,
+            is_step: false,
+            arrived: pair.node.stamp_arrival(),
+        };
+        let resets = Arc::clone(&pair.node).call(request, RemoteCallWatch::unobserved());
+        let mut resets = tokio::spawn(resets);
+        tokio::select! {
+            reply = &mut resets => panic!("{reply:?}"),
+            () = pair.until(0, |now| now.state == MotionState::Moving) => {}
+        }
+        let left = &pair.arm(0).motion;
+        left.hold(HoldAt::Once).await.unwrap().unwrap();
+        pair.until(0, is_held).await;
+        let reply = torque_off(&pair.node, "test").await;
+        assert!(
+            !reply.done && !reply.text.contains("torque is off"),
+            "{reply:?}"
+        );
+        assert_eq!(pair.arm(1).permits().latched(), None);
+        left.stop(ActorRank::Operator, false);
+        resets.await.unwrap();
+        let reply = torque_off(&pair.node, "test").await;
+        assert!(reply.done, "{reply:?}");
+    }
+
+    #[tokio::test]
+    async fn an_arm_that_stands_until_its_neighbour_goes_on_is_not_said_to_go_on() {
+        let pair = Pair::new(&NodeClock::simulated(), &JointVector::zeros(5));
+        let outcomes = pair.held_on_the_way().await;
+        let [left, right] = [0, 1].map(|arm| pair.arm(arm));
+        right.permits().disable();
+        let reply = resume(&pair.node, &pair.node.stamp_arrival()).await;
+        assert!(!reply.done && !reply.text.contains("goes on"), "{reply:?}");
+        assert_eq!(left.motion.snapshot().state, MotionState::Held);
+        let (permits, now) = (right.permits(), right.motion.clock().now());
+        let scene = pair.scenes.last().unwrap();
+        let seen = permits.orders_given();
+        permits.enable(scene, now, None, seen).unwrap();
+        let reply = resume(&pair.node, &pair.node.stamp_arrival()).await;
+        assert!(reply.done, "{reply:?}");
+        for outcome in outcomes {
+            let outcome = outcome.await.unwrap();
+            assert!(
+                matches!(outcome, MotionOutcome::Reached { .. }),
+                "{outcome:?}"
+            );
+        }
+    }
 
     #[tokio::test]
     async fn an_emergency_stop_that_nobody_can_verify_is_latched_and_says_so() {

@@ -61,7 +61,7 @@ impl Execution {
     /// Returns whether it is held only because another arm is.
     #[must_use]
     pub fn is_held_with_other(&self) -> bool {
-        self.is_held_with_other
+        self.is_held_with_other && self.is_held()
     }
 
     /// Returns whether the arm stands with the tip up where it is held.
