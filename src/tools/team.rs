@@ -444,3 +444,6 @@ async fn try_prove_all(
     .map_err(ProofError::Panic)?
     .map_err(ProofError::Gate)
 }
+
+#[cfg(test)]
+mod tests;

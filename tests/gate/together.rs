@@ -10,7 +10,9 @@
 use std::sync::{Arc, LazyLock};
 
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
-use gate::{CheckedTrajectory, Execution, ExecutionError, ExecutionStep, HoldAt, MotionPart};
+use gate::{
+    CheckedTrajectory, Execution, ExecutionError, ExecutionStep, HoldAt, MotionPart, StandingArm,
+};
 use nalgebra::IsometryMatrix3;
 use permit::PermitRegistry;
 use plan::{NEIGHBOUR_SKEW, Trajectory};
@@ -518,6 +520,80 @@ fn an_arm_beside_its_path_ends_both() {
         (Some("left"), &None)
     );
     assert!(arms.iter().all(|arm| arm.sample() < Some(120 + 60)));
+}
+
+/// Its neighbour stands, and is as near as the gate lets it be.
+#[test]
+fn an_arm_that_moves_alone_is_kept_to_its_path_as_well() {
+    let duet = &*DUET;
+    let starts = [0, 1].map(|arm: usize| reading(duet.plans[arm].samples[0], 0));
+    for (pushed_rad, is_off) in [(0.0, false), (0.08, true)] {
+        let now = ClockInstant::ZERO;
+        let scene = Arc::clone(&duet.scenes[0]);
+        let part = MotionPart {
+            permit: PermitRegistry::everything().ask(&scene, now).unwrap(),
+            scene,
+            start: &starts[0],
+            now,
+            trajectory: duet.plans[0].clone(),
+        };
+        let stands = StandingArm {
+            scene: &duet.scenes[1],
+            measured: &starts[1],
+            now,
+        };
+        let mut proofs = gate::check_together(vec![part], &[stands]).unwrap();
+        let mut arm = Follower::new(proofs.remove(0));
+        let mut now = now;
+        for _ in 0..TICKS_MAX {
+            now = now.after(duet.plans[0].period);
+            if arm.sample() > Some(120) {
+                arm.pushed_rad = pushed_rad;
+            }
+            arm.tick(now);
+            if arm.is_over() || arm.error.is_some() {
+                break;
+            }
+        }
+        let error = arm.error.as_ref();
+        let is_beside = matches!(error, Some(ExecutionError::OffPath { off_mm }) if *off_mm > 4.0);
+        assert_eq!(
+            (is_beside, arm.has_finished),
+            (is_off, !is_off),
+            "{error:?}"
+        );
+    }
+}
+
+/// The right arm is a few ticks late.
+#[test]
+fn a_hold_of_an_arm_whose_goals_are_all_sent_neither_holds_nor_stops_the_other() {
+    let mut arms = DUET.proofs().map(Follower::new);
+    let last = DUET.plans[0].samples.len() - 1;
+    let (mut now, mut ticks) = (ClockInstant::ZERO, 0);
+    let mut tick = |arms: &mut [Follower; 2]| {
+        now = now.after(DUET.plans[0].period);
+        arms.iter_mut().for_each(|arm| arm.tick(now));
+        ticks += 1;
+        assert!(ticks < TICKS_MAX);
+        now
+    };
+    while arms[0].sample() < Some(last) {
+        tick(&mut arms);
+        if arms[0].sample() == Some(last - 5) {
+            arms[1].hung = 5;
+        }
+    }
+    assert!(arms[1].sample() < Some(last));
+    let at_tick = tick(&mut arms);
+    Event::Hold(HoldAt::Once).happens_to(&mut arms, 0, at_tick);
+    tick(&mut arms);
+    arms[0].execution.take().unwrap().arrive();
+    while !arms[1].is_over() {
+        tick(&mut arms);
+    }
+    let other = arms[1].execution.as_ref().unwrap();
+    assert_eq!((arms[1].sample(), other.stopped_with()), (Some(last), None));
 }
 
 /// The other one is resumed; the one that was moved waits for a person to look at it.

@@ -22,12 +22,13 @@ use link::memory::MemoryLink;
 use link::{ByteLink, LinkError};
 use motion::{MotionHandle, MotionOutcome, PortOpener};
 use permit::{ActorRank, PermitError, PermitRegistry};
-use sim::ArmSimulator;
+use sim::{ArmSimulator, SimulatedFault};
 
 /// A node whose arms are simulated in this process, though the node takes them for arms on ports.
 struct Table {
     node: Arc<Node>,
     scene: Arc<Scene>,
+    sims: Vec<ArmSimulator>,
     _folder: tempfile::TempDir,
 }
 
@@ -54,8 +55,12 @@ fn scene() -> Arc<Scene> {
 
 fn table(arms: Vec<ArmEntry>) -> Table {
     let scene = scene();
-    let attach = |entry: &ArmEntry| {
-        let device = ArmSimulator::new(&scene.arm, &scene.rest_rad);
+    let sims = arms
+        .iter()
+        .map(|_| ArmSimulator::new(&scene.arm, &scene.rest_rad));
+    let sims: Vec<ArmSimulator> = sims.collect();
+    let attach = |(entry, sim): (&ArmEntry, &ArmSimulator)| {
+        let device = sim.clone();
         let open: PortOpener = Box::new(move |clock| {
             let link = MemoryLink::new(device.clone(), clock, "table").map_err(LinkError::Read)?;
             Ok(Box::new(link) as Box<dyn ByteLink>)
@@ -68,7 +73,7 @@ fn table(arms: Vec<ArmEntry>) -> Table {
         let motion = MotionHandle::start(Arc::clone(&scene.arm), clock, Arc::new(permits), open);
         Arc::new(AttachedArm::new(&entry.name, motion.unwrap(), None))
     };
-    let attached = arms.iter().map(attach).collect();
+    let attached = arms.iter().zip(&sims).map(attach).collect();
     let file = NodeFile {
         arms,
         ..NodeFile::default()
@@ -80,6 +85,7 @@ fn table(arms: Vec<ArmEntry>) -> Table {
     Table {
         node: Arc::new(node),
         scene,
+        sims,
         _folder: folder,
     }
 }
@@ -344,6 +350,58 @@ async fn no_motion_leaves_its_arms_zone() {
     let previewed = previewed.ok().unwrap().judge(scene, &plan.trajectory);
     assert_eq!(previewed, Err(refused));
 }
+
+/// It lies there without torque, or holds itself up there.
+#[tokio::test]
+async fn an_arm_outside_its_zone_with_its_torque_on_keeps_both_from_being_enabled() {
+    let zone = |name: &str, base_m: [f64; 3], from_m: f64| ArmEntry {
+        zone: Some(ArmZone {
+            min_m: [from_m, -1.0, -0.2],
+            max_m: [from_m + 1.0, 1.0, 1.0],
+        }),
+        ..entry_at(name, base_m)
+    };
+    // The zone of the right arm begins a metre from its base.
+    let table = table(vec![
+        zone("left", [0.0; 3], -0.5),
+        zone("right", [1.0, 0.0, 0.0], 2.0),
+    ]);
+    assert_eq!(table.node.separations[0].kind, SeparationKind::ByZone);
+    let both = ["left", "right"];
+    for name in both {
+        table.enable(name).unwrap();
+        table.arm(name).permits().disable();
+    }
+    for (_, servo) in table.scene.arm.servos() {
+        table.sims[1].break_it(SimulatedFault::Register {
+            id: servo.id,
+            address: TORQUE_ENABLE,
+            value: 1,
+        });
+    }
+    let right = &table.arm("right").motion;
+    // One servo is asked for its torque in each cycle.
+    for _ in table.scene.arm.servos() {
+        right.clock().jump_to(right.clock().now().after(CYCLE));
+        right.fresh_snapshot().await;
+    }
+    assert!(right.snapshot().energised);
+    for name in both {
+        assert_refused(table.enable(name), &["`right`", "torque-off"]);
+    }
+    right.release().await.unwrap().unwrap();
+    let mut snapshots = right.watch();
+    snapshots.wait_for(|now| !now.energised).await.unwrap();
+    for name in both {
+        table.enable(name).unwrap();
+    }
+}
+
+/// Interval at which an arm at rest is read.
+const CYCLE: Duration = Duration::from_millis(50);
+
+/// Register of STS servos.
+const TORQUE_ENABLE: u16 = 40;
 
 #[test]
 fn refuses_a_shared_scene_whose_bases_stand_elsewhere_than_in_the_node_file() {
