@@ -233,9 +233,9 @@ impl ByteLink for Tapped {
             if self.note(bytes) {
                 return self.inner.send(bytes).await;
             }
-            // As a real port that takes no bytes is given up.
-            self.clock
-                .jump_to(self.clock.now().after(Duration::from_millis(100)));
+            // As a real port that takes no bytes is given up; others that share the clock go on.
+            let later = self.clock.now().after(Duration::from_millis(100));
+            self.clock.alarm().unwrap().until(later).await.unwrap();
             Err(LinkError::Write(std::io::ErrorKind::TimedOut.into()))
         })
     }

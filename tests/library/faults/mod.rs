@@ -11,6 +11,7 @@ mod case;
 mod controller;
 mod elsewhere;
 mod host;
+mod of_two;
 mod outcome;
 mod page;
 mod servos;
@@ -61,6 +62,23 @@ fn every_fault_is_done_to_every_family_or_a_reason_is_given() {
             );
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_fault_of_one_of_two_arms_ends_for_both_as_its_row_says() {
+    let mut wrong = Vec::new();
+    for row in rows() {
+        let begun = row.cases.into_iter().map(|case| {
+            let (family, done) = (case.family, case.done);
+            (family, done, tokio::spawn(of_two::carry_out(case)))
+        });
+        for (family, done, carried) in begun.collect::<Vec<_>>() {
+            if let Err(error) = carried.await {
+                wrong.push(format!("F{} {family:?}, {done}: {error}", row.number));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,12 +7,12 @@ use steadyhand::arm::{ArmFile, ArmModel};
 use steadyhand::motion::{MotionHandle, MotionOutcome};
 use steadyhand::permit::{ActorRank, PermitError, StopLatch};
 use steadyhand::sim::{ArmSimulator, SimulatedFault};
-use steadyhand::units::JointVector;
+use steadyhand::units::{ClockInstant, JointVector};
 
 use super::case::{Case, Found, Want};
 use super::far_end::{self, Family, Rig};
 
-fn long_lines(scene: &mut toml::Table) {
+pub(crate) fn long_lines(scene: &mut toml::Table) {
     let design = "polylines = [[[0.0, 0.0], [80.0, 0.0]], [[80.0, 12.0], [0.0, 12.0]]]";
     let design: toml::Table = toml::from_str(design).unwrap();
     scene.insert("design".to_owned(), design.into());
@@ -81,14 +81,14 @@ fn found(short: String) -> Found {
     }
 }
 
-fn names_all(text: &str, names: &[&str]) {
+pub(crate) fn names_all(text: &str, names: &[&str]) {
     for name in names {
         assert!(text.contains(name), "{name:?} is not named in {text:?}");
     }
 }
 
 /// A damaged reading must not have bent the line.
-fn stayed_on_the_line(rig: &Rig) {
+pub(crate) fn stayed_on_the_line(rig: &Rig) {
     if rig.family == Family::Firmware {
         // Its segments are judged by the controller, in `firmware-protocol`.
         return;
@@ -172,20 +172,23 @@ async fn after_a_fault(
 /// Nobody took torque off: the arm holds.
 fn never_let_go(rig: &Rig) {
     let broken = rig.wire.state().broken_at.unwrap();
+    assert!(!takes_torque_off(rig, broken), "torque was taken off");
+}
+
+/// Returns whether torque was taken off after a moment.
+pub(crate) fn takes_torque_off(rig: &Rig, since: ClockInstant) -> bool {
     let off = |message: &Message| matches!(message, Message::Torque(false) | Message::Park);
     let messages = rig.wire.messages();
-    assert!(
-        !messages
-            .iter()
-            .any(|(at, message)| *at >= broken && off(message))
-    );
+    let mut messages = messages.iter();
+    if messages.any(|(at, message)| *at >= since && off(message)) {
+        return true;
+    }
     let state = rig.wire.state();
-    let after = state.sent.iter().filter(|(at, _)| *at >= broken);
-    let torque_off = after
+    let after = state.sent.iter().filter(|(at, _)| *at >= since);
+    let mut writes = after
         .flat_map(|(_, bytes)| far_end::requests(rig.family, bytes))
-        .flat_map(|request| far_end::writes(rig.family, &request))
-        .filter(|write| write.address == torque_enable(rig.family) && write.data == [0]);
-    assert_eq!(torque_off.count(), 0, "torque was taken off");
+        .flat_map(|request| far_end::writes(rig.family, &request));
+    writes.any(|write| write.address == torque_enable(rig.family) && write.data == [0])
 }
 
 /// Its address according to the manuals.

@@ -18,6 +18,8 @@ Each fault was caused on a simulated arm in the middle of a stroke: with Feetech
 | *fault* | the result names the cause within the given time, and the arm holds. Remove the cause, then `reset` |
 | *refused* | nothing moves and the arm's torque is off |
 
+The same was done to one of two arms that draw together: what is drawn, both finish; a fault of one stops the other as a stop does.
+
 To practise a fault, give the path of `steadyhand sim --pty` to a node as the arm's port. While the arm draws, type the line in brackets into the terminal of `sim`. `plug`, `loss 0`, `speaks 2`, `block 1` and `position 2` end their faults; see `sim --help`.
 
 | fault | family | what is done | what happens |
