@@ -22,7 +22,7 @@ pub(crate) fn rows() -> Vec<Row> {
             15,
             "the machine does not run the node for 300 ms",
             each(|family| {
-                let want = Want::Faulted(400, &["this machine did not run"]);
+                let want = Want::Faulted(400, &["this machine"]);
                 case(family, "300 ms pass within a cycle", starved(), want)
             }),
         ),
