@@ -103,10 +103,9 @@ fn check_pair(
     let (name, other, port) = (&entry.name, &other.name, &entry.port);
     let ids = beside.ids();
     if let Some(id) = own.ids().into_iter().find(|id| ids.contains(id)) {
-        let free = ids
-            .iter()
-            .max()
-            .map_or(0, |highest| highest.saturating_add(1));
+        let lower = [own.ids(), ids].into_iter().min();
+        let highest = lower.and_then(|ids| ids.into_iter().max());
+        let free = highest.map_or(0, |highest| highest.saturating_add(1));
         bail!(
             "the arms `{name}` and `{other}` share the port {port}, and both have a servo with id {id}. Next: write `first_id = {free}` for the one with the higher ids"
         );
