@@ -20,7 +20,7 @@ const ESCAPE: u8 = 0x1b;
 const ARROW_BYTES: usize = 3;
 
 /// What may be written.
-const WORDS: &str = "`pen N`, `fault WORDS` (as for --fault), `hand X Y Z [LEAN TURN]` (place of the tip: mm on the sheet and above it; lean of the pen in degrees, and where to) or `joint N DEGREES`. Keys: 1 to 9 choose a joint; +, - or the arrows turn it";
+const WORDS: &str = "`pen N`, `fault WORDS` (as for --fault), `hand X Y Z [LEAN TURN]` (the tip's place in mm on the sheet and above it, the pen's lean in degrees and where to) or `joint N DEGREES`. Keys: 1 to 9 choose a joint; +, - or the arrows turn it";
 
 /// A person beside the simulated arm.
 pub(super) struct PracticeInput {
@@ -161,7 +161,7 @@ impl PracticeInput {
             [x_mm, y_mm, height_mm] => (x_mm, y_mm, height_mm, [0.0; 2]),
             [x_mm, y_mm, height_mm, lean, turn] => (x_mm, y_mm, height_mm, [lean, turn]),
             _ => bail!(
-                "write `hand 50 40 0`: x and y on the sheet and the height above it, in mm; `hand 50 40 0 20 90` leans the pen by 20 degrees towards 90"
+                "write `hand 50 40 0`: x and y on the sheet and the height above it, in mm. `hand 50 40 0 20 90` leans the pen by 20 degrees towards 90"
             ),
         };
         let now = self.simulator.true_joints();
