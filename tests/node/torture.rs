@@ -206,7 +206,7 @@ fn comparable_reply(answer: &str) -> String {
         })
         .collect();
     let message = reply["message"].as_str().unwrap_or_default();
-    let message = without(&without(message, "Valid: ", "."), "(revision ", ")");
+    let message = without(&without(message, "valid: ", ";"), "(revision ", ")");
     json!({
         "isError": result["isError"], "code": reply["code"], "message": message,
         "understood": reply["understood"], "repairs": repairs,
