@@ -476,7 +476,7 @@ mod tests {
             kinds,
             [
                 "a number at least 0 in mm",
-                "a text",
+                "a string",
                 "a list, each a whole number",
                 "a list, each one of the listed values",
                 "a whole number",

@@ -268,7 +268,7 @@ fn system_errors_of_a_device_are_reported_with_a_fix() {
     for (errno, fix) in [
         (
             Errno::BUSY,
-            "/dev/video7 is in use. Next: end the other program",
+            "/dev/video7 is in use. Next: close the other program",
         ),
         (Errno::ACCESS, "add the user to the group `video`"),
         (

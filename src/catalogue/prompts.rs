@@ -170,6 +170,6 @@ mod tests {
         assert!(text.starts_with("I want: a cat. "), "{text}");
         assert!(text.contains(r#"stroke with {"dry_run":true}"#), "{text}");
         let text = fill("recover", &[]).unwrap_or_default();
-        assert!(text.contains("call reset with {} and"), "{text}");
+        assert!(text.contains("call reset with {}, then"), "{text}");
     }
 }

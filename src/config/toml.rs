@@ -475,7 +475,7 @@ mod tests {
             "line 2: unknown key `sped`",
             "line 4: invalid type: `inner[0].depth_mm` is true or false, expected a number",
             "line 5: missing field `inner[1].depth_mm`",
-            "line 1: invalid type: `speed` is a text, expected a number",
+            "line 1: invalid type: `speed` is a string, expected a number",
         ]) {
             assert!(problem.starts_with(beginning), "{error}");
         }
@@ -487,9 +487,9 @@ mod tests {
         let text = "speed = 'fast'\n[[inner]]\ndepth_mm = 'deep'\nsize_mm = [1.0, 'x']\n";
         let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
         for expected in [
-            "`speed` is a text, expected a number, such as `speed = 12.5`",
+            "`speed` is a string, expected a number, such as `speed = 12.5`",
             "expected a number, in mm, such as `depth_mm = 12.5`",
-            "`inner[0].size_mm[1]` is a text, expected a number, in mm, such as `12.5`",
+            "`inner[0].size_mm[1]` is a string, expected a number, in mm, such as `12.5`",
         ] {
             assert!(error.contains(expected), "{expected}: {error}");
         }
@@ -523,7 +523,7 @@ mod tests {
         for number in ["nan", "inf", "-inf"] {
             let text = format!("speed = 1.0\nfinite_mm = {number}\n");
             let error = read::<Outer>("a.toml", &text).unwrap_err().to_string();
-            let expected = "line 2: invalid type: `finite_mm` is not a finite number, expected one, in mm, such as `finite_mm = 12.5`";
+            let expected = "line 2: invalid type: `finite_mm` is not finite, expected a finite number, in mm, such as `finite_mm = 12.5`";
             assert!(error.contains(expected), "{error}");
         }
     }

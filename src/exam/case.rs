@@ -434,7 +434,7 @@ mod tests {
         ] {
             let line = format!(r#"{{"query":"Draw","expected_tool":null,"{key}":{value}}}"#);
             let refused = ExamCase::read_lines(&line).unwrap_err().to_string();
-            let first = format!("nearest first: {nearest}");
+            let first = format!("nearest first): {nearest}");
             assert!(refused.contains(&first), "{key}: {refused}");
         }
         let line =

@@ -519,7 +519,7 @@ mod tests {
         for for_s in [0, 604_801, u64::MAX] {
             let refused = enabled(for_s);
             assert!(
-                refused.starts_with(&format!("`for_s` is {for_s} ")),
+                refused.starts_with(&format!("`for_s` is {for_s};")),
                 "{refused}"
             );
         }

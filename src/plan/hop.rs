@@ -35,9 +35,6 @@ const SLOWED_TOO_MUCH: f64 = 2.0;
 const USED: f64 = 0.999;
 /// A hop that the joints would slow by more than this is given up: over a ridge it could take hours.
 const SLOWED_MAX: f64 = 16.0;
-/// Share of the tip's speed that hops are planned with. They are as short as a joint's swing: the joints lag as they leave the
-/// sheet, and then pass the speed of their path by up to 15 %.
-const SPEED_SHARE: f64 = 0.8;
 /// Shorter crossings count as none.
 const CROSSING_MIN_MM: f64 = 1e-6;
 
@@ -122,10 +119,6 @@ struct HopState {
 impl<'a> HopPlanner<'a> {
     /// Prepares hops of a pen within its tip's limits, between the scene's lowest and highest hop.
     pub(super) fn new(scene: &'a Scene, pen: usize, limits: TipLimits) -> Self {
-        let limits = TipLimits {
-            speed_m_s: limits.speed_m_s * SPEED_SHARE,
-            ..limits
-        };
         let pen_heights = SheetHeights {
             press_mm: scene.pen_press_mm(pen),
             ..scene.heights

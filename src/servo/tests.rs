@@ -256,7 +256,7 @@ async fn failing_replies_are_distinguished_from_two_servos_with_one_id() {
             diagnosis.findings
         );
         let what = &diagnosis.findings[0].what;
-        assert!(what.contains("of 12 pings each, id"), "{what}");
+        assert!(what.contains("12 pings to each servo: id"), "{what}");
     }
 }
 
@@ -501,7 +501,7 @@ async fn a_device_that_talks_next_to_good_servos_is_named() {
         .find(|finding| finding.cause == DiagnosisCause::OtherTalk);
     let what = &finding.unwrap_or_else(|| panic!("{diagnosis:#?}")).what;
     assert!(
-        what.contains("beside the servos") && what.contains("$GPGGA,"),
+        what.contains("besides the servos") && what.contains("$GPGGA,"),
         "{what}"
     );
 }

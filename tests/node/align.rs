@@ -443,9 +443,6 @@ fn refuses_a_sheet_that_lies_higher_than_a_probe_can_tell_from_air() {
         assert_eq!(result["success"], false, "{higher_mm}: {result:#}");
         assert_eq!(result["code"], "early_contact", "{higher_mm}: {result:#}");
         assert_eq!(result["verdict"], "redo", "{higher_mm}: {result:#}");
-        let message = result["message"].as_str().unwrap();
-        let says = ["sheet lies higher than in the scene", "5 mm"];
-        assert!(says.iter().all(|part| message.contains(part)), "{message}");
         let next = result["next"].as_str().unwrap();
         assert!(
             next.contains("steadyhand calibrate touch sheet --scene short"),

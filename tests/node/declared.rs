@@ -348,7 +348,7 @@ fn a_wrong_declaration_is_named_at_start_with_its_line() {
         (
             format!("{draw}calls = \"stroke\"\nfixed = {{ scen = \"short\" }}\n"),
             7,
-            "`stroke` has no argument `scen`; valid (nearest first): scene",
+            "`stroke` has no argument `scen`. Valid (nearest first): scene",
         ),
         (
             format!("{draw}calls = \"stroke\"\nfixed = {{ scene = \"shrt\" }}\n"),
@@ -765,7 +765,7 @@ fn a_name_that_is_too_long_with_a_servers_before_it_is_warned_of() {
     let (code, printed, _) = bench.streams(&["check"]);
     assert_eq!(code, 0, "{printed}");
     assert!(
-        printed.contains("longer than 40 letters") && printed.contains(long),
+        printed.contains("longer than 40 characters") && printed.contains(long),
         "{printed}"
     );
 }

@@ -114,7 +114,7 @@ fn a_picture_that_was_not_understood_is_named_first() {
     assert_eq!(result["success"], true, "{result:#}");
     let text = result.to_string();
     assert!(
-        text.contains("had no <svg>") && text.contains("without quotes"),
+        text.contains("had no <svg>") && text.contains("unquoted"),
         "{result:#}"
     );
 }

@@ -505,7 +505,7 @@ fn a_scene_of_ones_own_is_written_checked_and_drawn_in() {
             &["--force", "--arm", "nothing"],
             "there is no arm `nothing`",
         ),
-        (&["--force", "--name", "other"], "its file's name"),
+        (&["--force", "--name", "other"], "named after its file"),
         (&["--force", "--sheet", "big"], "such as 100x80mm"),
     ] {
         let refused = new(more);

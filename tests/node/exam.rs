@@ -153,7 +153,7 @@ fn a_record_with_fewer_answers_to_a_case_than_to_others_reaches_no_level() {
     let replay = ["run", "--replay", file.to_str().unwrap(), "--json"];
     let verdict = json_of(&exam(folder.path(), &replay));
     assert_eq!(verdict["reached"], Value::Null, "{verdict}");
-    let expected = "one case has 2 answers and another 3";
+    let expected = "one case has 2 answers, but another has 3";
     assert!(reasons(&verdict).contains(expected), "{verdict}");
 }
 
@@ -816,7 +816,7 @@ fn an_endpoint_that_hides_the_tools_fails_the_run_with_that_cause() {
     assert!(!output.status.success());
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        stderr.contains("seems not to pass the tools on"),
+        stderr.contains("probably does not pass the tools on"),
         "{stderr}"
     );
     let summary = json_of(&exam(folder.path(), &["summary", "--json"]));

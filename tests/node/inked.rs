@@ -232,7 +232,7 @@ fn an_arm_that_feels_a_sheet_says_first_how_it_sags() {
     println!("{}", sagging["message"]);
     let message = sagging["message"].as_str().unwrap();
     assert!(message.contains("shoulder_lift sags by 1."), "{message}");
-    assert!(message.contains("Nothing was touched"), "{message}");
+    assert!(message.contains("nothing was touched"), "{message}");
     assert_eq!(sagging["points"], serde_json::json!([]));
     let (_, shown) = bench.0.said(&["calibrate", "show"]);
     assert!(

@@ -71,7 +71,7 @@ fn a_job_is_told_replayed_and_audited_with_the_node_down() {
     std::fs::write(&log, changed).unwrap();
     assert_eq!(verify().status.code(), Some(1));
     assert!(
-        stdout(&verify()).contains("is not as it was written"),
+        stdout(&verify()).contains("is not what the node wrote"),
         "{}",
         stdout(&verify())
     );

@@ -490,7 +490,7 @@ fn white_lines_are_left_out_where_no_pen_is_white() {
     let why = plan["message"].as_str().unwrap();
     assert_eq!(code, Some(1), "{plan:#}");
     assert!(
-        why.contains("2 strokes in white, and the scene has no white pen"),
+        why.contains("2 strokes are white and the scene has no white pen"),
         "{why}"
     );
     let (_, plan) = planned(&bench, "white.svg", lines, &["--one-pen"]);
@@ -512,7 +512,7 @@ fn m3_beside_a_z_that_lifts_draws_by_z_and_a_dot_stays_a_dot() {
     let (_, plan) = planned(&bench, "dot.nc", dot, &["--size", "60mm"]);
     near(&plan, "size_mm", 0.1, 1e-6);
     let note = plan["notes"][0].as_str().unwrap();
-    assert!(note.starts_with("the drawing is one dot"), "{note}");
+    assert!(note.starts_with("the drawing is a single dot"), "{note}");
 }
 
 #[test]
@@ -525,7 +525,7 @@ fn pens_count_from_1() {
     for (pen, expected) in [
         (
             "2",
-            "the design asks for pen 2; the scene has only pen 1, `",
+            "the design asks for pen 2, but the scene has only pen 1, `",
         ),
         ("0", "stroke 1: found pen 0; accepted: 1 for the first pen"),
     ] {
@@ -728,7 +728,9 @@ fn what_lies_behind_filled_shapes_is_not_drawn() {
     // Other formats have no areas, which is said.
     let (_, plan) = planned(&bench, "line.json", "[[[0, 0], [30, 0]]]", &["--hide"]);
     assert!(
-        plan["notes"].to_string().contains("nothing is hidden"),
+        plan["notes"]
+            .to_string()
+            .contains("no hidden lines are removed"),
         "{plan:#}"
     );
 }
@@ -843,7 +845,7 @@ fn a_drawing_pauses_after_each_length_or_time_that_was_asked_for() {
     let (code, refused) = plan("5mm");
     assert_eq!(code, Some(1), "{refused:#}");
     assert!(
-        refused.to_string().contains("at least every 20 mm"),
+        refused.to_string().contains("20 mm is the minimum"),
         "{refused:#}"
     );
 }

@@ -361,7 +361,7 @@ fn a_node_that_hangs_is_not_said_to_be_absent() {
     let _hung = UnixListener::bind(bench.path("steadyhand/left.sock")).unwrap();
     let (code, _, errors) = bench.streams(&["--config", &config, "status"]);
     assert_ne!(code, 0);
-    assert!(errors.contains("may be the node you mean"), "{errors}");
+    assert!(errors.contains("may be the one you mean"), "{errors}");
     assert!(errors.contains("stop` (it shows the result)"), "{errors}");
     assert!(!errors.contains("does not run here"), "{errors}");
 }

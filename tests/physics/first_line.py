@@ -225,7 +225,7 @@ class Guided:
             if which == 0:
                 return said
             if which == 1:
-                if "did not run the arm's thread in time" in said:
+                if "the arm's thread in time" in said:
                     raise Starved
                 raise RuntimeError(said[-500:])
 
@@ -240,7 +240,7 @@ class Guided:
         person.types("\n")
         for _ in range(6):
             try:
-                said = self.moves("until an operator accepts it")
+                said = self.moves("an operator accepts it")
             except RuntimeError:
                 arm.operator("reset", "--socket", str(arm.work / "steadyhand" / "bench.sock"))
                 person.types("s\n")

@@ -128,7 +128,7 @@ fn a_joint_without_a_largest_speed_is_slow_and_listed() {
             (speed.get() - VELOCITY_ASSUMED_RAD_S).abs() < 1e-12,
             "{none}"
         );
-        let listed = |text: &String| text.contains("`shoulder` has no largest speed");
+        let listed = |text: &String| text.contains("`shoulder` has no speed limit");
         assert!(found.assumed.iter().any(listed), "{:?}", found.assumed);
     }
 }
@@ -250,7 +250,7 @@ fn too_much_of_anything_is_refused() {
     let many = format!("<robot>{}</robot>", "<a/>".repeat(60_000));
     assert!(refused(&many).contains("not XML: nodes limit"));
     let spaces = format!("<robot>{}</robot>", "<a xmlns='b'/>".repeat(100));
-    assert!(refused(&spaces).contains("name spaces"));
+    assert!(refused(&spaces).contains("namespaces"));
     let laughs = "<!DOCTYPE r [<!ENTITY a 'ha'>]><robot name='&a;'/>";
     assert!(refused(laughs).contains("not XML"));
     let joints: String = (0..9)

@@ -641,7 +641,7 @@ fn touches_on_two_arms_of_one_model_are_not_judged_together() {
     touch("arm", false).unwrap();
     touch("arm", true).unwrap();
     let error = touch("right", true).unwrap_err().to_string();
-    assert!(error.contains("this is arm `right`"), "{error}");
+    assert!(error.contains("this one is arm `right`"), "{error}");
     assert_eq!(store.proposal().unwrap().unwrap().touches.len(), 2);
 }
 

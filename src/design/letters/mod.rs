@@ -413,7 +413,7 @@ mod tests {
         let error = plain("ab\nc漢", 5.0, f64::INFINITY).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "character 5 is `漢`, and no single-line font has it. \
+            "character 5 is `漢`, which no single-line font has. \
              Next: use Latin, Greek or Cyrillic letters, digits and common signs"
         );
     }

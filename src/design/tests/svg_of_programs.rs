@@ -200,7 +200,7 @@ fn bare_elements_and_unquoted_values_are_drawn_whole_and_noted() {
         );
         let has = |word: &str| design.notes.iter().any(|note| note.contains(word));
         assert_eq!(
-            (has("had no <svg>"), has("without quotes")),
+            (has("had no <svg>"), has("unquoted")),
             (wrapped, quoted),
             "{text}: {:?}",
             design.notes

@@ -129,7 +129,7 @@ fn no_template_may_match_and_an_unknown_class_is_refused() {
     );
     let wrong = search(&json!({"class": "stops"}));
     assert!(
-        wrong.is_failed && wrong.message.contains("nearest first: stop, "),
+        wrong.is_failed && wrong.message.contains("nearest first): stop, "),
         "{wrong:?}"
     );
 }

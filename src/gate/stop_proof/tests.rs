@@ -432,13 +432,13 @@ fn refuses_a_lift_into_what_another_part_stands_in() {
             max_m: Point3::new(1.0, 1.0, 1.0),
         },
     });
-    for (scene, place) in [(low, "out of the workspace"), (lid, "keep-out `lid`")] {
+    for (scene, place) in [(low, "outside the workspace"), (lid, "keep-out `lid`")] {
         let mut world = CollisionWorld::new(&scene);
         let mut check = LiftCheck::new(&mut world, 0, from).unwrap();
         assert_eq!(check_clear(&mut check, from), Ok(()));
         let error = check_clear(&mut check, up).unwrap_err();
         assert!(!error.contains("arm") && error.ends_with(place), "{error}");
-        if place == "out of the workspace" {
+        if place == "outside the workspace" {
             let out_mm = (highest(up, gripper) - ceiling) * 1e3;
             assert!(error.contains(&format!(" {out_mm:.1} mm out")), "{error}");
         }

@@ -8,14 +8,6 @@ use base::units::{Finite, JointVector};
 use plan::probe_from;
 use scene::PROBE_FROM_MM;
 
-/// Places to touch: three with each run, all of them in `just slow`.
-fn places() -> &'static [[f64; 2]] {
-    match std::env::var_os("STEADYHAND_CASES") {
-        None => &PLACES[..3],
-        Some(_) => &PLACES,
-    }
-}
-
 const PLACES: [[f64; 2]; 6] = [
     [50.0, 50.0],
     [10.0, 12.0],
@@ -105,9 +97,9 @@ async fn felt_mm(bench: &Bench, [x, y]: [f64; 2], raised_mm: f64) -> f64 {
 }
 
 /// Asserts how far what is felt of each height, and of its change from the first, is from the truth.
-async fn assert_felt(bench: &Bench, raised: &[f64], most_mm: f64) {
+async fn assert_felt(bench: &Bench, places: &[[f64; 2]], raised: &[f64], most_mm: f64) {
     let mut changes_mm = Vec::new();
-    for &at_mm in places() {
+    for &at_mm in places {
         let mut first_mm = None;
         for raised_mm in raised {
             let off_mm = felt_mm(bench, at_mm, *raised_mm).await - raised_mm;
@@ -133,19 +125,22 @@ async fn assert_felt(bench: &Bench, raised: &[f64], most_mm: f64) {
 #[tokio::test]
 async fn a_change_of_height_is_felt_whole() {
     let raised = [0.0, -0.3, -0.5, -1.0, -1.5, -2.0, -3.0, 1.5];
-    assert_felt(&bench(None), &raised, 0.3).await;
+    assert_felt(&bench(None), &PLACES, &raised, 0.3).await;
 }
 
 /// Friction of the 12 V servo and half of a gain let the joints creep in other ways; the arm's file does not know.
 #[tokio::test]
 async fn servos_that_the_arms_file_does_not_name_feel_a_change_as_well() {
+    // Three places with each run, all of them in `just slow`.
+    let is_slow = std::env::var_os("STEADYHAND_CASES").is_some();
+    let places = if is_slow { &PLACES[..] } else { &PLACES[..3] };
     for (figures, gain_p, raised) in [
         (TWELVE_VOLTS, 32.0, [0.0, -0.5, -2.0]),
         (TWELVE_VOLTS, 16.0, [0.0, 1.0, 2.0]),
         (SEVEN_VOLTS, 16.0, [0.0, -0.5, -1.5]),
     ] {
         let bench = bench(Some(TrueServo { figures, gain_p }));
-        assert_felt(&bench, &raised, 0.3).await;
+        assert_felt(&bench, places, &raised, 0.3).await;
     }
 }
 
@@ -153,7 +148,7 @@ async fn servos_that_the_arms_file_does_not_name_feel_a_change_as_well() {
 #[tokio::test]
 async fn servos_that_follow_with_a_lag_feel_a_change_as_well() {
     let bench = Bench::lagging(NodeClock::simulated());
-    assert_felt(&bench, &[0.0, -0.5, -1.0, -2.0, -3.0], 1.0).await;
+    assert_felt(&bench, &PLACES, &[0.0, -0.5, -1.0, -2.0, -3.0], 1.0).await;
 }
 
 /// Approaches of a sheet that is not there: a few with each run, a thousand in `just slow`.

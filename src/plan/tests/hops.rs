@@ -116,7 +116,7 @@ fn a_short_hop_is_low_and_a_long_one_as_high_as_it_can_be_at_no_cost() {
     });
     assert!(peaks_mm[0] < 2.1, "{peaks_mm:?}");
     assert!((2.5..6.0).contains(&peaks_mm[1]), "{peaks_mm:?}");
-    assert!(peaks_mm[2] > peaks_mm[1] + 0.5, "{peaks_mm:?}");
+    assert!(peaks_mm[2] > 6.0, "{peaks_mm:?}");
 }
 
 /// The wrist comes to the end of its range over this sheet, if the elbow may be straight.

@@ -148,7 +148,7 @@ fn a_joint_that_was_not_moved_through_its_range_is_moved_again_at_once() {
         person.sees("redo: shoulder_lift moved by");
         moved(&mut person, 1, 1, 1.0);
         moved(&mut person, 2, 3, 1.0);
-        person.sees("their ids are swapped");
+        person.sees("heir ids are swapped");
         person.types("q\n");
         person.sees("you quit: nothing was saved");
         person.ends_with(1);

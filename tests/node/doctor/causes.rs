@@ -160,7 +160,7 @@ fn servos_of_an_arm_that_is_not_named() {
     unless_starved(|| {
         let patient = Patient::new("so101").broken([1, 6].map(SimulatedFault::Silence));
         let (what, fix) = found(&["doctor", "--json", &patient.port], "missing_servo");
-        assert!(what.contains("Arm `so101` also has id 1, 6"), "{what}");
+        assert!(what.contains("Arm `so101` also needs id 1, 6"), "{what}");
         assert!(
             fix.contains("the cables are good") && fix.contains("--arm NAME"),
             "{fix}"
@@ -343,7 +343,7 @@ fn another_program_that_has_the_port_open() {
     holder.kill().unwrap();
     holder.wait().unwrap();
     assert!(what.contains("sleep (process"), "{what}");
-    assert!(fix.contains("end that program"), "{fix}");
+    assert!(fix.contains("that program"), "{fix}");
 }
 
 #[test]

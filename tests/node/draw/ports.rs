@@ -274,7 +274,7 @@ fn an_interrupted_drawing_says_how_to_go_on_and_does() {
         assert!(
             printed.contains(&format!(
                 "{job} was drawing hook.svg in default and was interrupted: "
-            )) && printed.contains(" draw --resume` continues it"),
+            )) && printed.contains(" draw --resume` resumes it"),
             "{printed}"
         );
         // Interrupted: it says how to go on.

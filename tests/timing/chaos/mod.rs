@@ -58,7 +58,7 @@ const ARGUMENTS: [&str; 6] = [
 const ENABLE: [&str; 3] = ["enable", "--scene", "short"];
 
 /// Words about a machine that is too busy for a drawing: they say nothing of the drawing.
-const STARVED: &str = "did not run the arm's thread";
+const STARVED: &str = "the arm's thread in time";
 
 /// Drawings that are blocked, stopped and gone on with once everything else is over, until one is
 /// found whole, where the machine was too busy for all before.

@@ -20,7 +20,7 @@ use super::far_end::{self, Family};
 use super::wire::WireLink;
 
 /// Words by which an arm says that the machine, or the simulated one's thread, was not run in time.
-const TOO_BUSY: [&str; 2] = ["did not run the arm's thread", "no reply from servo"];
+const TOO_BUSY: [&str; 2] = ["the arm's thread in time", "no reply from servo"];
 
 type Heard = Arc<Mutex<Vec<(ClockInstant, Vec<u8>)>>>;
 

@@ -34,7 +34,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(40);
 const UNDER_WAY: usize = 30;
 
 /// Part of the message about a machine that is too busy.
-const STARVED: &str = "did not run the arm's thread";
+const STARVED: &str = "the arm's thread in time";
 
 /// Half a period: the largest distance in time of the matching frame.
 const NEAR: Duration = Duration::from_millis(5);
