@@ -168,10 +168,10 @@ fn stopped_in_time(duo: &Duo, report: &StopReport, within_ms: u64) {
         return;
     }
     let goals = right.wire.goals(right.family);
-    let changes = goals
+    let mut changes = goals
         .windows(2)
         .filter(|pair| pair[0].ticks != pair[1].ticks);
-    let last = changes.last().unwrap()[1].at;
+    let last = changes.next_back().unwrap()[1].at;
     let broken = left.wire.state().broken_at.unwrap();
     let stop_ms = BRAKED_MS + report.lift_ms.unwrap_or_default();
     let limit = Duration::from_millis(within_ms) + Duration::from_secs_f64(stop_ms / 1e3);
