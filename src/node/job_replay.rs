@@ -78,7 +78,7 @@ impl ReplayedJob {
             "a different"
         };
         format!(
-            "{}: {which} plan ({}); the simulator's ink is {} of the job's. The job {}",
+            "{}: {which} plan {}. On the simulator, {} of the job. The job {}",
             self.past.id,
             self.plan.hash,
             self.deviation.describe(),

@@ -211,7 +211,7 @@ export function operatingSteps({ browser, open, logIn, offerWords, drawWords, ac
       await ended(page, "standing");
       await newestJob(page);
       await page.getByRole("button", { name: /^Replay on a simulated arm job-/ }).first().click();
-      await page.getByText(/: the same plan [0-9a-f]+; the simulator's ink/).waitFor({ timeout: 60_000 });
+      await page.getByText(/: the same plan [0-9a-f]+\. On the simulator/).waitFor({ timeout: 60_000 });
       await page.getByAltText(/on the simulated arm$/).waitFor();
       await page.getByRole("button", { name: /^Again job-\d+/ }).first().click();
       await page.getByText(/again, from its beginning/).waitFor();

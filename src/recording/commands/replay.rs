@@ -51,7 +51,7 @@ pub(super) async fn run(node: &NodeOptions, name: &str) -> anyhow::Result<ExitSt
     }
     let deviation = design::compare::deviation_mm(&drawn, &replayed);
     show::line(&format!(
-        "{}: the simulator's ink is {} of the recorded ink",
+        "{}: on the simulator, {} of the recorded ink",
         job.name(),
         deviation.describe()
     ));
