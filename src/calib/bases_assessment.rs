@@ -57,6 +57,31 @@ pub fn assess_bases(
     session: &CalibrationSession,
     shared: &SharedScene,
 ) -> Result<TouchAssessment, AssessError> {
+    Ok(measured(session, shared)?.0)
+}
+
+/// Returns where touches that are good enough contradict the scene, naming both places of each such base.
+///
+/// # Errors
+/// As [`assess_bases`].
+pub fn bases_contradiction(
+    session: &CalibrationSession,
+    shared: &SharedScene,
+) -> Result<Option<String>, AssessError> {
+    let (assessed, measured) = measured(session, shared)?;
+    if assessed.finding.verdict == FitVerdict::Redo {
+        return Ok(None);
+    }
+    let all = measured.iter().filter_map(MeasuredBase::contradiction);
+    let all: Vec<String> = all.collect();
+    Ok((!all.is_empty()).then(|| all.join("; ")))
+}
+
+/// Returns the assessment of all arms' touches, and each base that they measure.
+fn measured<'a>(
+    session: &CalibrationSession,
+    shared: &'a SharedScene,
+) -> Result<(TouchAssessment, Vec<MeasuredBase<'a>>), AssessError> {
     let (first, others) = check_touches(session, shared)?;
     let mut all = TouchAssessment {
         points: session
@@ -85,27 +110,7 @@ pub fn assess_bases(
         .into_iter()
         .filter(|(key, _)| all.new.contains_key(key))
         .collect();
-    Ok(all)
-}
-
-/// Returns where touches that are good enough contradict the scene, naming both places of each such base.
-///
-/// # Errors
-/// As [`assess_bases`].
-pub fn bases_contradiction(
-    session: &CalibrationSession,
-    shared: &SharedScene,
-) -> Result<Option<String>, AssessError> {
-    if assess_bases(session, shared)?.finding.verdict == FitVerdict::Redo {
-        return Ok(None);
-    }
-    let (first, others) = check_touches(session, shared)?;
-    let measured = others.iter().filter_map(|other| {
-        let pair = ArmPair::new(session, shared, first, other);
-        pair.fit().ok()?.contradiction(&shared.name)
-    });
-    let all: Vec<String> = measured.collect();
-    Ok((!all.is_empty()).then(|| all.join("; ")))
+    Ok((all, measured))
 }
 
 /// Returns all values of a scene's file that a calibration of its bases may write.
@@ -486,7 +491,7 @@ impl MeasuredBase<'_> {
                 "where `{other}` stands stays uncertain by {uncertainty_mm:.0} mm (at most {UNCERTAINTY_MM_MAX} mm): touch more places, farther apart"
             )
         });
-        if let Some(contradiction) = self.contradiction(self.pair.scene) {
+        if let Some(contradiction) = self.contradiction() {
             finding.usable(contradiction);
         }
         self.note_unknowns(finding);
@@ -497,7 +502,7 @@ impl MeasuredBase<'_> {
         let [first, other] = [self.pair.first, self.pair.other].map(ScenePart::arm_name);
         if !self.fit.is_whole {
             finding.usable(format!(
-                "touches of a sheet tell the height and the lean of `{other}`. Its place along the sheet, its turn and `uncertainty_mm` stay the file's. To measure them too, bring both tips to the same {PLACES_MIN} points by hand: `calibrate touch bases --scene {0}:{first}`, then `{0}:{other}`",
+                "touches of a sheet tell only the height and the lean of `{other}`; its other numbers stay the file's. Next: touch {PLACES_MIN} points by hand with both tips, `calibrate touch bases --scene {0}:{first}`, then `{0}:{other}`",
                 self.pair.scene
             ));
         }
@@ -507,8 +512,13 @@ impl MeasuredBase<'_> {
     }
 
     /// Names both places of the base, if they are farther apart than the scene says they may be.
-    fn contradiction(&self, scene: &str) -> Option<String> {
-        let ArmPair { first, other, .. } = &self.pair;
+    fn contradiction(&self) -> Option<String> {
+        let ArmPair {
+            scene,
+            first,
+            other,
+            ..
+        } = &self.pair;
         let stated_m = first.uncertainty_m + other.uncertainty_m;
         (self.off_m > stated_m).then(|| {
             let [measured, in_file] = [self.place(), BasePlace::of(&other.base)].map(place_text);

@@ -56,6 +56,7 @@ use stop_signal::StopSignal;
 pub use drawing_deviation::DrawingDeviation;
 pub use motion_error::MotionError;
 pub use motion_release::MotionRelease;
+pub use tick::STARVED;
 pub use tick_queue::{MotionTick, TickQueue};
 
 /// Opens the port, on the thread that will own it; called again after the cable was unplugged.

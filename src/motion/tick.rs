@@ -24,8 +24,9 @@ const STARVED_BY: Duration = Duration::from_millis(20);
 const PLUG_IN: &str = ". Next: plug the arm in again, then call `reset`";
 const PLUGGED_IN: &str = "; the arm is connected again. Next: call `reset`";
 
-const STARVED: &str =
-    "this machine was too busy to run the arm's thread in time: run fewer programs on it";
+/// Cause of a fault for which the arm has no blame: its thread did not run.
+pub const STARVED: &str = "this machine was too busy to run the arm's thread in time";
+const FEWER: &str = ": run fewer programs on it";
 const RTPRIO: &str = ", or give the node a real-time priority";
 
 impl ArmThread {
@@ -74,7 +75,7 @@ impl ArmThread {
 
     fn starved_text(&self) -> String {
         let hint = if self.snapshot.is_ahead { "" } else { RTPRIO };
-        format!("{STARVED}{hint}")
+        format!("{STARVED}{FEWER}{hint}")
     }
 
     /// Holds a motion at the end of its stroke if its permit has ended or servos are too hot.

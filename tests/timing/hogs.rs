@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use steadyhand::clock::NodeClock;
-use steadyhand::motion::{MotionOutcome, set_realtime_priority};
+use steadyhand::motion::{MotionOutcome, STARVED, set_realtime_priority};
 
 use far_end::{Family, PERIOD, Rig};
 
@@ -107,7 +107,7 @@ async fn drawing_goes_on_beside_four_hogs() {
             MotionOutcome::Reached { .. } => drawn += 1,
             // Nothing but the machine itself may end a stroke here.
             MotionOutcome::Faulted(why) => {
-                assert!(why.contains("the arm's thread in time"), "{why}");
+                assert!(why.contains(STARVED), "{why}");
                 starved += 1;
                 let reset = rig
                     .reset(&motion, steadyhand::permit::ActorRank::Operator)

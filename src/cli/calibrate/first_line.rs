@@ -441,7 +441,7 @@ impl Guide<'_> {
         let (_, scene) = self.folders().await?;
         if scene.calibrator_m.is_none() {
             return not_needed(
-                "  skipped: the scene has no `calibrator_m`, so the zeros stay as good as your eye. Next: fix a pin within reach, measure its tip from the middle of the base, and write `calibrator_m = [x, y, z]` in metres into a scene of your own (`steadyhand scene new`)",
+                "  skipped: the scene has no `calibrator_m`, so the zeros stay as good as your eye. Next: measure the tip of a fixed pin from the middle of the base, and write it as `calibrator_m = [x, y, z]` in metres into a scene of your own",
             );
         }
         let places = hand_places::zeros();

@@ -109,10 +109,7 @@ fn open_session(
         open.is_of_same(own) && open.basis == own.basis && open.may_go_on_with(&own.origin)
     };
     match store.proposal()? {
-        Some(open) if !goes_on(&open) => Err(refusal!(
-            "another proposal is open: {}. Next: `steadyhand calibrate accept` or `steadyhand calibrate discard`",
-            open.open_text()
-        )),
+        Some(open) if !goes_on(&open) => Err(reading::is_open(&open)),
         open => Ok(open),
     }
 }

@@ -12,10 +12,10 @@ use crate::sheet_check;
 use crate::{AttachedArm, Node};
 use base::units::short;
 use calib::{
-    self, AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, ProposalClaim,
-    TouchAssessment, report,
+    self, AlignmentResult, CalibrationDeskError, CalibrationKind, CalibrationSession,
+    CalibrationStore, ProposalClaim, TouchAssessment, report,
 };
-use call::{Refusal, refusal};
+use call::Refusal;
 use job::PastJob;
 use scene::Scene;
 use vision::SheetOffset;
@@ -188,12 +188,14 @@ fn refuse_open_proposal(store: &CalibrationStore, scene: &Scene, arm: &str) -> R
             && ((is_of_scene && (measured || is_automatic)) || (is_play && is_automatic))
     };
     match store.proposal()?.filter(|session| !is_ours(session)) {
-        Some(session) => Err(refusal!(
-            "another proposal is open: {}. Next: `steadyhand calibrate accept` or `steadyhand calibrate discard`",
-            session.open_text()
-        )),
+        Some(session) => Err(is_open(&session)),
         None => Ok(()),
     }
+}
+
+/// Refuses because of a proposal that an operator must decide first.
+pub(super) fn is_open(other: &CalibrationSession) -> Refusal {
+    CalibrationDeskError::OtherThing(other.open_text()).into()
 }
 
 /// Judges a session and keeps it as the proposal.

@@ -1,5 +1,6 @@
 //! Faults of the machine and its port.
 
+use steadyhand::motion::STARVED;
 use steadyhand::sim::SimulatedFault;
 
 use super::case::{Row, Want, case, each, from_then, once, starved};
@@ -22,7 +23,7 @@ pub(crate) fn rows() -> Vec<Row> {
             15,
             "the machine does not run the node for 300 ms",
             each(|family| {
-                let want = Want::Faulted(400, &["this machine"]);
+                let want = Want::Faulted(400, &[STARVED]);
                 case(family, "300 ms pass within a cycle", starved(), want)
             }),
         ),

@@ -31,6 +31,7 @@ use clients::Node;
 use far_end::FarArm;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use steadyhand::motion::STARVED;
 use steadyhand::scene::SceneLibrary;
 use steadyhand::sim::SimulatedFault;
 use support::{Bench, PATIENCE, on_port};
@@ -56,9 +57,6 @@ const ARGUMENTS: [&str; 6] = [
 ];
 
 const ENABLE: [&str; 3] = ["enable", "--scene", "short"];
-
-/// Words about a machine that is too busy for a drawing: they say nothing of the drawing.
-const STARVED: &str = "the arm's thread in time";
 
 /// Drawings that are blocked, stopped and gone on with once everything else is over, until one is
 /// found whole, where the machine was too busy for all before.

@@ -8,7 +8,7 @@ use steadyhand::clock::NodeClock;
 use steadyhand::gate;
 use steadyhand::link::memory::{FarEnd, MemoryLink};
 use steadyhand::link::{ByteLink, LinkError, pty};
-use steadyhand::motion::{MotionHandle, PortOpener, StopReport};
+use steadyhand::motion::{MotionHandle, PortOpener, STARVED, StopReport};
 use steadyhand::permit::{ActorRank, MotionPermit, PermitRegistry};
 use steadyhand::plan::{self, SilentObserver, SpanKind, Trajectory, TrajectorySpan};
 use steadyhand::scene::{Scene, SceneLibrary};
@@ -20,7 +20,7 @@ use super::far_end::{self, Family};
 use super::wire::WireLink;
 
 /// Words by which an arm says that the machine, or the simulated one's thread, was not run in time.
-const TOO_BUSY: [&str; 2] = ["the arm's thread in time", "no reply from servo"];
+const TOO_BUSY: [&str; 2] = [STARVED, "no reply from servo"];
 
 type Heard = Arc<Mutex<Vec<(ClockInstant, Vec<u8>)>>>;
 

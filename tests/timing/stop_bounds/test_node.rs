@@ -13,7 +13,7 @@ use steadyhand::cli;
 use steadyhand::config::NodeFile;
 use steadyhand::mcp::http::{self, HttpConfig};
 use steadyhand::mcp::{EntryPoint, stdio};
-use steadyhand::motion::MotionHandle;
+use steadyhand::motion::{MotionHandle, STARVED};
 use steadyhand::node;
 use steadyhand::permit::ActorRank;
 use steadyhand::scene::SceneLibrary;
@@ -32,9 +32,6 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Sample from which the arm counts as on its way to the paper.
 const UNDER_WAY: usize = 30;
-
-/// Part of the message about a machine that is too busy.
-const STARVED: &str = "the arm's thread in time";
 
 /// Half a period: the largest distance in time of the matching frame.
 const NEAR: Duration = Duration::from_millis(5);
