@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::alarm_timer::AlarmTimer;
 pub use crate::alarm_timer::alarm_runtime;
-use crate::clock_seats::{ClockSeat, SeatRest, SharedTime};
+use crate::clock_seats::{ClockSeat, SharedTime};
 use crate::system_clocks;
 use crate::units::{ClockInstant, nanos};
 
@@ -22,12 +22,6 @@ pub struct NodeClock {
     source: Arc<ClockSource>,
     /// The place of the thread that it is for among those that share it; `None` for one that only reads it.
     seat: Option<Arc<ClockSeat>>,
-}
-
-/// A time in which a thread does without its clock; see [`NodeClock::sleep`].
-#[derive(Debug)]
-pub struct ClockSleep {
-    _rest: Option<SeatRest>,
 }
 
 #[derive(Debug)]
@@ -180,11 +174,13 @@ impl NodeClock {
         }
     }
 
-    /// Lets a shared clock go on without the calling thread, which waits for no moment of it, until the result is dropped.
-    #[must_use]
-    pub fn sleep(&self) -> ClockSleep {
-        let rest = self.seat.as_ref().map(ClockSeat::sleep);
-        ClockSleep { _rest: rest }
+    /// Waits until other threads have brought a shared clock to a moment; for ever if none shares it. May be dropped while it
+    /// waits.
+    pub async fn sleep_until(&self, moment: ClockInstant) {
+        match &self.seat {
+            Some(seat) => seat.sleep_until(moment).await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Returns whether the clock stands still while no task waits.
@@ -409,12 +405,17 @@ mod tests {
         let (one, other) = (clock.seated(), clock.seated());
         let mut alarm = one.alarm().unwrap();
         let until = |ms: u64| ClockInstant::ZERO.after(Duration::from_millis(ms));
-        assert!(poll_once(alarm.until(until(1))).is_pending());
+        assert!(poll_twice(alarm.until(until(1))).is_pending());
         assert_eq!(clock.now(), ClockInstant::ZERO);
-        let asleep = other.sleep();
-        alarm.until(until(2)).await.unwrap();
-        drop(asleep);
-        assert!(poll_once(alarm.until(until(3))).is_pending());
+        {
+            let mut asleep = std::pin::pin!(other.sleep_until(until(2)));
+            assert!(poll_once(&mut asleep).is_pending());
+            // The sleeper wakes at its moment, before the one that the other waits for.
+            assert!(poll_twice(alarm.until(until(3))).is_pending());
+            assert_eq!(clock.now(), until(2));
+            assert!(poll_once(&mut asleep).is_ready());
+        }
+        assert!(poll_twice(alarm.until(until(3))).is_pending());
         drop(other);
         alarm.until(until(4)).await.unwrap();
         assert_eq!(clock.now(), until(4));
@@ -422,8 +423,19 @@ mod tests {
         let busy = clock.seated();
         clock.jump_to(until(7));
         alarm.until(until(6)).await.unwrap();
-        assert!(poll_once(alarm.until(until(8))).is_pending());
+        assert!(poll_twice(alarm.until(until(8))).is_pending());
         drop(busy);
+    }
+
+    /// Polls a future as often as one that first lets others of its thread work, and drops it.
+    fn poll_twice<T>(future: impl Future<Output = T>) -> std::task::Poll<T> {
+        let mut future = std::pin::pin!(future);
+        let first = poll_once(&mut future);
+        if first.is_ready() {
+            first
+        } else {
+            poll_once(&mut future)
+        }
     }
 
     /// Polls a future once and drops it.

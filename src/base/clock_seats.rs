@@ -22,8 +22,9 @@ enum SeatActivity {
     /// It computes, or waits for something that no clock tells.
     Works,
     WaitsUntil(ClockInstant),
-    /// Time passes without it.
-    Sleeps,
+    /// It wakes at this moment if others bring the clock there.
+    SleepsUntil(ClockInstant),
+    Gone,
 }
 
 /// The place of a thread among those that share a clock. When it is dropped, time passes without it.
@@ -32,6 +33,15 @@ pub(crate) struct ClockSeat {
     time: Arc<SharedTime>,
     index: usize,
     released: Arc<Notify>,
+}
+
+impl SeatActivity {
+    fn moment(self) -> Option<ClockInstant> {
+        match self {
+            Self::WaitsUntil(moment) | Self::SleepsUntil(moment) => Some(moment),
+            Self::Works | Self::Gone => None,
+        }
+    }
 }
 
 impl SharedTime {
@@ -47,18 +57,18 @@ impl SharedTime {
 
     /// Releases the threads whose moment has come; while none works, that of the next one comes.
     fn release(&self, seats: &mut [(SeatActivity, Arc<Notify>)]) {
-        let moments = seats.iter().filter_map(|(activity, _)| match activity {
-            SeatActivity::WaitsUntil(moment) => Some(*moment),
-            SeatActivity::Works | SeatActivity::Sleeps => None,
-        });
         let mut activities = seats.iter().map(|(activity, _)| *activity);
-        let works = activities.any(|activity| activity == SeatActivity::Works);
-        if let Some(next) = moments.min().filter(|_| !works) {
+        let passes = activities
+            .clone()
+            .any(|activity| matches!(activity, SeatActivity::WaitsUntil(_)))
+            && !activities.any(|activity| activity == SeatActivity::Works);
+        let moments = seats.iter().filter_map(|(activity, _)| activity.moment());
+        if let Some(next) = moments.min().filter(|_| passes) {
             self.nanos.fetch_max(next.as_nanos(), Ordering::SeqCst);
         }
         let now = self.now();
         for (activity, released) in seats {
-            if matches!(activity, SeatActivity::WaitsUntil(moment) if *moment <= now) {
+            if activity.moment().is_some_and(|moment| moment <= now) {
                 *activity = SeatActivity::Works;
                 released.notify_one();
             }
@@ -92,29 +102,41 @@ impl ClockSeat {
         own.is_none_or(|(activity, _)| *activity == SeatActivity::Works)
     }
 
-    /// Waits until the clock shows a moment. May be dropped while it waits.
+    /// Returns whether others share the clock.
+    fn is_shared(&self) -> bool {
+        self.time.seats.locked().len() > 1
+    }
+
+    /// Brings the clock to a moment, once no other thread works. May be dropped while it waits.
     pub(crate) async fn wait_until(self: &Arc<Self>, moment: ClockInstant) {
-        let _rest = SeatRest::new(self, SeatActivity::WaitsUntil(moment));
+        if self.is_shared() {
+            // The others may run on this thread, and time may pass without them: they would never hear what wakes them.
+            tokio::task::yield_now().await;
+        }
+        self.rest(SeatActivity::WaitsUntil(moment)).await;
+    }
+
+    /// Waits until the others have brought the clock to a moment. May be dropped while it waits.
+    pub(crate) async fn sleep_until(self: &Arc<Self>, moment: ClockInstant) {
+        self.rest(SeatActivity::SleepsUntil(moment)).await;
+    }
+
+    async fn rest(self: &Arc<Self>, activity: SeatActivity) {
+        let _rest = SeatRest::new(self, activity);
         while !self.works() {
             self.released.notified().await;
         }
-    }
-
-    /// Lets time pass without the thread until the result is dropped.
-    pub(crate) fn sleep(self: &Arc<Self>) -> SeatRest {
-        SeatRest::new(self, SeatActivity::Sleeps)
     }
 }
 
 impl Drop for ClockSeat {
     fn drop(&mut self) {
-        self.set(SeatActivity::Sleeps);
+        self.set(SeatActivity::Gone);
     }
 }
 
 /// A time in which a thread does not work.
-#[derive(Debug)]
-pub(crate) struct SeatRest(Arc<ClockSeat>);
+struct SeatRest(Arc<ClockSeat>);
 
 impl SeatRest {
     fn new(seat: &Arc<ClockSeat>, activity: SeatActivity) -> Self {

@@ -2,6 +2,7 @@
 
 use crate::firmware::ControllerFault;
 use base::units::{ArmMeasurement, short};
+use firmware_protocol::message::Cause;
 use link::LinkError;
 use servo::SetupFault;
 use servo::error::TooLarge;
@@ -181,6 +182,18 @@ impl DriverError {
             Self::NoReply { .. }
                 | Self::SilentBus { .. }
                 | Self::Controller(ControllerFault::Silent { .. })
+        )
+    }
+
+    /// Returns whether a servo or the controller heard nothing from this node for too long.
+    #[must_use]
+    pub fn is_of_silence(&self) -> bool {
+        matches!(
+            self,
+            Self::Device {
+                fault: ServoFault::Watchdog,
+                ..
+            } | Self::Controller(ControllerFault::Stopped(Cause::Deadman))
         )
     }
 

@@ -209,10 +209,12 @@ pub enum ExecutionError {
         behind_deg: f64,
     },
     /// The arm is beside its path, and another arm may be there.
-    #[error("the arm was {off_mm:.0} mm off its path for {ms} ms; {limit_mm:.0} mm is the limit beside another arm. Something pushes it, or a servo is too weak", ms = following_error::STALL_TIME.as_millis(), limit_mm = NEIGHBOUR_FOLLOWING_M * 1e3)]
+    #[error("the arm was {off_mm:.0} mm off its path for {ms} ms, most by {joint}; {limit_mm:.0} mm is the limit beside another arm. Something pushes it, or a servo is too weak", ms = following_error::STALL_TIME.as_millis(), limit_mm = NEIGHBOUR_FOLLOWING_M * 1e3)]
     OffPath {
         /// Distance of the farthest point from where it should be.
         off_mm: f64,
+        /// The joint that was farthest from where it should be.
+        joint: String,
     },
     /// No reading for too long.
     #[error("the arm gave no valid reading for {0} ms; {limit} ms is the limit", limit = following_error::AGE_MAX.as_millis())]

@@ -1,7 +1,6 @@
 //! Carries out commands to the arm's thread: run, hold, resume, release torque.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -153,7 +152,7 @@ impl ArmThread {
         let measured = ready.await;
         measured.map_err(|error| {
             if matches!(error, DriverError::Device { .. }) {
-                self.handle_driver_error(&error, Duration::ZERO);
+                self.handle_driver_error(&error);
             }
             error.into()
         })
@@ -170,9 +169,16 @@ impl ArmThread {
             || self.shared.stop.is_requested(seen_stops)
             || !self.shared.permits.is_current(proof.permit())
         {
-            return Err(MotionError::StoppedBefore("began"));
+            return Err(self.stopped_before("began"));
         }
         Ok(())
+    }
+
+    fn stopped_before(&self, what: &'static str) -> MotionError {
+        let fault = self.snapshot.fault.clone().filter(|_| self.is_faulted());
+        fault.map_or(MotionError::StoppedBefore(what), |fault| {
+            MotionError::FaultedBefore(what, fault)
+        })
     }
 
     async fn resume(&mut self, permit: MotionPermit) -> Result<(), MotionError> {
@@ -194,7 +200,7 @@ impl ArmThread {
     fn check_may_resume(&self, permit: &MotionPermit) -> Result<(), MotionError> {
         let stopped = self.stopping.is_some() || self.shared.stop.is_requested(self.stops_seen);
         if stopped || !self.shared.permits.is_current(permit) {
-            return Err(MotionError::StoppedBefore("went on"));
+            return Err(self.stopped_before("went on"));
         }
         if self.snapshot.health.care >= HealthAction::Park {
             return Err(MotionError::TooHot(self.snapshot.health.summary()));

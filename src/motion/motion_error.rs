@@ -79,9 +79,12 @@ pub enum MotionError {
     /// The node's own motions do not switch torque on.
     #[error("the arm's torque is off or was lost. Next: `reset`")]
     TorqueOff,
-    /// A stop or a fault came after the motion was permitted, and before it "began" or "went on".
-    #[error("a stop or a fault came before the motion {0}")]
+    /// A stop came after the motion was permitted, and before it "began" or "went on".
+    #[error("a stop came before the motion {0}")]
     StoppedBefore(&'static str),
+    /// A fault came after the motion was permitted, and before it "began" or "went on".
+    #[error("a fault came before the motion {0}: {1}")]
+    FaultedBefore(&'static str, String),
     /// No motion is under way.
     #[error("the arm is not moving, so there is nothing to hold")]
     NothingToHold,

@@ -92,6 +92,8 @@ pub(super) struct ArmThread {
     /// The latch of a fault, while a reader of the latches delays it.
     pub(super) latching: Option<StopLatch>,
     pub(super) next_tick: ClockInstant,
+    /// When the machine last ran the thread late.
+    pub(super) starved_at: Option<ClockInstant>,
     pub(super) standstill: StandstillDetector,
     pub(super) reached_rad: f64,
     pub(super) held_pose: HeldPose,
@@ -130,6 +132,7 @@ impl ArmThread {
         let driver = ArmDriver::new(&shared.arm, &clock);
         let mut worker = Self {
             next_tick: shared.clock.now(),
+            starved_at: None,
             standstill: StandstillDetector::new(&shared.arm),
             reached_rad: REACHED_COUNTS
                 * counts_rad(&shared.arm).iter().copied().fold(0.0, f64::max),
@@ -324,13 +327,14 @@ impl ArmThread {
         }
         let mut has_waited = false;
         while self.awaits_beginning() {
-            let _asleep = self.clock.sleep();
-            self.shared.stop.woken().await;
-            has_waited = true;
+            tokio::select! {
+                biased;
+                () = self.shared.stop.woken() => has_waited = true,
+                () = self.clock.sleep_until(self.next_tick) => return,
+            }
         }
         if has_waited {
             self.shared.stop.wake();
-            self.read_after_sleep().await;
             self.next_tick = self.shared.clock.now();
         }
     }
@@ -341,16 +345,6 @@ impl ArmThread {
             || self.shared.stop.is_requested(self.stops_seen)
             || !self.shared.commands.is_empty();
         !is_called && job.is_some_and(|job| job.execution.awaits_beginning())
-    }
-
-    /// Reads an arm in the middle of a motion that slept while other arms' time went on: its last reading is out of date.
-    async fn read_after_sleep(&mut self) {
-        let now = self.shared.clock.now();
-        let measured = self.snapshot.measured.as_ref();
-        let is_old = measured.is_some_and(|measured| now.since(measured.at) > PERIOD * 2);
-        if self.job.is_some() && is_old {
-            self.cycle(None).await;
-        }
     }
 
     /// Waits in simulated time until the next sample is released and the recording has room; a stop
@@ -406,15 +400,14 @@ impl ArmThread {
         } else {
             self.next_tick
         };
-        // A simulated arm at rest costs nothing: its time stands still as well.
-        let asleep = is_asleep.then(|| self.clock.sleep());
+        // Simulated arms at rest cost nothing: their time stands still as well.
         loop {
             let timer = async {
                 if is_asleep {
-                    std::future::pending().await
-                } else {
-                    self.alarm.until(until).await
+                    self.clock.sleep_until(until).await;
+                    return Ok(());
                 }
+                self.alarm.until(until).await
             };
             tokio::select! {
                 biased;
@@ -430,12 +423,9 @@ impl ArmThread {
                 }
             }
         }
-        drop(asleep);
-        if is_asleep {
-            self.read_after_sleep().await;
-        }
         // Ticks do not drift; a late one is not made up for by two.
         let now = self.shared.clock.now();
+        self.note_late(until.max(began_at));
         if !is_idle {
             self.snapshot.lateness.note(now.since(until));
             if until > began_at {

@@ -20,6 +20,9 @@ const IDLE_FAILURES_MAX: u32 = 20;
 /// A cycle that overran its deadline by more than this did not wait for servos.
 const STARVED_BY: Duration = Duration::from_millis(20);
 
+/// For so long a silence may be the cause of a failure: one of the next readings says what it did to a servo.
+const STARVED_FELT: Duration = Duration::from_millis(100);
+
 /// Advice about a port that is gone, and about one that is back.
 const PLUG_IN: &str = ". Next: plug the arm in again, then call `reset`";
 const PLUGGED_IN: &str = "; the arm is connected again. Next: call `reset`";
@@ -135,10 +138,10 @@ impl ArmThread {
             SentGoals::Last => link.last,
             SentGoals::None => None,
         };
-        let overdue = self.shared.clock.now().since(deadline);
+        self.note_late(deadline);
         match result {
             Ok(measured) => self.handle_reading(measured),
-            Err(error) => self.handle_driver_error(&error, overdue),
+            Err(error) => self.handle_driver_error(&error),
         }
         sent
     }
@@ -192,20 +195,32 @@ impl ArmThread {
     }
 
     /// Returns whether a fault is reported and not reset yet.
-    fn is_faulted(&self) -> bool {
+    pub(super) fn is_faulted(&self) -> bool {
         self.snapshot.fault.is_some() && self.shared.permits.latched().is_some()
     }
 
-    /// Handles a failed cycle; `overdue` is by how much it overran its deadline.
-    pub(super) fn handle_driver_error(&mut self, error: &DriverError, overdue: Duration) {
+    /// Notes whether the machine did not run the thread, which had something to do at a moment.
+    pub(super) fn note_late(&mut self, due: ClockInstant) {
+        let now = self.shared.clock.now();
+        if now.since(due) > STARVED_BY {
+            self.starved_at = Some(now);
+        }
+    }
+
+    /// Handles a failed cycle.
+    pub(super) fn handle_driver_error(&mut self, error: &DriverError) {
         self.failures = self.failures.saturating_add(1);
-        // The servos may have replied while the thread did not run.
-        let is_starved = overdue > STARVED_BY && error.is_transient();
-        self.last_failure = Some(if is_starved {
-            self.starved_text()
-        } else {
-            error.to_string()
-        });
+        let now = self.shared.clock.now();
+        let is_starved = self
+            .starved_at
+            .is_some_and(|at| now.since(at) < STARVED_FELT);
+        // The servos may have replied while the thread did not run, or heard nothing from it.
+        let failure = match error {
+            _ if is_starved && error.is_transient() => self.starved_text(),
+            _ if is_starved && error.is_of_silence() => format!("{}; {error}", self.starved_text()),
+            _ => error.to_string(),
+        };
+        self.last_failure = Some(failure.clone());
         if let Some(measured) = error.measured() {
             self.record_reading(measured.clone());
         }
@@ -227,7 +242,7 @@ impl ArmThread {
             if self.job.is_none() || error.is_transient() {
                 self.driver.forget_unread_goals();
             }
-            self.fault(&error.to_string());
+            self.fault(&failure);
         }
     }
 

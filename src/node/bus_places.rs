@@ -7,15 +7,19 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, bail};
 
 use arm::ArmModel;
+use base::clock::NodeClock;
 use config::{ArmEntry, NodeFile};
 use link::ByteLink;
 use link::shared_port::SharedPort;
 use motion::{BusThread, MotionError, PortOpener};
 use scene::SceneLibrary;
 
-/// The buses that several arms share, by their ports.
+/// The buses that several arms share.
 #[derive(Default)]
-pub struct SharedBuses(BTreeMap<String, (BusThread, SharedPort)>);
+pub struct SharedBuses {
+    by_port: BTreeMap<String, (BusThread, SharedPort)>,
+    simulated: Option<BusThread>,
+}
 
 impl SharedBuses {
     /// Returns the thread of an arm's bus, and how the arm opens its port: as one of its holders, where there are others.
@@ -31,7 +35,7 @@ impl SharedBuses {
         if arm.bus.others.is_empty() {
             return Ok((BusThread::start(&arm.file.name)?, open));
         }
-        let (thread, shared) = match self.0.entry(port.to_owned()) {
+        let (thread, shared) = match self.by_port.entry(port.to_owned()) {
             Entry::Occupied(bus) => bus.get().clone(),
             Entry::Vacant(free) => {
                 let bus = (BusThread::start(&arm.file.name)?, SharedPort::new(open));
@@ -41,6 +45,22 @@ impl SharedBuses {
         let open: PortOpener =
             Box::new(move |clock| Ok(Box::new(shared.open(clock)?) as Box<dyn ByteLink>));
         Ok((thread, open))
+    }
+
+    /// Returns the thread of a simulated arm. Arms of one simulated clock share theirs: they wait for each other at each moment
+    /// of it, and threads that do so take milliseconds each time on a busy machine.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn simulated(
+        &mut self,
+        arm: &ArmModel,
+        clock: &NodeClock,
+    ) -> Result<BusThread, MotionError> {
+        let shared = self.simulated.clone().filter(|_| clock.is_simulated());
+        let thread = shared.map_or_else(|| BusThread::start(&arm.file.name), Ok)?;
+        self.simulated = Some(thread.clone());
+        Ok(thread)
     }
 }
 

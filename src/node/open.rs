@@ -136,7 +136,9 @@ pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node
         };
         let permits = keep_orders(&state, entry, &arm)?;
         let seat = if entry.is_simulated() {
-            open_simulated(&file, entry, arm, (&clock, permits), &library, args)?
+            let thread = buses.simulated(&arm, &clock)?;
+            let with = (&clock, permits, thread);
+            open_simulated(&file, entry, arm, with, &library, args)?
         } else {
             let of = (&*file.name, entry);
             open_on_port(of, arm, (&clock, permits), args, &mut buses)?
@@ -273,7 +275,7 @@ fn open_simulated(
     file: &NodeFile,
     entry: &ArmEntry,
     arm: Arc<ArmModel>,
-    (clock, permits): (&NodeClock, Arc<PermitRegistry>),
+    (clock, permits, thread): (&NodeClock, Arc<PermitRegistry>, BusThread),
     library: &SceneLibrary,
     args: &NodeOptions,
 ) -> anyhow::Result<AttachedArm> {
@@ -290,7 +292,6 @@ fn open_simulated(
     let open = simulated_port(&simulator);
     let tap = TapSwitch::default();
     let open = with_tap(with_trace(open, args)?, &tap);
-    let thread = BusThread::start(&arm.file.name)?;
     let motion = attach(&file.name, entry, arm, (clock, permits), (&thread, open))?;
     let workcell = EmbeddedWorkcell { simulator, truth };
     let seat = AttachedArm::new(&entry.name, motion, Some(Box::new(workcell)));

@@ -17,7 +17,7 @@ use steadyhand::clock::NodeClock;
 use steadyhand::gate::{self, CheckedTrajectory};
 use steadyhand::link::memory::MemoryLink;
 use steadyhand::link::{ByteLink, LinkError, LinkFuture};
-use steadyhand::motion::{MotionError, MotionHandle, MotionOutcome, PortOpener};
+use steadyhand::motion::{BusThread, MotionError, MotionHandle, MotionOutcome, PortOpener};
 use steadyhand::permit::{ActorRank, MotionPermit, PermitRegistry};
 use steadyhand::plan::{self, SilentObserver, SpanKind, Trajectory};
 use steadyhand::scene::{Scene, SceneLibrary};
@@ -355,12 +355,14 @@ impl Rig {
 
     /// Opens the port and attaches.
     pub(crate) fn attach(&self) -> Result<MotionHandle, MotionError> {
-        MotionHandle::start(
-            Arc::clone(&self.scene.arm),
-            self.clock.clone(),
-            Arc::clone(&self.permits),
-            self.opener(),
-        )
+        self.attach_on(&BusThread::start("arm")?)
+    }
+
+    /// Opens the port and attaches on a thread that other arms may share, as those of one simulated clock do.
+    pub(crate) fn attach_on(&self, thread: &BusThread) -> Result<MotionHandle, MotionError> {
+        let arm = Arc::clone(&self.scene.arm);
+        let permits = Arc::clone(&self.permits);
+        thread.attach(arm, self.clock.clone(), permits, self.opener())
     }
 
     pub(crate) fn permit(&self) -> MotionPermit {

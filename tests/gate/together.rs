@@ -511,7 +511,7 @@ fn an_arm_beside_its_path_ends_both() {
     }
     let error = arms[0].error.as_ref();
     assert!(
-        matches!(error, Some(ExecutionError::OffPath { off_mm }) if *off_mm > 4.0),
+        matches!(error, Some(ExecutionError::OffPath { off_mm, .. }) if *off_mm > 4.0),
         "{error:?}"
     );
     let other = arms[1].execution.as_ref().unwrap();
@@ -556,7 +556,8 @@ fn an_arm_that_moves_alone_is_kept_to_its_path_as_well() {
             }
         }
         let error = arm.error.as_ref();
-        let is_beside = matches!(error, Some(ExecutionError::OffPath { off_mm }) if *off_mm > 4.0);
+        let is_beside =
+            matches!(error, Some(ExecutionError::OffPath { off_mm, .. }) if *off_mm > 4.0);
         assert_eq!(
             (is_beside, arm.has_finished),
             (is_off, !is_off),

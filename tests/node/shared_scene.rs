@@ -7,15 +7,31 @@
 )]
 
 use crate::support;
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
 use support::{Bench, Served, until};
 
-const STROKE: &str = r#"{"scene":"two_arms"}"#;
+const STROKE: &str = r#"{"scene":"pair"}"#;
 
-/// A bench whose node file has two embedded arms.
+/// Eight lines, which both arms reach.
+fn eight_lines() -> String {
+    let line = |y: u32| format!(r#"<path fill="none" stroke="black" d="M0 {y}H140"/>"#);
+    let lines: String = (0..8).map(|row| line(row * 25)).collect();
+    format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="140mm" height="176mm" viewBox="0 0 140 176">{lines}</svg>"#
+    )
+}
+
+/// A bench whose node file has two embedded arms, and whose scene `pair` is the shipped one with less to draw.
 fn with_two_arms(bench: Bench) -> Bench {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/two_arms.toml");
+    let scene = std::fs::read_to_string(shipped).unwrap();
+    let scene = scene.replace("rings.svg", "lines.svg");
+    let scene = scene.replace("\"two_arms\"", "\"pair\"");
+    std::fs::write(bench.path("scenes/pair.toml"), scene).unwrap();
+    std::fs::write(bench.path("scenes/lines.svg"), eight_lines()).unwrap();
     let arm = |name: &str| {
         format!("[[arms]]\nname = \"{name}\"\nmodel = \"so101\"\nport = \"simulator\"\n")
     };
@@ -100,7 +116,7 @@ fn each_stroke_is_drawn_once_by_one_arm_and_sooner_than_by_one_alone() {
     let strokes = |reply: &Value| reply["stroke_count"].as_u64().unwrap();
     let by_arm: Vec<u64> = arms(&drawn).iter().map(strokes).collect();
     assert!(by_arm.iter().all(|count| *count > 0), "{drawn:#}");
-    let alone = call(&bench, "stroke", r#"{"scene":"two_arms","arm":"left"}"#);
+    let alone = call(&bench, "stroke", r#"{"scene":"pair","arm":"left"}"#);
     assert_eq!(alone["success"], true, "{alone:#}");
     assert_eq!(by_arm.iter().sum::<u64>(), strokes(&alone));
     let seconds = |reply: &Value| reply["arm_time_s"].as_f64().unwrap();
@@ -112,14 +128,9 @@ fn each_stroke_is_drawn_once_by_one_arm_and_sooner_than_by_one_alone() {
 fn both_arms_draw_a_file_by_one_command() {
     let bench = with_two_arms(Bench::new());
     let file = bench.path("lines.svg").display().to_string();
-    let line = |y: u32| format!(r#"<path fill="none" stroke="black" d="M0 {y}H140"/>"#);
-    let lines: String = (0..8).map(|row| line(row * 25)).collect();
-    let svg = format!(
-        r#"<svg xmlns="http://www.w3.org/2000/svg" width="140mm" height="176mm" viewBox="0 0 140 176">{lines}</svg>"#
-    );
-    std::fs::write(&file, svg).unwrap();
+    std::fs::write(&file, eight_lines()).unwrap();
     let draw = |more: &[&str]| {
-        let args = ["draw", &file, "--scene", "two_arms", "--json"];
+        let args = ["draw", &file, "--scene", "pair", "--json"];
         let output = bench.run(&[&args[..], more].concat());
         let reply: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         assert_eq!(output.status.code(), Some(0), "{reply:#}");
@@ -139,7 +150,7 @@ fn both_arms_draw_a_file_by_one_command() {
 #[test]
 fn one_arm_s_part_is_previewed_beside_the_other_where_it_stands() {
     let bench = with_two_arms(Bench::new());
-    let left = r#"{"scene":"two_arms","arm":"left","dry_run":true}"#;
+    let left = r#"{"scene":"pair","arm":"left","dry_run":true}"#;
     let shown = call(&bench, "stroke", left);
     assert_eq!(shown["success"], true, "{shown:#}");
 }
@@ -147,13 +158,13 @@ fn one_arm_s_part_is_previewed_beside_the_other_where_it_stands() {
 #[test]
 fn a_preview_says_what_each_arm_draws_and_its_plan_is_what_is_drawn() {
     let bench = with_two_arms(Bench::new());
-    let shown = call(&bench, "stroke", r#"{"scene":"two_arms","dry_run":true}"#);
+    let shown = call(&bench, "stroke", r#"{"scene":"pair","dry_run":true}"#);
     assert_eq!(shown["success"], true, "{shown:#}");
     assert_eq!(shown["moved"], false);
     let names: Vec<&Value> = arms(&shown).iter().map(|arm| &arm["arm"]).collect();
     assert_eq!(names, ["left", "right"]);
     let plan = shown["plan_hash"].as_str().unwrap();
-    let with_plan = |plan: &str| format!(r#"{{"scene":"two_arms","plan":"{plan}"}}"#);
+    let with_plan = |plan: &str| format!(r#"{{"scene":"pair","plan":"{plan}"}}"#);
     let drawn = call(&bench, "stroke", &with_plan(plan));
     assert_eq!(drawn["success"], true, "{drawn:#}");
     assert_eq!(drawn["plan_hash"], plan);
@@ -164,7 +175,11 @@ fn a_preview_says_what_each_arm_draws_and_its_plan_is_what_is_drawn() {
 #[test]
 fn a_node_without_one_of_the_arms_says_which_it_needs() {
     let one = "[[arms]]\nname = \"left\"\nmodel = \"so101\"\nport = \"simulator\"\n";
-    let reply = call(&Bench::new().with_file(one), "stroke", STROKE);
+    let reply = call(
+        &Bench::new().with_file(one),
+        "stroke",
+        r#"{"scene":"two_arms"}"#,
+    );
     assert_eq!(reply["success"], false, "{reply:#}");
     assert!(reply.to_string().contains("two_arms"), "{reply:#}");
 }

@@ -168,7 +168,15 @@ impl Execution {
         self.behind_ticks = if is_behind { self.behind_ticks + 1 } else { 0 };
         if self.checked.trajectory.period * self.behind_ticks > STALL_TIME {
             let off_mm = off_m(self.sample()) * 1e3;
-            self.monitor.record(ExecutionError::OffPath { off_mm });
+            let joint = reached.get(self.sample()).and_then(|expected| {
+                let off_rad = expected.zip(arm_rad, |expected, is| (expected - is).abs());
+                let joints = off_rad.iter().enumerate();
+                let most = joints.max_by(|(_, a), (_, b)| a.total_cmp(b));
+                most.map(|(joint, _)| scene.arm.joint_name(joint))
+            });
+            let joint = joint.unwrap_or_default();
+            self.monitor
+                .record(ExecutionError::OffPath { off_mm, joint });
         }
     }
 }
