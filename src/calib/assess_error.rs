@@ -71,6 +71,16 @@ pub enum AssessError {
         "`bases` is for a scene that several arms share, such as two_arms; no other arm shares this one"
     )]
     OneArm,
+    /// Another arm of the scene goes by the same numbers.
+    #[error("{what} is of arm `{other}` as well, whose numbers would change too. Next: {next}")]
+    OfOtherArm {
+        /// What both arms have.
+        what: String,
+        /// The other arm.
+        other: String,
+        /// How to give each arm its own.
+        next: String,
+    },
     /// The scene has no calibrator.
     #[error(
         "scene {0} has no `calibrator_m`. Next: fix a pin within reach, and write the place of its tip as `calibrator_m = [x, y, z]` in metres into the scene's file"

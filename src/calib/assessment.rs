@@ -15,7 +15,7 @@ use super::sheet_frame::{corners_of, touched_axes};
 use super::stats::TouchFit;
 use super::{
     AcceptanceLimits, CylinderTouch, FitError, FitFinding, FitVerdict, PlaneFit, ResolutionClass,
-    RulerDistances, SheetFrame, TouchTarget, TouchedShape, ZerosTouch, curvature, frame,
+    RulerDistances, SheetFrame, TouchTarget, TouchedShape, ZerosTouch, check_own, curvature, frame,
     judge_pivot, judge_plane, judge_reading, judge_rolled, judge_zeros, pivot_robust, plane_robust,
     rolled_robust, zeros,
 };
@@ -748,6 +748,9 @@ impl<'a> AssessmentInput<'a> {
     }
 }
 
+/// Key of an ink cap's place.
+pub(super) const RIM_KEY: &str = "rim_m";
+
 /// Returns a scene's values of a pose, a cap or its calibrator; empty if it has none.
 #[must_use]
 pub fn taught_values(kind: CalibrationKind, scene: &Scene, name: &str) -> FileValues {
@@ -757,7 +760,7 @@ pub fn taught_values(kind: CalibrationKind, scene: &Scene, name: &str) -> FileVa
         CalibrationKind::Cap => {
             let cap = scene.inks.iter().find(|ink| ink.name == name);
             cap.map_or_else(FileValues::new, |ink| {
-                vector_value("rim_m", &ink.rim_m.coords)
+                vector_value(RIM_KEY, &ink.rim_m.coords)
             })
         }
         _ => {
@@ -780,6 +783,7 @@ pub fn new_taught_values(
     name: &str,
     joints_rad: &JointVector,
 ) -> Result<(FileValues, CalibrationChange), AssessError> {
+    check_own(kind, scene, pen, name)?;
     let tip = scene.arm.chain.forward(joints_rad) * find_pen(scene, pen)?.tip_m;
     let old = taught_values(kind, scene, name);
     let no_name = |existing: String| AssessError::NoName(name.to_owned(), existing);
@@ -797,7 +801,7 @@ pub fn new_taught_values(
                 caps => caps.join(", "),
             }));
         }
-        CalibrationKind::Cap => vector_value("rim_m", &tip.coords),
+        CalibrationKind::Cap => vector_value(RIM_KEY, &tip.coords),
         _ => vector_value("calibrator_m", &tip.coords),
     };
     let squares = old.iter().flat_map(|(key, old)| {

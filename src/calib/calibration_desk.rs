@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::assessment::drawn_on;
+use super::assessment::{RIM_KEY, drawn_on, vector_value};
 use super::calibration_record::{
     CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, TagObservation,
     TouchContact, TouchRole, check, servos, short_hash, zeros_of,
@@ -12,12 +12,13 @@ use super::calibration_record::{
 use super::calibration_store::file_error;
 use super::{
     AssessError, CalibrationEditError, CalibrationLock, CalibrationStore, CalibrationStoreError,
-    FitFinding, TouchAssessment, TouchResidual, assess, assess_bases, basis_of, identify, put,
-    stale, stale_bases, touches_of_place, write,
+    FileValues, FitFinding, TouchAssessment, TouchResidual, assess, assess_bases, basis_of,
+    check_own, identify, put, stale, stale_bases, touches_of_place, write,
 };
 use arm::ArmFile;
 use base::disk;
 use base::plain_file;
+use nalgebra::Point3;
 use scene::{Scene, SceneError, SceneLibrary, SharedScene};
 
 /// Reason that nothing was collected or written.
@@ -511,7 +512,7 @@ impl CalibrationDesk<'_> {
         let name = match session.kind {
             CalibrationKind::Camera => return self.change_camera(record),
             CalibrationKind::Zeros | CalibrationKind::Play => format!("arms/{}.toml", session.arm),
-            _ => format!("{}.toml", session.scene),
+            _ => format!("{}.toml", scene::shared_name(&session.scene)),
         };
         let folder = self.library.folder();
         let path = folder.ok_or(CalibrationDeskError::NoFolder)?.join(&name);
@@ -520,7 +521,7 @@ impl CalibrationDesk<'_> {
         if let Some(folder) = path.parent() {
             disk::folder(folder).map_err(file_error(folder))?;
         }
-        let mut text = write(&old, session, &record.new)?;
+        let mut text = write(&old, session, &self.in_frame_of_file(session, &record.new)?)?;
         if let Some(servos) = servos {
             text = identify(&text, servos)?;
         }
@@ -534,6 +535,26 @@ impl CalibrationDesk<'_> {
                 Err(CalibrationDeskError::Unusable(error))
             }
         }
+    }
+
+    /// Returns values as their file has them: where several arms share a scene, ink caps are in their common frame.
+    fn in_frame_of_file(
+        &self,
+        session: &CalibrationSession,
+        values: &FileValues,
+    ) -> Result<FileValues, CalibrationDeskError> {
+        let mut values = values.clone();
+        let Some((shared, arm)) = session.scene.split_once(scene::PART) else {
+            return Ok(values);
+        };
+        if let Some([x, y, z]) = values.get(RIM_KEY).map(Vec::as_slice) {
+            let shared = self.library.shared(shared, None)?;
+            let part = shared.parts.iter().find(|part| part.arm_name() == arm);
+            let missing = || CalibrationEditError::Missing(format!("arm `{arm}`"));
+            let rim_m = part.ok_or_else(missing)?.base * Point3::new(*x, *y, *z);
+            values.extend(vector_value(RIM_KEY, &rim_m.coords));
+        }
+        Ok(values)
     }
 
     fn change_camera(
@@ -559,7 +580,9 @@ impl CalibrationDesk<'_> {
     /// Returns a sentence for each calibrated scene whose drawings are refused from now on.
     fn stale_scenes(&self) -> Result<Vec<String>, CalibrationDeskError> {
         let history = self.store.history()?;
-        let names = history.iter().map(|record| record.session.scene.as_str());
+        let names = history
+            .iter()
+            .map(|record| scene::shared_name(&record.session.scene));
         let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
         let scenes = names
             .into_iter()
@@ -672,7 +695,7 @@ fn check_distance(
 /// Returns a session without touches, in a scene and with one of its pens, by default the first.
 ///
 /// # Errors
-/// When the scene has no such pen.
+/// When the scene has no such pen, or another arm has the same object.
 pub fn begin_session(
     kind: CalibrationKind,
     scene: &Scene,
@@ -681,6 +704,7 @@ pub fn begin_session(
 ) -> Result<CalibrationSession, CalibrationDeskError> {
     let first = || scene.pen(0).map(|pen| pen.name.clone());
     let pen = pen.map(str::to_owned).or_else(first).unwrap_or_default();
+    check_own(kind, scene, &pen, "")?;
     Ok(CalibrationSession {
         basis: basis_of(kind, scene, &pen)?,
         drawn_on: drawn_on(scene),

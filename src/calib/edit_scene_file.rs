@@ -69,11 +69,13 @@ fn table_of<'a>(
     session: &CalibrationSession,
 ) -> Result<&'a mut dyn TableLike, CalibrationEditError> {
     let CalibrationSession { pen, name, .. } = session;
+    // One of several arms has a sheet and poses of its own.
+    let arm = session.scene.split_once(scene::PART).map(|(_, arm)| arm);
     let (found, what) = match session.kind {
         CalibrationKind::Tool => (named(document, "pens", pen), format!("pen `{pen}`")),
         CalibrationKind::Cap => (named(document, "inks", name), format!("ink `{name}`")),
-        CalibrationKind::Sheet => (table(document, "sheet"), "[sheet]".to_owned()),
-        CalibrationKind::Pose => (table(document, "poses"), "[poses]".to_owned()),
+        CalibrationKind::Sheet => (of_arm(document, arm, "sheet"), "[sheet]".to_owned()),
+        CalibrationKind::Pose => (of_arm(document, arm, "poses"), "[poses]".to_owned()),
         CalibrationKind::Play => (
             ensure_table(document.as_table_mut(), "compensation"),
             "[compensation]".to_owned(),
@@ -83,8 +85,16 @@ fn table_of<'a>(
     found.ok_or(CalibrationEditError::Missing(what))
 }
 
-fn table<'a>(document: &'a mut DocumentMut, name: &str) -> Option<&'a mut dyn TableLike> {
-    document.get_mut(name)?.as_table_like_mut()
+/// Returns a table of the scene, or that of one of its arms.
+fn of_arm<'a>(
+    document: &'a mut DocumentMut,
+    arm: Option<&str>,
+    name: &str,
+) -> Option<&'a mut dyn TableLike> {
+    match arm {
+        None => document.get_mut(name)?.as_table_like_mut(),
+        Some(arm) => ensure_table(named(document, "arms", arm)?, name),
+    }
 }
 
 /// Returns a table within another, creating it if need be; `None` if something else has its name.

@@ -26,6 +26,7 @@ mod ink_observation;
 mod ink_pattern;
 mod joint_ranges;
 pub mod lerobot;
+mod own_objects;
 mod pivot_fit;
 mod plane_fit;
 mod play_fit;
@@ -77,6 +78,7 @@ pub use ink_observation::{
 };
 pub use ink_pattern::{PatternError, ink_pattern};
 pub use joint_ranges::{RangeRecorder, RangeResult, ServoTicks};
+pub use own_objects::check_own;
 pub use pivot_fit::{PIVOT_TOUCHES_MIN, PivotFit, pivot_robust};
 pub use plane_fit::{PLANE_TOUCHES_MIN, PlaneFit, SheetCurvature, curvature, plane_robust};
 pub use play_fit::{JointPlay, PatternStage, PlayEquations, PlayFit, PlayFitError};

@@ -15,6 +15,7 @@ mod inked;
 mod kept;
 mod later_changes;
 mod lerobot_files;
+mod own_objects;
 mod rolled;
 mod touched_zeros;
 

@@ -4,7 +4,7 @@ use nalgebra::{IsometryMatrix3, Point3, Vector3};
 
 use super::base_place::BasePlace;
 use super::build_scene::near_point;
-use super::file::{BoxFile, CornersFile, PenChangeKind, SceneArmFile, SceneFile};
+use super::file::{BoxFile, CornersFile, PenChangeKind, SceneArmFile, SceneFile, SheetFile};
 use base::units::{Finite, OutOfRange};
 
 /// Largest error of an arm's place.
@@ -171,10 +171,13 @@ impl OwnFrame {
             poses: Some(arm.poses.clone()),
             ..file.clone()
         };
-        let sheet = &mut own.sheet;
-        sheet.origin_m = self.place_m(sheet.origin_m)?;
-        sheet.x_axis = self.direction(sheet.x_axis)?;
-        sheet.y_axis = self.direction(sheet.y_axis)?;
+        let stated = SheetFile {
+            origin_m: self.place_m(own.sheet.origin_m)?,
+            x_axis: self.direction(own.sheet.x_axis)?,
+            y_axis: self.direction(own.sheet.y_axis)?,
+            ..own.sheet
+        };
+        own.sheet = arm.sheet.clone().or(stated);
         for ink in &mut own.inks {
             ink.rim_m = self.place_m(ink.rim_m)?;
         }

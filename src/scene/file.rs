@@ -105,6 +105,43 @@ pub struct SceneArmFile {
     pub pens: Vec<String>,
     /// Its waiting poses, clear of everything that the other arms do.
     pub poses: PosesFile,
+    /// The sheet where this arm itself found it, in place of the scene's. A calibration writes it.
+    #[serde(default)]
+    pub sheet: FoundSheetFile,
+}
+
+/// What one of several arms found out about the sheet. Its places are in that arm's own base frame, so that they stay true when a
+/// base is measured anew. An absent key is as in `[sheet]`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FoundSheetFile {
+    /// Its lower left corner in this arm's base frame.
+    pub origin_m: Option<[Finite; 3]>,
+    /// Direction of its lower edge in this arm's base frame.
+    pub x_axis: Option<[Finite; 3]>,
+    /// Direction of its left edge in this arm's base frame.
+    pub y_axis: Option<[Finite; 3]>,
+    /// Radius of the cylinder that it is rolled around.
+    pub cylinder_radius_mm: Option<Finite>,
+    /// Correction learned from this arm's ink.
+    pub correction: Option<SheetCorrectionFile>,
+    /// Heights as this arm's touches found them.
+    pub heights: Option<HeightMapFile>,
+}
+
+impl FoundSheetFile {
+    /// Returns a sheet with what was found in place of what was stated.
+    pub(super) fn or(self, stated: SheetFile) -> SheetFile {
+        SheetFile {
+            origin_m: self.origin_m.unwrap_or(stated.origin_m),
+            x_axis: self.x_axis.unwrap_or(stated.x_axis),
+            y_axis: self.y_axis.unwrap_or(stated.y_axis),
+            cylinder_radius_mm: self.cylinder_radius_mm.or(stated.cylinder_radius_mm),
+            correction: self.correction.or(stated.correction),
+            heights: self.heights.or(stated.heights),
+            ..stated
+        }
+    }
 }
 
 /// The design to draw: exactly one of `file`, `text`, `polylines` and `from_caller`.

@@ -72,7 +72,9 @@ pub use placement::{DesignPlacement, PAGE_SIDE_MM};
 pub use replacement::{DesignReplacement, DesignSource};
 pub use rest_clearance::{CLEARANCE_M, PEN_RADIUS_M};
 pub use scene_fault::SceneFault;
-pub use shared_scene::{PART, ScenePart, SharedScene, SharedStroke, part_name};
+pub use shared_scene::{
+    PART, ScenePart, SharedScene, SharedStroke, SheetDispute, part_name, shared_name,
+};
 pub use sheet_correction::{CORRECTION_MM_MAX, SheetCorrection, SheetCorrectionFile};
 pub use surface::{
     LineBounds, SheetShape, Surface, SurfaceDistortion, SurfacePoint, SurfaceProjection, pose,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nalgebra::IsometryMatrix3;
+use nalgebra::{IsometryMatrix3, Point3};
 
 use super::arm_places::ArmPlace;
 use super::{ArmBeside, Scene, ScenePen, SheetStroke};
@@ -123,6 +123,48 @@ impl SharedScene {
     }
 }
 
+/// Farthest that touches of two arms find one sheet apart although neither base is off.
+const TOUCHES_APART_M: f64 = 1e-3;
+
+/// A corner of the sheet that two arms have in different places.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SheetDispute {
+    /// The arms' indices among the scene's parts.
+    pub arms: [usize; 2],
+    /// The distance between the two places.
+    pub apart_m: f64,
+    /// How far both may be apart, as the bases' uncertainties say.
+    pub most_m: f64,
+}
+
+impl SharedScene {
+    /// Returns where two arms have the sheet farther apart than their bases may be off: then a base is not where the scene says, or
+    /// the sheet has moved since one of them found it.
+    #[must_use]
+    pub fn sheet_dispute(&self) -> Option<SheetDispute> {
+        let pairs =
+            (1..self.parts.len()).flat_map(|right| (0..right).map(move |left| [left, right]));
+        let mut disputes = pairs.filter_map(|arms| {
+            let [left, right] = arms.map(|arm| self.parts.get(arm));
+            let (left, right) = (left?, right?);
+            let corners = left
+                .sheet_corners_m()
+                .into_iter()
+                .zip(right.sheet_corners_m());
+            let apart_m = corners
+                .map(|(left, right)| nalgebra::distance(&left, &right))
+                .fold(0.0, f64::max);
+            let most_m = left.uncertainty_m + right.uncertainty_m + TOUCHES_APART_M;
+            (apart_m > most_m).then_some(SheetDispute {
+                arms,
+                apart_m,
+                most_m,
+            })
+        });
+        disputes.next()
+    }
+}
+
 /// Returns the name of the part of an arm in a shared scene.
 #[must_use]
 pub fn part_name(scene: &str, arm: &str) -> String {
@@ -139,9 +181,14 @@ impl Scene {
     /// Returns the name of the scene that its arm shares with others, or its own.
     #[must_use]
     pub fn shared_name(&self) -> &str {
-        let parts = self.name.split_once(PART);
-        parts.map_or(&*self.name, |(shared, _)| shared)
+        shared_name(&self.name)
     }
+}
+
+/// Returns the name of the scene that a part is of, or the name itself.
+#[must_use]
+pub fn shared_name(name: &str) -> &str {
+    name.split_once(PART).map_or(name, |(shared, _)| shared)
 }
 
 impl ScenePart {
@@ -150,6 +197,19 @@ impl ScenePart {
     pub fn arm_name(&self) -> &str {
         let model = &self.scene.arm.file.name;
         self.scene.arm_name.as_ref().unwrap_or(model)
+    }
+
+    /// Returns the corners of the flat sheet in the frame that all arms have in common.
+    fn sheet_corners_m(&self) -> [Point3<f64>; 4] {
+        let surface = &self.scene.surface;
+        let [width_m, height_m] = surface.size_mm().map(|mm| mm / 1e3);
+        let corners = [
+            [0.0, 0.0],
+            [width_m, 0.0],
+            [0.0, height_m],
+            [width_m, height_m],
+        ];
+        corners.map(|[x, y]| self.base * (surface.flat() * Point3::new(x, y, 0.0)))
     }
 }
 

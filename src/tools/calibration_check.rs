@@ -11,7 +11,7 @@ use calib::{
 };
 use call::{Refusal, refusal};
 use config::ArmEntry;
-use scene::Scene;
+use scene::{Scene, SharedScene, SheetDispute};
 
 /// Refuses a drawing whose calibrations are stale or missing.
 ///
@@ -50,6 +50,12 @@ fn check_bases(
     if let Some(reason) = calib::stale_bases(history, &shared, Some(origin)) {
         return Err(refused("stale_calibration", reason));
     }
+    if let Some(dispute) = shared.sheet_dispute() {
+        return Err(refused(
+            "bases_differ",
+            dispute_text(&shared, &dispute, history),
+        ));
+    }
     let open = CalibrationStore::of_state(&node.state, &node.scenes).proposal();
     let open = open.map_err(|error| refused("calibration", error))?;
     let is_of_bases = |session: &CalibrationSession| {
@@ -66,6 +72,33 @@ fn check_bases(
         )),
         None => Ok(()),
     }
+}
+
+/// Names a sheet that two arms have in different places, and the command that measures it with the arm that found it earlier.
+fn dispute_text(
+    shared: &SharedScene,
+    dispute: &SheetDispute,
+    history: &[CalibrationRecord],
+) -> String {
+    let parts = dispute.arms.map(|arm| shared.parts.get(arm));
+    let mut names = parts.into_iter().flatten().map(|part| &part.scene.name);
+    let found = |name: &&String| {
+        history.iter().rposition(|record| {
+            record.session.kind == CalibrationKind::Sheet && record.session.scene == **name
+        })
+    };
+    let all: Vec<&String> = names.by_ref().collect();
+    let earlier = all.iter().min_by_key(|name| found(name));
+    format!(
+        "{} have a corner of the sheet {:.1} mm apart (at most {:.1} mm): the sheet has moved since one of them found it, or a base stands elsewhere. Next: `steadyhand calibrate touch sheet --scene {}`",
+        all.iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(" and "),
+        dispute.apart_m * 1e3,
+        dispute.most_m * 1e3,
+        earlier.map_or("", |name| name)
+    )
 }
 
 fn missing_text(arm: &AttachedArm, missing: &[String]) -> String {

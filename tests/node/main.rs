@@ -46,6 +46,7 @@ mod mcp_conformance;
 mod messages;
 mod newcomer_files;
 mod notices;
+mod own_sheet;
 mod page;
 mod paper;
 mod pen_change;

@@ -23,6 +23,7 @@ const READ_FRACTION_MIN: f64 = 0.5;
 
 /// Draws the pattern, reads its ink and proposes what follows. Nothing is saved.
 pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
+    calib::check_own(CalibrationKind::Play, &scene, "", "").map_err(|error| refusal!("{error}"))?;
     let strokes = ink_pattern(&scene).map_err(|error| refusal!("{error}"))?;
     let _claim = reading::claim(&ctx, &scene, "draws a pattern")?;
     let has_camera = scene.fiducials.is_some() && !ctx.node.cameras_of(&ctx.arm).is_empty();

@@ -10,8 +10,8 @@ use crate::reply::Reply;
 use base::units::JointVector;
 use base::wording::{count, millimetres};
 use calib::{
-    self, AlignedPoint, AlignmentResult, CalibrationSession, CalibrationStore, FitFinding, SagFit,
-    TouchAssessment, TouchContact, TouchRole,
+    self, AlignedPoint, AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore,
+    FitFinding, SagFit, TouchAssessment, TouchContact, TouchRole,
 };
 use call::{Refusal, refusal};
 use motion::VisitKind;
@@ -54,11 +54,11 @@ pub(super) async fn align(
         (card.done, card.of) = (0, places.len());
         card.has_later_motions = true;
     });
-    // Sag is proposed only once: an operator who does not accept it still wants the sheet felt.
-    if !is_sag_open(&CalibrationStore::of_state(
-        &ctx.node.state,
-        &ctx.node.scenes,
-    ))? {
+    let has_own_file = calib::check_own(CalibrationKind::Play, &scene, "", "").is_ok();
+    let store = CalibrationStore::of_state(&ctx.node.state, &ctx.node.scenes);
+    // Sag is proposed only once: an operator who does not accept it still wants the sheet felt. That of an arm whose file describes
+    // another one too cannot be accepted.
+    if has_own_file && !is_sag_open(&store)? {
         // There and back, so that each place is visited at both heights and from both sides.
         let visits = places.iter().chain(places.iter().rev());
         let visits = visits.map(|place| (place.name.as_str(), place.at_mm));
