@@ -382,7 +382,10 @@ impl DesignReport {
         self.set("strokes_left_out", joining.left_out);
         self.set("strokes_cut", joining.cut);
         self.set("strokes_reversed", joining.reversed);
-        self.lines.extend(joining.description());
+        // A plan that is refused lacks strokes for another reason than that they lie on others.
+        if self.exit != ExitStatus::Refused {
+            self.lines.extend(joining.description());
+        }
     }
 
     /// Returns whether everything can be drawn, even if its picture could not be written.

@@ -14,6 +14,9 @@ const SIZE_OPTIONS: [(&str, bool); 4] = [
 /// The option that says where a drawing lies, which a value follows.
 const PLACE_OPTION: (&str, bool) = ("--at", true);
 
+/// The command that shows where an arm can draw, for a drawing that fits nowhere at a sensible size.
+const REACH: &str = "`steadyhand scene reach`";
+
 /// What makes a drawing lie on its sheet: moved before it is made smaller.
 pub(super) fn fitting(
     moves_to_mm: Option<[f64; 2]>,
@@ -38,9 +41,15 @@ pub(super) fn fitting(
         }
         (None, Some(fits_mm)) => {
             let size = format!("{}mm", short(fits_mm));
-            Some(command(&left_out, &["--size", &size]))
+            let place = if fits_centred {
+                " (in the middle of the sheet)"
+            } else {
+                ""
+            };
+            Some(command(&left_out, &["--size", &size]) + place)
         }
-        (None, None) => None,
+        (None, None) if is_outside => None,
+        (None, None) => Some(format!("{REACH} (it shows where a sheet may lie)")),
     }
     .map(|next| format!("Next: {next}"))
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::offered_sheet::OfferedSheet;
 use super::operator_drawing::{DrawingOrder, ResolvedDrawing, hindrance};
+use super::placement_search::PlacementSearch;
 use super::preview::DrawingPreview;
 use super::preview_text::{DrawnExtent, used_pens};
 use super::refusal_groups::{RefusalGroup, refusal_groups};
@@ -23,14 +24,7 @@ use super::{
 };
 use call::{Refusal, refusal};
 use permit::PermitError;
-use plan::PlanObserver;
-use scene::{DesignOverflow, DesignPlacement, DesignReplacement, Scene, SheetStroke, SizeSource};
-
-/// Plans in the search for the largest size that can be drawn: each halves the range.
-const SIZE_TRIALS: usize = 6;
-
-/// Most strokes of a design for which a size is searched: each trial plans all of them.
-const SIZED_STROKES_MAX: usize = 2_000;
+use scene::{DesignOverflow, Scene, SheetStroke, SizeSource};
 
 /// A drawing as it is shown to a person.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -255,7 +249,11 @@ impl DrawingOffer {
     fn with_preview(mut self, scene: &Scene, preview: &DrawingPreview) -> Self {
         if let Some(plan) = &preview.plan {
             self.plan = Some(plan.hash.clone());
-            self.strokes_changed = StrokeJoining::of(&plan.report, self.strokes).description();
+            // A plan that is refused lacks strokes for another reason than that they lie on others.
+            let joining = StrokeJoining::of(&plan.report, self.strokes);
+            self.strokes_changed = joining
+                .description()
+                .filter(|_| preview.refusals.is_empty());
             self.strokes = plan.report.stroke_count;
             self.pen_down_mm = rounded(plan.report.pen_down_mm);
             self.duration_s = rounded(plan.report.duration_s);
@@ -296,91 +294,4 @@ fn disabled_note(arm: &AttachedArm, scene: &Scene) -> Option<String> {
 #[must_use]
 pub fn down_to_a_tenth(length_mm: f64) -> f64 {
     (length_mm * 10.0 + 1e-3).floor() / 10.0
-}
-
-/// A place or a size at which a refused drawing was planned and accepted.
-#[derive(Default)]
-struct AcceptedPlacement {
-    moves_to_mm: Option<[f64; 2]>,
-    fits_mm: Option<f64>,
-    fits_centred: bool,
-}
-
-/// Plans a refused drawing elsewhere: in the middle of the sheet as large as it is, then smaller there, then smaller at the
-/// requested place.
-struct PlacementSearch<'a> {
-    node: &'a Node,
-    order: &'a DrawingOrder,
-    design: &'a DesignReplacement,
-    refused: &'a Scene,
-    watch: &'a dyn PlanObserver,
-}
-
-impl PlacementSearch<'_> {
-    fn find(&self) -> Option<AcceptedPlacement> {
-        if self.refused.strokes.len() > SIZED_STROKES_MAX {
-            return None;
-        }
-        let asked = self.design.placement;
-        let centred = DesignPlacement {
-            at_mm: None,
-            ..asked
-        };
-        let is_placed = asked.at_mm.is_some();
-        if is_placed
-            && self.refused.page.from != SizeSource::Fitted
-            && let Some(scene) = self.accepted(centred)
-        {
-            let moves_to_mm = Some(scene.page.at_mm.map(rounded));
-            return Some(AcceptedPlacement {
-                moves_to_mm,
-                ..AcceptedPlacement::default()
-            });
-        }
-        let centred = is_placed.then(|| self.largest_mm(centred)).flatten();
-        let fits_mm = centred.or_else(|| self.largest_mm(asked));
-        Some(AcceptedPlacement {
-            moves_to_mm: None,
-            fits_mm,
-            fits_centred: centred.is_some(),
-        })
-    }
-
-    /// Returns the scene with the design at a place, if a plan from rest is accepted.
-    fn accepted(&self, placement: DesignPlacement) -> Option<Arc<Scene>> {
-        let mut design = self.design.clone();
-        design.placement = placement;
-        let library = self.node.scenes.with_drawing(design);
-        let scene = library.scene(&self.refused.name, self.order.overlay.as_deref());
-        let scene = scene.ok()?;
-        let preview = DrawingPreview::new(&scene, &scene.rest_rad, self.watch).ok()?;
-        preview.refusals.is_empty().then_some(scene)
-    }
-
-    /// Searches for a size, smaller than that of the refused drawing, that is accepted. A few tenths of a millimetre more
-    /// might be accepted too.
-    fn largest_mm(&self, placement: DesignPlacement) -> Option<f64> {
-        let (mut accepted_mm, mut low_mm, mut high_mm) = (None, 0.0, self.refused.page.long_mm);
-        for _ in 0..SIZE_TRIALS {
-            if self.watch.cancelled() {
-                return None;
-            }
-            let trial_mm = down_to_a_tenth((low_mm + high_mm) / 2.0);
-            if trial_mm < 1.0 {
-                break;
-            }
-            let sized = DesignPlacement {
-                size_mm: base::units::Finite::new(trial_mm).ok(),
-                fits: false,
-                fits_page: false,
-                ..placement
-            };
-            if self.accepted(sized).is_some() {
-                (accepted_mm, low_mm) = (Some(trial_mm), trial_mm);
-            } else {
-                high_mm = trial_mm;
-            }
-        }
-        accepted_mm
-    }
 }

@@ -48,6 +48,7 @@ mod passed_on_motion;
 mod pen_change;
 mod pen_measurement;
 mod pictures;
+mod placement_search;
 mod plain_fields;
 mod plan_approval;
 mod planner_thread;

@@ -38,11 +38,39 @@ fn paper_takes_the_place_of_the_sheet_and_the_part_in_reach_is_said() {
         assert_eq!(shown["sheet_mm"], json!(size_mm), "{shown:#}");
         let notes = notes(&shown);
         assert!(notes.contains(&format!("paper {paper} of ")), "{notes}");
-        assert_eq!(notes.contains("reaches all of it"), whole, "{notes}");
         assert_eq!(notes.contains("% of it"), !whole, "{notes}");
     }
     let (_, shown) = draw(&bench, &["--scene", "canvas", "--dry-run"]);
     assert!(!notes(&shown).contains("paper"), "{shown:#}");
+}
+
+/// A size was proposed where the drawing had only to be moved, without the place that was asked for, or of a few millimetres.
+#[test]
+fn what_is_out_of_reach_is_moved_before_it_is_made_smaller_and_never_to_a_dot() {
+    let bench = Bench::at_test_rate();
+    let paper = ["--scene", "canvas", "--paper", "a4", "--dry-run"];
+    let at = |at: &str, size: &str| {
+        let state = bench.state();
+        let words = ["draw", "--text", "Hi", "--at", at, "--size", size];
+        let draw = [&["--state", &*state][..], &words, &paper].concat();
+        let json = bench.run(&[&draw[..], &["--json"]].concat());
+        let (_, printed) = bench.said(&draw);
+        let drawing = json_of(&json)["drawing"].clone();
+        (json.status.code(), drawing, printed)
+    };
+    // The upper end of the paper is out of reach, and the rest is not.
+    let (code, refused, printed) = at("85mm,255mm", "40mm");
+    assert_eq!(code, Some(1), "{refused:#}");
+    assert_eq!(refused["fits_mm"], Value::Null, "{refused:#}");
+    // It is not said of strokes that are refused that they are drawn already.
+    assert_eq!(refused["strokes_changed"], Value::Null, "{refused:#}");
+    let place = refused["moves_to_mm"].as_array().unwrap();
+    let place = format!("{}mm,{}mm", place[0], place[1]).replace(".0mm", "mm");
+    let next = printed.lines().last().unwrap();
+    assert!(next.contains(&format!("--at {place}")), "{next}: {place}");
+    assert!(next.contains("--size 40mm"), "{next}");
+    let (code, accepted, _) = at(&place, "40mm");
+    assert_eq!(code, Some(0), "{accepted:#}");
 }
 
 #[test]
