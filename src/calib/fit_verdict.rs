@@ -287,9 +287,9 @@ fn rotation_to_add(fit: &PivotFit, axis: &Unit<Vector3<f64>>) -> &'static str {
         .column(eigen.eigenvalues.imax())
         .into_owned();
     if worst.dot(axis).abs() > std::f64::consts::FRAC_1_SQRT_2 {
-        "add touches with the tool tilted to opposite sides"
+        "touch again with the tool tilted to opposite sides"
     } else {
-        "add touches with the tool turned about its own axis, by 90 degrees and more"
+        "touch again with the tool turned about its own axis, by 90 degrees and more"
     }
 }
 

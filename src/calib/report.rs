@@ -28,17 +28,7 @@ pub fn assessment_text(session: &CalibrationSession, assessed: &TouchAssessment)
 /// Formats a proposal for a terminal without its next step: measured, old and new, verdict.
 #[must_use]
 pub fn findings_text(session: &CalibrationSession, assessed: &TouchAssessment) -> String {
-    let mut text = format!("{}\n", title(session));
-    for (index, (touch, point)) in session.touches.iter().zip(&assessed.points).enumerate() {
-        let [x, y, z] = point.at_mm;
-        let _ = writeln!(
-            text,
-            "  touch {:>2}  {:<10} {x:8.2} {y:8.2} {z:8.2} mm  off {:5.2} mm",
-            index + 1,
-            format!("{:?}", touch.role).to_lowercase(),
-            point.mm()
-        );
-    }
+    let mut text = touches_text(session, assessed) + "\n";
     for (name, value) in &assessed.figures {
         let _ = match name.as_str() {
             "condition" => writeln!(text, "  {name:<20} {:>10}", ratio(*value)),
@@ -55,6 +45,23 @@ pub fn findings_text(session: &CalibrationSession, assessed: &TouchAssessment) -
     }
     text.push_str(&assessed.finding.lines());
     text.trim_end().to_owned()
+}
+
+/// Formats what was measured for a terminal: a line for each touch.
+#[must_use]
+pub fn touches_text(session: &CalibrationSession, assessed: &TouchAssessment) -> String {
+    let mut text = title(session);
+    for (index, (touch, point)) in session.touches.iter().zip(&assessed.points).enumerate() {
+        let [x, y, z] = point.at_mm;
+        let _ = write!(
+            text,
+            "\n  touch {:>2}  {:<10} {x:8.2} {y:8.2} {z:8.2} mm  off {:5.2} mm",
+            index + 1,
+            format!("{:?}", touch.role).to_lowercase(),
+            point.mm()
+        );
+    }
+    text
 }
 
 /// Formats old, new and difference, one line for each value.

@@ -1,6 +1,6 @@
 //! `approve`: shows a plan that waits for a person, and allows exactly that one.
 
-use super::questions::{self, FULL_YES};
+use super::questions;
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
 use node::operator_verb::OperatorVerb;
 
@@ -19,7 +19,7 @@ pub(super) async fn run(
     let (Some(job), Some(plan)) = (job, reply.plan) else {
         return Ok(ExitStatus::of(reply.done));
     };
-    if !yes && !questions::confirm("type `yes` to let the arm move", &FULL_YES, NO_TERMINAL)? {
+    if !yes && !questions::confirm("let the arm move? [y/N]", NO_TERMINAL)? {
         return terminal_output::refused("not approved; nothing moved");
     }
     operator_client::verb(at, OperatorVerb::Approve { job, plan }).await

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tokio::signal::ctrl_c;
 
-use super::questions::{self, FULL_YES};
+use super::questions;
 use super::{ExitStatus, NodeOptions, doctor, terminal_output};
 use base::clock::NodeClock;
 use link::serial::SerialLink;
@@ -458,5 +458,5 @@ fn confirm_torque_off(what: &str, id: u8) -> anyhow::Result<bool> {
     let question =
         format!("{what} servo {id}: the parts that it carries will drop. Write `yes` to continue:");
     let answer = questions::answer_to(&question)?.unwrap_or_default();
-    Ok(questions::agrees(&answer, &FULL_YES))
+    Ok(questions::agrees(&answer))
 }

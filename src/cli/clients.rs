@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::questions::{self, SHORT_YES};
+use super::questions;
 use super::{ExitStatus, NodeOptions, terminal_output};
 use base::file_access;
 use config_file::{ConfigChange, ConfigFile};
@@ -214,7 +214,7 @@ fn write(client: ClientKind, args: &ClientsArgs, printed: &Value) -> anyhow::Res
         "a person must confirm at a terminal before {} is changed. Next: run this at a terminal, or add --yes",
         path.display()
     );
-    if !args.yes && !questions::confirm(&format!("{question} [y/N]"), &SHORT_YES, &refusal)? {
+    if !args.yes && !questions::confirm(&format!("{question} [y/N]"), &refusal)? {
         return terminal_output::refused("nothing was written");
     }
     file.write(&text)?;

@@ -14,7 +14,7 @@ use super::operator_door::OperatorDoor;
 use super::placement_args::{PlacementArgs, minutes};
 use super::plan::{self, PlanArgs};
 use super::progress_bar::WatchArgs;
-use super::questions::{self, SHORT_YES};
+use super::questions;
 use super::{
     AtArgs, ExitStatus, NodeOptions, files, own_node, result_copies, retyped_command,
     terminal_output, watch, which_node,
@@ -314,7 +314,7 @@ impl DrawCommand<'_> {
                 offer.orders
             ),
         };
-        questions::confirm(&question(offer, self.args.frame), &SHORT_YES, &refusal)
+        questions::confirm(&question(offer, self.args.frame), &refusal)
     }
 
     /// Returns the folder that this command names for its files.

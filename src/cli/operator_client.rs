@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 
-use super::questions::{self, FULL_YES};
+use super::questions;
 use super::{AtArgs, ExitStatus, NodeOptions, given_options, terminal_output, which_node};
 use base::plain_file;
 use base::signals::{SignalKind, SignalListener};
@@ -259,7 +259,7 @@ pub(super) async fn torque_off(
     if !yes {
         let question = format!("{WARNING}. Type `yes` to take its torque off:");
         let refusal = format!("{WARNING}. Next: add --yes to confirm");
-        if !questions::confirm(&question, &FULL_YES, &refusal)? {
+        if !questions::confirm(&question, &refusal)? {
             return terminal_output::refused("nothing was done");
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize as _;
 
-use super::questions::{self, SHORT_YES};
+use super::questions;
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
 use node::operator_verb::OperatorVerb;
 use tools::AwaitedPen;
@@ -44,7 +44,6 @@ fn confirm_awaited(awaited: &AwaitedPen) -> anyhow::Result<bool> {
     };
     questions::confirm(
         &question,
-        &SHORT_YES,
         "a person must confirm a pen at a terminal. Next: put the pen in, then add --yes",
     )
 }

@@ -7,27 +7,25 @@ use anyhow::{Context as _, bail};
 use super::terminal_output;
 use base::wording::cut;
 
-/// Answers that agree to a question that shows `[y/N]`.
-pub(super) const SHORT_YES: [&str; 2] = ["y", "yes"];
+/// Answers that agree, whether the question shows `[y/N]` or asks for `yes`. What was typed before the question is discarded, so
+/// neither is an accident.
+const YES: [&str; 2] = ["y", "yes"];
 
-/// Answer that agrees if an arm moves or drops at once: nobody types it by accident.
-pub(super) const FULL_YES: [&str; 1] = ["yes"];
-
-/// Asks a person to agree, and returns whether one of the `accepted` words was typed.
+/// Asks a person to agree, and returns whether that was typed.
 ///
 /// # Errors
 /// Fails with `refusal` if there is no terminal to ask at.
-pub(super) fn confirm(question: &str, accepted: &[&str], refusal: &str) -> anyhow::Result<bool> {
+pub(super) fn confirm(question: &str, refusal: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!("{refusal}");
     }
     let answer = answer_to(question)?.unwrap_or_default();
-    Ok(agrees(&answer, accepted))
+    Ok(agrees(&answer))
 }
 
-/// Returns whether an answer is one of the accepted words, in any case.
-pub(super) fn agrees(answer: &str, accepted: &[&str]) -> bool {
-    accepted.contains(&answer.trim().to_lowercase().as_str())
+/// Returns whether an answer agrees, in any case of its letters.
+pub(super) fn agrees(answer: &str) -> bool {
+    YES.contains(&answer.trim().to_lowercase().as_str())
 }
 
 /// Asks, and returns the line that a person types after the question; `None` at the end of the input.
@@ -130,7 +128,17 @@ fn typed(question: &str) -> anyhow::Result<String> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
-    use super::chosen;
+    use super::{agrees, chosen};
+
+    #[test]
+    fn y_and_yes_agree_and_nothing_else_does() {
+        for (answer, agreed) in [("y\n", true), ("Yes\n", true), (" yes ", true), ("", false)] {
+            assert_eq!(agrees(answer), agreed, "{answer:?}");
+        }
+        for other in ["yy", "ye", "n", "no", "yes please"] {
+            assert!(!agrees(other), "{other}");
+        }
+    }
 
     #[test]
     fn only_a_single_choice_is_taken_without_a_number() {

@@ -368,10 +368,16 @@ impl Guide<'_> {
     }
 
     async fn folders(&self) -> anyhow::Result<(CalibrationFolders, Arc<Scene>)> {
-        let folders = CalibrationFolders::find(self.options, &self.at).await?;
+        let folders = self.own_folders().await?;
         let scene = folders.library.scene(&self.scene, None)?;
         let folders = folders.only(&scene.arm.file.name, self.arm.as_deref())?;
         Ok((folders, scene))
+    }
+
+    async fn own_folders(&self) -> anyhow::Result<CalibrationFolders> {
+        let mut found = CalibrationFolders::find(self.options, &self.at).await?;
+        found.is_guided = true;
+        Ok(found)
     }
 
     fn here(&self) -> HereArgs {
@@ -423,7 +429,8 @@ impl Guide<'_> {
             consent: ConsentArgs::default(),
             at: self.at.clone(),
         };
-        match joints::with_person(self.options, &args, &mut self.person).await? {
+        let folders = self.own_folders().await?;
+        match joints::with_person(folders, &args, &mut self.person).await? {
             None => Ok(StepEnd::Left),
             Some(ExitStatus::Done) => self.with_new_zeros().await,
             Some(_) => Ok(self.again_or_leave(RETRY_PROMPT).await),

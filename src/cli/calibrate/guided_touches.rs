@@ -5,7 +5,9 @@ use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::CalibrationFolders;
 use crate::{ExitStatus, NodeOptions, terminal_output};
 use base::wording::count;
-use calib::{CalibrationDeskError, CalibrationKind, CalibrationSession, FitVerdict, TouchRole};
+use calib::{
+    CalibrationDeskError, CalibrationKind, CalibrationSession, FitVerdict, TouchRole, report,
+};
 
 /// A place to touch.
 #[derive(Debug, Clone)]
@@ -71,14 +73,15 @@ pub(super) async fn collect(
             "" => {
                 // Read after the key: the hand has moved the arm since the question.
                 let folders = CalibrationFolders::find_here(node, here).await?;
-                folders.touch(&TouchArgs {
+                let args = TouchArgs {
                     what,
                     of: Some(place.of),
                     mm: None,
                     number: place.number,
                     place: index + 1,
                     here: here.clone(),
-                })?;
+                };
+                folders.guided_touch(&args, is_last(places, &done, index))?;
             }
             "r" => folders.drop_round_place(what, &here.scene, place_to_redo(index, time))?,
             "q" => return Ok(TouchRoundEnd::Left),
@@ -109,6 +112,18 @@ fn next_touch<'a>(
         .map(|(index, place)| (index, touch_count(index) + 1, place))
 }
 
+/// Returns whether the next touch of a place is the last one that is missing.
+fn is_last(places: &[TouchPlace], done: &[usize], index: usize) -> bool {
+    let missing = |(at, place): (usize, &TouchPlace)| {
+        place
+            .times
+            .saturating_sub(done.get(at).copied().unwrap_or(0))
+    };
+    let all = places.iter().enumerate();
+    next_touch(places, done).is_some_and(|(next, ..)| next == index)
+        && all.map(missing).sum::<usize>() == 1
+}
+
 /// Returns the place to repeat, counted from 1: the one that is being touched, or the one before it.
 fn place_to_redo(index: usize, time: usize) -> usize {
     if time > 1 { index + 1 } else { index }
@@ -132,6 +147,22 @@ impl CalibrationFolders {
         let last = touches.iter().map(|touch| touch.place).max().unwrap_or(0);
         let count_at = |place| touches.iter().filter(|touch| touch.place == place).count();
         Ok((1..=last).map(count_at).collect())
+    }
+
+    /// Records a touch. An arm that moves or is not read now is named, and the same touch is asked for again. The fit is judged once
+    /// the last one is there: what an unfinished one lacks is what is asked for next.
+    fn guided_touch(&self, args: &TouchArgs, is_last: bool) -> anyhow::Result<()> {
+        let scene = self.library.scene(&args.here.scene, None)?;
+        if let Some(reason) = self.hindrance(&scene.arm.file.name) {
+            terminal_output::note(&reason);
+            return Ok(());
+        }
+        let (session, assessed) = self.record_touch(args)?;
+        terminal_output::line(&match is_last {
+            true => report::findings_text(&session, &assessed),
+            false => report::touches_text(&session, &assessed),
+        });
+        Ok(())
     }
 
     /// Drops the touches of a place of the round.
@@ -217,6 +248,20 @@ mod tests {
         assert_eq!(next(&[3, 2]), None);
         // A dropped place comes first, and the others are kept.
         assert_eq!(next(&[0, 2]), Some((0, 1)));
+    }
+
+    #[test]
+    fn the_fit_is_judged_after_the_last_touch_that_is_missing() {
+        let places = places();
+        for (done, index, last) in [
+            (&[][..], 0, false),
+            (&[2, 1], 0, false),
+            (&[3, 0], 1, false),
+            (&[3, 1], 1, true),
+            (&[2, 2], 0, true),
+        ] {
+            assert_eq!(is_last(&places, done, index), last, "{done:?}");
+        }
     }
 
     #[test]

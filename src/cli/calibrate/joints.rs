@@ -52,17 +52,17 @@ struct RecordingLine {
 }
 
 pub(super) async fn run(node: &NodeOptions, args: &JointsArgs) -> anyhow::Result<ExitStatus> {
-    let ended = with_person(node, args, &mut OperatorInput::listen()?).await?;
+    let folders = CalibrationFolders::find(node, &args.at).await?;
+    let ended = with_person(folders, args, &mut OperatorInput::listen()?).await?;
     Ok(ended.unwrap_or(ExitStatus::Refused))
 }
 
 /// Calibrates with a person whose input is already being read; `None` if that person leaves.
 pub(super) async fn with_person(
-    node: &NodeOptions,
+    folders: CalibrationFolders,
     args: &JointsArgs,
     person: &mut OperatorInput,
 ) -> anyhow::Result<Option<ExitStatus>> {
-    let folders = CalibrationFolders::find(node, &args.at).await?;
     let (folders, model) = folders.named(&args.arm)?;
     let arm = folders.library.arm(&model)?;
     let mut ranges = RangeRecorder::new(&arm);

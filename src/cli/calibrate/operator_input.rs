@@ -8,7 +8,7 @@ use anyhow::bail;
 use base::signals::{SignalKind, SignalListener};
 use tokio::sync::mpsc;
 
-use crate::questions::{self, FULL_YES};
+use crate::questions;
 use crate::terminal_output;
 
 /// Input of the operator: answers and interrupts.
@@ -76,7 +76,7 @@ impl OperatorInput {
         self.discarded = self.questions.fetch_add(1, Ordering::AcqRel) + 1;
     }
 
-    /// Asks, and accepts only `yes` as consent; an interrupt means no. Fails if there is no terminal to ask at.
+    /// Asks for consent; an interrupt means no. Fails if there is no terminal to ask at.
     pub(super) async fn confirm(&mut self, question: &str, yes: bool) -> anyhow::Result<bool> {
         if yes {
             return Ok(true);
@@ -87,6 +87,6 @@ impl OperatorInput {
         self.discard_typed();
         terminal_output::note(&format!("{question} Write `yes` to continue:"));
         let answer = self.next_input().await;
-        Ok(matches!(answer, OperatorAnswer::Line(line) if questions::agrees(&line, &FULL_YES)))
+        Ok(matches!(answer, OperatorAnswer::Line(line) if questions::agrees(&line)))
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct CalibrationFolders {
     pub(super) options: NodeOptions,
     /// Advice for the case that no arm can be read.
     pub(super) absent: String,
+    /// True in a guide, which takes the next step itself.
+    pub(super) is_guided: bool,
 }
 
 impl CalibrationFolders {
@@ -55,6 +57,7 @@ impl CalibrationFolders {
                 running: Some(at),
                 options: node.clone(),
                 absent: "the running node has no such arm".to_owned(),
+                is_guided: false,
             });
         }
         let file = open::file(node)?;
@@ -73,6 +76,7 @@ impl CalibrationFolders {
             running: None,
             options: node.clone(),
             absent: which_node::absent(node),
+            is_guided: false,
         })
     }
 

@@ -7,23 +7,43 @@ use super::place::CalibrationFolders;
 use crate::{ExitStatus, terminal_output};
 use arm::ArmModel;
 use base::wording::with_statement;
-use calib::{self, report};
+use calib::{self, CalibrationSession, TouchAssessment, report};
 use node::measurements::{self, MeasuredArm};
 use scene::Scene;
 
 impl CalibrationFolders {
     pub(super) fn touch(&self, args: &TouchArgs) -> anyhow::Result<ExitStatus> {
         let scene = self.library.scene(&args.here.scene, None)?;
-        let joints_rad = self.joints(args.here.joints.as_ref(), &scene)?;
-        let origin = self.origin(&scene.arm.file);
-        let session = calib::begin_session(args.what, &scene, args.here.pen.as_deref(), origin)?;
-        let touch = args.hand_touch();
-        let (session, assessed) = self.desk(|desk| desk.add_touch(session, &touch, joints_rad))?;
+        let (session, assessed) = self.record_touch(args)?;
         let arm = self.arm(&scene.arm.file.name);
         if let Some(arm) = arm.filter(|_| self.has_several_arms() && args.here.joints.is_none()) {
             terminal_output::line(&format!("arm {}:", arm.name));
         }
         terminal_output::done(&report::assessment_text(&session, &assessed))
+    }
+
+    /// Records a touch, and assesses all that were made.
+    pub(super) fn record_touch(
+        &self,
+        args: &TouchArgs,
+    ) -> anyhow::Result<(CalibrationSession, TouchAssessment)> {
+        let scene = self.library.scene(&args.here.scene, None)?;
+        let joints_rad = self.joints(args.here.joints.as_ref(), &scene)?;
+        let origin = self.origin(&scene.arm.file);
+        let session = calib::begin_session(args.what, &scene, args.here.pen.as_deref(), origin)?;
+        let touch = args.hand_touch();
+        Ok(self.desk(|desk| desk.add_touch(session, &touch, joints_rad))?)
+    }
+
+    /// Returns why the place of an arm cannot be recorded now: it moves, is not read, or its fault waits for a reset.
+    pub(super) fn hindrance(&self, model: &str) -> Option<String> {
+        let arm = self.arm(model)?;
+        if arm.is_moving {
+            return Some(format!(
+                "arm {model} is moving; a touch needs it to stand still. Next: wait or `steadyhand stop`, then touch again"
+            ));
+        }
+        unread_reason(arm)
     }
 
     pub(super) fn joints(
@@ -34,13 +54,10 @@ impl CalibrationFolders {
         self.check_zeros(&scene.arm.file)?;
         let model = &scene.arm.file.name;
         let arm = self.arm(model);
-        if given.is_none() && arm.is_some_and(|arm| arm.is_moving) {
-            bail!(
-                "arm {model} is moving; a touch needs it to stand still. Next: wait or `steadyhand stop`, then touch again"
-            );
-        }
-        if let Some(arm) = arm.filter(|_| given.is_none()) {
-            check_read(arm)?;
+        if given.is_none()
+            && let Some(reason) = self.hindrance(model)
+        {
+            bail!(reason);
         }
         let measured = || arm.map(|arm| arm.joints_rad.clone());
         let joints = given.cloned().or_else(measured).with_context(|| {
@@ -60,16 +77,14 @@ impl CalibrationFolders {
     }
 }
 
-/// Refuses an arm that is not read now, or whose fault waits for a reset.
-fn check_read(arm: &MeasuredArm) -> anyhow::Result<()> {
-    if let Some(reason) = &arm.unread {
-        bail!(with_statement(reason, "nothing was recorded"));
-    }
-    if let Some(fault) = &arm.fault {
-        let fault = measurements::unmended_fault(&arm.name, fault);
-        bail!(with_statement(fault, "nothing was recorded"));
-    }
-    Ok(())
+/// Returns why an arm that is not read now, or whose fault waits for a reset, is not recorded.
+fn unread_reason(arm: &MeasuredArm) -> Option<String> {
+    let fault = || {
+        let fault = arm.fault.as_ref();
+        fault.map(|fault| measurements::unmended_fault(&arm.name, fault))
+    };
+    let reason = arm.unread.clone().or_else(fault)?;
+    Some(with_statement(reason, "nothing was recorded"))
 }
 
 /// Angle by which a typed joint may exceed its limits: uncalibrated zeros are off by some degrees.

@@ -75,7 +75,7 @@ impl CalibrationFolders {
     pub(super) fn print_accepted(&self, kind: CalibrationKind, accepted: &AcceptedCalibration) {
         let (number, path) = (accepted.number, accepted.path.display());
         terminal_output::line(&format!("accepted as calibration {number}: {path}"));
-        if kind == CalibrationKind::Zeros && self.running.is_some() {
+        if kind == CalibrationKind::Zeros && self.running.is_some() && !self.is_guided {
             terminal_output::line(calib::ZEROS_NEED_RESTART);
         }
         terminal_output::lines(&accepted.stale);

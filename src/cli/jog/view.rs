@@ -219,7 +219,7 @@ mod tests {
     fn torque_goes_off_only_after_a_second_key() {
         let mut view = view();
         assert_eq!(view.press(KeyCode::Char('g')), JogAction::ViewOnly);
-        assert!(view.message.contains("hold the arm"));
+        assert!(view.message.contains("hold"));
         assert_eq!(view.press(KeyCode::Char(' ')), JogAction::Stop);
         assert!(matches!(view.press(KeyCode::Char('y')), JogAction::Step(_)));
         view.press(KeyCode::Char('g'));
