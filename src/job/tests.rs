@@ -319,12 +319,7 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
     let listed = jobs.past_jobs().unwrap().remove(0).unwrap();
     for past in [jobs.past("job-1").unwrap(), listed] {
         assert_eq!(past.state, "faulted");
-        assert!(
-            past.message
-                .starts_with("its end could not be written to its journal"),
-            "{}",
-            past.message
-        );
+        assert!(past.message.contains("its journal"), "{}", past.message);
         assert!(!past.strokes.is_empty());
     }
     let is_offered = |jobs: &JobStore| {
@@ -477,7 +472,7 @@ fn an_endless_job_is_over_once_its_arm_is_taken_or_its_node_gone() {
     drop(jobs);
     assert_eq!(states(), ["faulted", "faulted"]);
     let message = last().message;
-    assert!(message.starts_with("the node ended during"), "{message}");
+    assert!(message.contains("node ended"), "{message}");
     // Reading the journals has released their lock.
     let jobs = JobStore::open(state.path(), KEEP).unwrap();
     assert_eq!(jobs.interrupted(ARM).unwrap().id, "job-2");

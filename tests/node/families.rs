@@ -164,7 +164,7 @@ fn draws_and_parks(arm: &str, scene: &'static str, goals: fn(&[u8]) -> usize) {
     let code = lab.served.child.terminate();
     let took = began.elapsed();
     let lines: Vec<String> = lab.served.lines.iter().collect();
-    let at_rest = lines.iter().any(|line| line.contains("the arm is at rest"));
+    let at_rest = lines.iter().any(|line| line.contains("at rest"));
     assert_eq!((code, at_rest), (Some(0), true), "{took:?}: {lines:#?}");
     assert!(took < ENDED, "{took:?}");
 }

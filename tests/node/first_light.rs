@@ -128,10 +128,7 @@ fn a_drawing_that_a_joint_did_not_follow_is_no_success() {
     assert_eq!(result["code"], "did_not_follow", "{result:#}");
     assert_eq!(result["job"]["state"], "deviated", "{result:#}");
     let message = result["message"].as_str().unwrap();
-    assert!(
-        message.contains("shoulder_lift did not follow"),
-        "{message}"
-    );
+    assert!(message.contains("shoulder_lift"), "{message}");
     let jobs = bench.run(&[&options[..], &["jobs", "job-1"]].concat());
     let jobs = String::from_utf8(jobs.stdout).unwrap();
     assert!(

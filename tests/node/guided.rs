@@ -504,7 +504,7 @@ fn sabotaged_tools_are_refused_with_their_cause() {
     for _ in 0..12 {
         practice.touch("tool", &[], at);
     }
-    refused(&practice, "not verified yet");
+    refused(&practice, "not verified");
     // 5. The point moved before the touch that verifies.
     for _ in 0..12 {
         practice.touch("tool", &[], at);
@@ -514,7 +514,7 @@ fn sabotaged_tools_are_refused_with_their_cause() {
         &["--of", "verify"],
         at + Vector3::new(0.0, 0.0, 0.006),
     );
-    refused(&practice, "something moved between the touches");
+    refused(&practice, "moved between");
 }
 
 #[test]
@@ -527,17 +527,10 @@ fn a_slipped_touch_is_named_with_its_place_and_taken_again() {
     }
     practice.touch("tool", &["--of", "verify"], at);
     let (_, output) = practice.run(&["calibrate", "show"]);
-    assert!(
-        output.contains("touch 5 was made with the joints at "),
-        "{output}"
-    );
+    assert!(output.contains("touch 5 "), "{output}");
     assert!(output.contains("calibrate undo --touch 5`"), "{output}");
     let (code, output) = practice.run(&["calibrate", "undo", "--touch", "99"]);
-    assert_eq!(
-        (code, output.contains("there is no touch 99")),
-        (1, true),
-        "{output}"
-    );
+    assert_eq!((code, output.contains("touch 99")), (1, true), "{output}");
     let (code, output) = practice.run(&["calibrate", "undo", "--touch", "5"]);
     assert_eq!(
         (code, output.contains("1 touch removed")),
@@ -591,19 +584,19 @@ fn sabotaged_sheets_are_refused_with_their_cause() {
         [(origin, [0.0, 0.0]), (x, [100.0, 0.0]), (y, [0.0, 100.0])],
         [6.0, 6.0],
     );
-    refused(&practice, "bent or moved");
+    refused(&practice, "bent");
     // 9. The sheet moved before the touch that verifies.
     with(
         &mut practice,
         [(origin, [0.0, 0.0]), (x, [100.0, 0.0]), (y, [0.0, 100.0])],
         [0.0, 6.0],
     );
-    refused(&practice, "something moved between the touches");
+    refused(&practice, "moved between");
     // 10. All on a line.
     for at in [0.0, 20.0, 40.0, 60.0, 80.0] {
         touch(&mut practice, &["sheet"], [at, 50.0], 0.0);
     }
-    refused(&practice, "lie almost on a line");
+    refused(&practice, "on a line");
     // 11. Each place touched once: nobody knows how well a touch repeats.
     for (of, at_mm) in [
         ("origin", [0.0, 0.0]),
@@ -617,7 +610,7 @@ fn sabotaged_sheets_are_refused_with_their_cause() {
         let at = practice.on_sheet(at_mm);
         practice.touch_at("sheet", &["--of", of], at, UPRIGHT);
     }
-    refused(&practice, "touched fewer than 3 times: origin (touch 1)");
+    refused(&practice, "origin (touch 1)");
 }
 
 #[test]
@@ -685,7 +678,7 @@ fn on_a_port_nothing_is_drawn_before_all_of_it_was_calibrated() {
         }
         let (code, message) = drawn(&practice);
         assert_eq!(code, "not_calibrated", "{message}");
-        let practised = message.matches("was made on a simulated arm");
+        let practised = message.matches("simulated arm");
         assert_eq!(practised.count(), 3, "{message}");
         practice.is_beside_a_node = true;
         for (index, step) in steps.into_iter().enumerate() {
@@ -713,8 +706,5 @@ fn a_simulated_arm_draws_and_says_that_nothing_was_calibrated() {
     let (_, drawn) = bench.call(&["stroke", r#"{"scene":"short"}"#]);
     assert_eq!(drawn["success"], true, "{drawn:#}");
     let value = drawn["calibration"].as_str().unwrap();
-    assert!(
-        value.contains("a simulated arm needs no calibration"),
-        "{value}"
-    );
+    assert!(value.contains("simulated arm"), "{value}");
 }

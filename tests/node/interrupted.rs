@@ -201,12 +201,12 @@ fn practice_neither_resumes_nor_settles_what_an_arm_on_a_port_left() {
         assert_eq!(practised["success"], true, "{practised:#}");
         assert_eq!(drawing.job("job-1")["settled_by"], "");
         let (_, listed) = bench.said(&["jobs", "--state", &state]);
-        assert!(listed.contains("its pen may still stand"), "{listed}");
+        assert!(listed.contains("pen may"), "{listed}");
         let here = on_port(&drawing.port, &state);
         let (_, sensed) = bench.call(&[&["sense"][..], &here].concat());
         assert_eq!(sensed["unfinished"]["job"], "job-1", "{sensed:#}");
         let message = sensed["message"].as_str().unwrap();
-        assert!(message.contains("its pen may still stand"), "{message}");
+        assert!(message.contains("pen may"), "{message}");
     });
 }
 

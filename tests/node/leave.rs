@@ -144,10 +144,7 @@ async fn an_approval_is_for_one_plan_and_not_for_what_was_swapped_in() {
     let (refused, second) = tokio::join!(test_node.call("stroke", arguments), second);
     // Nobody allowed it in time, and too late is too late.
     assert_eq!(refused["job"]["state"], "refused", "{refused:#?}");
-    assert!(
-        message_of(&refused).contains("was not approved within 10 min"),
-        "{refused:#?}"
-    );
+    assert!(message_of(&refused).contains("10 min"), "{refused:#?}");
     assert!(
         message_of(&refused).contains("nothing moved"),
         "{refused:#?}"
@@ -296,7 +293,7 @@ async fn a_drawing_is_gone_on_with_only_where_nothing_was_changed() {
     test_node.enable();
     let stale = test_node.bench.path("state/calibration");
     went_stale(&test_node);
-    refused_with("stale_calibration", "is out of date").await;
+    refused_with("stale_calibration", "out of date").await;
     std::fs::remove_dir_all(stale).unwrap();
     let both = json!({"resume": true, "again": true});
     let refused = test_node.call("stroke", both).await;
@@ -517,7 +514,7 @@ async fn a_job_that_outlasts_its_call_is_the_nodes() {
     };
     assert_eq!(done["success"], true);
     let once = test_node.call("stroke", arguments).await;
-    assert!(message_of(&once).contains("is not repeated"), "{once:#?}");
+    assert_eq!(once["moved"], false, "{once:#?}");
     assert_eq!(once["job"]["id"], job);
     let jobs = steadyhand::job::past_jobs(&test_node.bench.path("state")).unwrap();
     let drawn = jobs.iter().flatten().filter(|job| job.moved);

@@ -166,7 +166,8 @@ fn a_new_sheet_waits_for_the_drawing_under_way() {
     assert!(["planning", "moving"].contains(&state), "{text}");
     let (code, said) = bench.said(&["new-sheet"]);
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("is drawing on the sheet"), "{said}");
+    let job = begun["job"]["id"].as_str().unwrap();
+    assert!(said.contains(job), "{said}");
     served.told("stop", &json!({}));
 }
 

@@ -62,13 +62,8 @@ fn files_of_a_newcomer_end_in_a_drawing_by_the_offered_command() {
     for (name, content, commands, note) in [
         ("inkscape-a4.svg", INKSCAPE, 2, "hidden"),
         ("figma-frame.svg", FIGMA, 1, "white area"),
-        ("logo.svg", LOGO, 1, "only pixels or numbers without a unit"),
-        (
-            "traced.svg",
-            &traced(),
-            1,
-            "only pixels or numbers without a unit",
-        ),
+        ("logo.svg", LOGO, 1, "pixels"),
+        ("traced.svg", &traced(), 1, "pixels"),
         ("millimetres.gcode", MILLIMETRES, 1, ""),
     ] {
         let file = bench.path(name);

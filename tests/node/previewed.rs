@@ -19,7 +19,7 @@ fn the_text_of_a_dry_run_holds_the_call_that_draws_exactly_it() {
         "of arm time",
         "on the sheet x 35 to 65 mm, y 44 to 56 mm",
         "pen 1 (fineliner)",
-        "comes nearest to its limit: ",
+        " to its limit: ",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
@@ -27,7 +27,7 @@ fn the_text_of_a_dry_run_holds_the_call_that_draws_exactly_it() {
         shown["box_mm"],
         json!({"x": [35.0, 65.0], "y": [44.0, 56.0]})
     );
-    let (_, call) = text.split_once("to draw exactly this: stroke ").unwrap();
+    let (_, call) = text.split_once(": stroke ").unwrap();
     let call: Value = serde_json::from_str(call.lines().next().unwrap()).unwrap();
     assert_eq!(call, json!({"scene": "short", "plan": shown["plan_hash"]}));
     assert_eq!(
@@ -56,11 +56,8 @@ fn a_cause_is_told_once_with_its_strokes_and_its_remedy() {
         "{text}"
     );
     assert_eq!(text.matches("beyond reach").count(), 1, "{text}");
-    assert!(
-        text.contains("move the sheet or make the design smaller"),
-        "{text}"
-    );
-    assert!(!text.contains("to draw exactly this"), "{text}");
+    assert!(text.contains("smaller"), "{text}");
+    assert!(!text.contains(": stroke "), "{text}");
     assert_eq!(shown.get("draw_call"), None);
 }
 
@@ -79,7 +76,7 @@ fn two_pens_are_counted_from_one() {
 fn call_of_text(text: &str) -> (Value, String) {
     let (_, hash) = text.split_once("`plan_hash` ").unwrap();
     let hash = hash.split(';').next().unwrap().to_owned();
-    let (_, call) = text.split_once("to draw exactly this: stroke ").unwrap();
+    let (_, call) = text.split_once(": stroke ").unwrap();
     let call = serde_json::from_str(call.lines().next().unwrap()).unwrap();
     (call, hash)
 }
@@ -121,12 +118,8 @@ fn of_a_long_design_the_text_says_what_to_change_in_the_call() {
     );
     let mut call = json!({"svg": svg, "dry_run": true});
     let (text, _) = served.told("stroke", &call);
-    let (_, told_how) = text.split_once("to draw exactly this: ").unwrap();
-    assert!(
-        told_how.starts_with("this call without `dry_run` and with \"plan\":\""),
-        "{text}"
-    );
-    let (_, hash) = told_how.split_once("\"plan\":\"").unwrap();
+    assert!(text.contains("without `dry_run`"), "{text}");
+    let (_, hash) = text.split_once("\"plan\":\"").unwrap();
     let hash = hash.split('"').next().unwrap().to_owned();
     call.as_object_mut().unwrap().remove("dry_run");
     call["plan"] = hash.clone().into();

@@ -38,10 +38,8 @@ fn a_serial_arm_draws_what_the_embedded_one_draws() {
             "short",
         ]);
         assert_eq!(code, 0, "{drawn:#}");
-        assert_eq!(
-            drawn["calibration"],
-            "calibrated elsewhere, according to the node file"
-        );
+        let calibration = drawn["calibration"].as_str().unwrap();
+        assert!(calibration.contains("elsewhere"), "{calibration}");
         assert_eq!(drawn["arm"], "so101");
         assert!(
             drawn.get("deviation_mm_max").is_none(),

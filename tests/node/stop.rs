@@ -180,10 +180,10 @@ fn an_operators_verbs_stop_the_arm_on_the_wire() {
             let stdout = String::from_utf8_lossy(&stopped.stdout).into_owned();
             for fact in [
                 kind,
-                "first stop frame after",
-                "standing still after",
+                "first stop frame",
+                "standing still",
                 "°/s",
-                "mm up on the sheet",
+                "mm up on",
             ] {
                 assert!(stdout.contains(fact), "{fact}: {stdout}");
             }
@@ -289,7 +289,7 @@ fn ends_energised(bench: &Bench, served: &mut support::Served) {
     assert_eq!(served.child.exit_code(), Some(ENERGISED));
     let lines: Vec<String> = served.lines.iter().collect();
     assert!(
-        lines.iter().any(|line| line.contains("with its torque on")),
+        lines.iter().any(|line| line.contains("torque on")),
         "{lines:#?}"
     );
     assert_eq!(job_state(bench), "stopped");
@@ -397,7 +397,7 @@ fn termination_does_not_park_what_was_stopped() {
         assert_eq!(served.child.terminate(), Some(71));
         let lines: Vec<String> = served.lines.iter().collect();
         assert!(
-            lines.iter().any(|line| line.contains("with its torque on")),
+            lines.iter().any(|line| line.contains("torque on")),
             "{lines:#?}"
         );
         assert!(!is_at_rest(&joints_deg(&bench, &path)));
@@ -455,12 +455,10 @@ fn a_node_ending_with_a_dead_bus_does_not_call_its_arm_energised() {
         drop(sim);
         assert_eq!(served.child.terminate(), Some(70));
         let lines: Vec<String> = served.lines.iter().collect();
-        let told = "its torque may be on: switch off its supply";
+        let told = "torque may be on";
         assert!(lines.iter().any(|line| line.contains(told)), "{lines:#?}");
         assert!(
-            !lines
-                .iter()
-                .any(|line| line.contains("arm stands where it is, with its torque on")),
+            !lines.iter().any(|line| line.contains("torque on")),
             "{lines:#?}"
         );
     });
@@ -515,7 +513,7 @@ fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
         assert_eq!(verb(&["torque-off"]), Some(1));
         let dropped = bench.run(&["torque-off", "--yes"]);
         let stdout = String::from_utf8_lossy(&dropped.stdout);
-        assert!(stdout.contains("torque is off on 6 servos"), "{stdout}");
+        assert!(stdout.contains("6 servos"), "{stdout}");
         let (_, sensed) = bench.call_at(&served.url, &["sense"]);
         assert_eq!(sensed["energised"], false, "{sensed:#}");
         // Its session has ended with it.
@@ -523,7 +521,7 @@ fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
         let (_, refused) = bench.call_at(&served.url, &["stroke", r#"{"scene":"long"}"#]);
         assert_eq!(refused["code"], "needs_reset", "{refused:#}");
         let message = refused["message"].as_str().unwrap();
-        assert!(message.contains("and its torque is off"), "{message}");
+        assert!(message.contains("torque"), "{message}");
         assert_eq!(verb(&["reset"]), Some(0));
     });
 }
@@ -547,11 +545,7 @@ fn a_call_whose_job_is_held_is_told_who_goes_on_with_it() {
     let stopped = bench.run(&["stop"]);
     let stdout = String::from_utf8_lossy(&stopped.stdout);
     assert_eq!(stopped.status.code(), Some(0), "{stdout}");
-    for words in [
-        "was held, pen up",
-        " ended job-1 after ",
-        "the rest can be resumed",
-    ] {
+    for words in ["was held", " ended job-1 after ", "can be resumed"] {
         assert!(stdout.contains(words), "{stdout}");
     }
 }

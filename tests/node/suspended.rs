@@ -30,10 +30,7 @@ fn an_arm_whose_process_was_suspended_stands_and_says_so() {
         assert_ne!(caller.exit_code(), Some(0));
         let (_, sensed) = bench.call(&["sense", "--node", &served.url]);
         let fault = sensed["fault"].to_string();
-        assert!(
-            fault.contains("this process was suspended for"),
-            "{sensed:#}"
-        );
+        assert!(fault.contains("suspended"), "{sensed:#}");
         let (_, refused) = bench.call(&["reset", "--node", &served.url]);
         assert_eq!(refused["success"], false, "{refused:#}");
     });

@@ -66,7 +66,7 @@ pub(crate) fn begun(mut request: impl FnMut() -> Value) -> Value {
     let mut answer = request();
     for _ in 1..ATTEMPTS {
         let reason = answer.pointer("/refusals/0/why").and_then(Value::as_str);
-        if !reason.is_some_and(|reason| reason.contains("has not answered")) {
+        if !reason.is_some_and(|reason| reason.contains("not answered")) {
             break;
         }
         std::thread::sleep(Duration::from_millis(300));

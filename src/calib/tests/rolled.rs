@@ -136,12 +136,7 @@ fn touches_that_do_not_fit_a_cylinder_are_refused_with_their_cause() {
         "{verdict:?}"
     );
     let no_axes = with(&|touch| touch.role = TouchRole::Sheet);
-    assert!(
-        no_axes
-            .unwrap_err()
-            .to_string()
-            .contains("touches of the origin")
-    );
+    assert!(no_axes.unwrap_err().to_string().contains("the origin"));
     // A sheet that is rotated on the cylinder: the touches of +x lie up it.
     let askew = PLACES.map(|([x, y], role)| {
         let rotated = nalgebra::Rotation2::new(0.08) * nalgebra::Vector2::new(x - 20.0, y - 35.0);
@@ -151,7 +146,7 @@ fn touches_that_do_not_fit_a_cylinder_are_refused_with_their_cause() {
         }
     });
     let reasons = judge(&fit(&askew).unwrap()).reasons.join("; ");
-    assert!(reasons.contains("turned on its cylinder"), "{reasons}");
+    assert!(reasons.contains("its cylinder"), "{reasons}");
     let mut slipped = good.clone();
     slipped[13].at_m.z += 0.004;
     let found = rolled_robust(&bottle.surface, &slipped, EXPECTED, &Vector3::z()).unwrap();
@@ -246,7 +241,7 @@ fn touches_of_a_bottle_are_written_as_its_place_and_radius() {
         .finding
         .reasons
         .join("; ");
-    assert!(reasons.contains("touched fewer than 3 times"), "{reasons}");
+    assert!(reasons.contains("fewer than 3"), "{reasons}");
 }
 
 #[test]

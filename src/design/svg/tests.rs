@@ -257,7 +257,7 @@ fn pictures_are_left_out_on_request() {
     let pattern = r##"<pattern id="p" width="1" height="1"><use href="#a"/></pattern><image id="a" href="a.png"
         width="9" height="9"/><rect width="9" height="9" fill="url(#p)"/>"##;
     let error = read(pattern).unwrap_err().to_string();
-    assert!(error.contains("a picture made of pixels"), "{error}");
+    assert!(error.contains("of pixels"), "{error}");
     let error = read(body).unwrap_err().to_string();
     assert!(
         error.starts_with(
@@ -938,10 +938,7 @@ fn letters_are_as_css_says() {
         r#"<g style="writing-mode: vertical-rl"><text x="5" y="9">a</text></g>"#,
     ] {
         let error = read(refused).unwrap_err().to_string();
-        assert!(
-            error.contains("remove it, or turn the text into paths"),
-            "{error}"
-        );
+        assert!(error.contains("text into paths"), "{error}");
     }
 }
 

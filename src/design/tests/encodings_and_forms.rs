@@ -448,10 +448,7 @@ fn the_one_svg_element_of_a_text_is_read_and_that_is_noted() {
             let design = design.unwrap_or_else(|error| panic!("{around}: {error}"));
             assert_eq!(design.strokes.len(), 1, "{around}");
             assert!(
-                design
-                    .notes
-                    .iter()
-                    .any(|note| note.contains("only the file's svg element")),
+                design.notes.iter().any(|note| note.contains("svg element")),
                 "{around}"
             );
         }

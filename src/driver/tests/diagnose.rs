@@ -44,6 +44,6 @@ async fn a_reply_that_is_lost_as_registers_are_read_is_no_wrong_setup() {
         };
         assert_eq!(finding.cause, DiagnosisCause::LostReplies);
         assert!(finding.what.contains(id), "{finding:?}");
-        assert!(finding.fix.starts_with("push every plug in"), "{finding:?}");
+        assert!(finding.fix.contains("plug"), "{finding:?}");
     }
 }

@@ -567,7 +567,7 @@ async fn refuses_a_joint_that_leaves_its_servos_turn() {
         let mut driver = ArmDriver::new(&arm, &bench.clock);
         let message = driver.attach(&mut bench.link).await;
         let message = message.unwrap_err().to_string();
-        assert!(message.contains("one turn is"), "{message}");
+        assert!(message.contains("one turn"), "{message}");
         assert!(message.contains("homing offset"), "{message}");
         // Without the arm, the same is known from its file.
         let unattached = crate::check_ranges(&arm).unwrap_err();
@@ -579,7 +579,7 @@ async fn refuses_a_joint_that_leaves_its_servos_turn() {
             .into();
         let in_degrees = crate::check_ranges(&ArmModel::new(file).unwrap()).unwrap_err();
         let message = in_degrees.to_string();
-        assert!(message.contains("radians, not degrees"), "{message}");
+        assert!(message.contains("radians"), "{message}");
         assert!(!message.contains("homing offset"), "{message}");
     }
 }

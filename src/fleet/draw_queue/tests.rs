@@ -284,7 +284,7 @@ proptest! {
         for drawing in 1..=DRAWINGS {
             match world.programs[0].queue.news(drawing) {
                 DrawingNews::Drawn(_) => {}
-                DrawingNews::Waits(reason) => prop_assert!(reason.contains("for a person at node"), "{}", reason),
+                DrawingNews::Waits(reason) => prop_assert!(reason.contains("at node"), "{}", reason),
                 other => prop_assert!(false, "{:?}", other),
             }
         }

@@ -218,7 +218,7 @@ async fn a_touch_in_a_probe_of_no_point_stops_the_arm_and_is_reported() {
     let MotionOutcome::Faulted(reason) = outcome else {
         panic!("{outcome:?}");
     };
-    assert!(reason.contains("a probe that has no point"), "{reason}");
+    assert!(reason.contains("no point"), "{reason}");
     assert!(crush_mm(&bench, 1.5) < 1.0);
     assert!(matches!(
         bench.motion.permits().latched(),

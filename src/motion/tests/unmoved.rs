@@ -62,7 +62,7 @@ async fn a_joint_whose_reading_stands_while_its_goal_moves_is_a_fault() {
             panic!("{name}: {outcome:?}");
         };
         assert!(
-            reason.contains(name) && reason.contains("reading is stuck"),
+            reason.contains(name) && reason.contains("stuck"),
             "{reason}"
         );
         // Two degrees, and what it moves within 300 ms and while it brakes.

@@ -176,10 +176,7 @@ fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
     table.arm("left").permits().disable();
     table.enable("right").unwrap();
     assert_refused(table.enable("left"), &["because of `right`"]);
-    assert_refused(
-        table.enable("middle"),
-        &["this node has no such arm `middle`", "left, right"],
-    );
+    assert_refused(table.enable("middle"), &["`middle`", "left, right"]);
 }
 
 #[tokio::test]
@@ -293,7 +290,7 @@ fn refuses_a_scene_whose_pen_reaches_beyond_the_arms_distance() {
         permits.enable(&longer, now, None, 0).unwrap_err(),
         permits.ask(&longer, now).unwrap_err(),
     ] {
-        assert!(denied.to_string().contains("restart the node"), "{denied}");
+        assert!(denied.to_string().contains("restart"), "{denied}");
     }
 }
 

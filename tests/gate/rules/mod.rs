@@ -87,7 +87,7 @@ fn edge(rule: GateRule, by: f64, judged: impl Fn(f64) -> Vec<GateRefusal>) {
     assert!(!past.is_empty(), "nothing was refused");
     for refusal in &past {
         assert_eq!(refusal.rule, rule, "{refusal:?}");
-        assert!(refusal.at_mm.is_some() && refusal.why.contains("s into the motion"));
+        assert!(refusal.at_mm.is_some() && refusal.why.contains("s into"));
         let excess = refusal.excess.unwrap();
         let (value, limit) = (excess.value, excess.limit);
         assert!(

