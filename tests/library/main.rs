@@ -21,6 +21,7 @@ mod power_loss;
 mod refused_picture;
 mod stop_bytes;
 mod stop_invariants;
+mod two_arms;
 mod vision;
 
 #[path = "../far_end/mod.rs"]
