@@ -79,6 +79,10 @@ fn form_problems(file: &SceneFile) -> Vec<String> {
             "`frame` is for a scene of one arm; with several, all places are in the frame of their `base_m`: remove `frame`",
         ),
         (
+            is_shared && !file.design.from_caller.is_empty(),
+            "`from_caller` is for a scene of one arm; what several draw is a file of an operator's: remove `from_caller`",
+        ),
+        (
             is_shared && by_hand,
             "`pen_change = \"by_hand\"` is for a scene of one arm: mount all pens, or draw with one arm",
         ),

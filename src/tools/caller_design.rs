@@ -99,8 +99,8 @@ impl ToolContext<'_> {
         }
     }
 
-    /// Refuses a design in a call that resumes another drawing.
-    pub(super) fn check_resume_without_design(&self) -> Result<(), Box<Reply>> {
+    /// Refuses a design, and the place of one, in a call that draws another: what was left, or the design of a scene.
+    pub(super) fn check_design_fits(&self) -> Result<(), Box<Reply>> {
         let names = self.node.all_names();
         self.design_arguments(&names).canvas().map(drop)
     }

@@ -329,7 +329,7 @@ fn with_resume_hint(reply: Reply, node: &Node, arm: &AttachedArm, past: &PastJob
     };
     let mut reply = reply.hint(&hint);
     if past.has_remainder() && resume::is_of_operator(past) {
-        next.push(format!("draw --resume{}", node.arm_option(arm)));
+        next.push(resume::command(node, arm, past));
         reply.set("next_commands", next);
     }
     reply

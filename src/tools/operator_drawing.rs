@@ -91,7 +91,7 @@ pub struct DrawingAssent {
 
 impl DrawingOrder {
     /// Refuses to resume a drawing of another scene or overlay than the one that is named.
-    fn check_same_scene(&self, past: &PastJob) -> Result<(), Refusal> {
+    pub(super) fn check_same_scene(&self, past: &PastJob) -> Result<(), Refusal> {
         let named = [
             ("--scene", self.scene.as_deref(), Some(past.scene.as_str())),
             ("--meta", self.overlay.as_deref(), past.overlay()),

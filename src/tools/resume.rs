@@ -369,6 +369,15 @@ pub(super) fn same_scene(
     Ok(scene)
 }
 
+/// Returns the operator's command that draws the rest of a job. A drawing of several arms goes on with all of them.
+pub(super) fn command(node: &Node, arm: &AttachedArm, past: &PastJob) -> String {
+    let option = match team_stroke::is_part(past) {
+        true => String::new(),
+        false => node.arm_option(arm),
+    };
+    format!("draw --resume{option}")
+}
+
 /// Returns whether a job draws an operator's drawing.
 pub(super) const fn is_of_operator(past: &PastJob) -> bool {
     !past.drawing.is_empty() && !past.is_drawing_of_caller

@@ -10,8 +10,9 @@ use super::operator_drawing::{DrawingOrder, ResolvedDrawing, UnresolvedDrawing, 
 use super::preview_text::used_pens;
 use super::refusal_groups::refusal_groups;
 use super::stroke::{DrawingScope, rounded};
-use super::{Node, RemoteCallWatch, SharedPreview, motion_job, pictures};
+use super::{Node, RemoteCallWatch, SharedPreview, motion_job, pictures, resume, team_stroke};
 use call::{Refusal, refusal};
+use job::PastJob;
 use plan::SharedPlan;
 use scene::{SharedScene, SheetStroke};
 
@@ -21,6 +22,9 @@ impl Node {
         &self,
         order: &DrawingOrder,
     ) -> Result<Vec<ResolvedDrawing>, UnresolvedDrawing> {
+        if let Some(left) = self.left_by_several(order)? {
+            return Ok(left);
+        }
         let Some(shared) = self.shared_by(order)? else {
             return Ok(vec![self.resolve(order)?]);
         };
@@ -37,6 +41,42 @@ impl Node {
             })
         };
         shared.parts.iter().map(of_part).collect()
+    }
+
+    /// Returns what several arms left of one drawing, if an order resumes it and names none of them.
+    fn left_by_several(
+        &self,
+        order: &DrawingOrder,
+    ) -> Result<Option<Vec<ResolvedDrawing>>, UnresolvedDrawing> {
+        let is_plain = !order.frame && order.trim.is_none() && order.arm.is_none();
+        if !is_plain || order.design.is_some() || order.repeats.is_some() {
+            return Ok(None);
+        }
+        let left = team_stroke::left_of_one_drawing(self);
+        let Some(past) = left.filter(|past| !past.is_drawing_of_caller) else {
+            return Ok(None);
+        };
+        let name = scene::shared_name(&past.scene).to_owned();
+        order.check_same_scene(&PastJob {
+            scene: name.clone(),
+            ..past.clone()
+        })?;
+        let (shared, members) = team_stroke::left_by_all(self, &name, &past)?;
+        let shared = Arc::new(shared);
+        let resumed = members.into_iter().map(|member| {
+            let rest = member.past.as_ref().map(|past| resume::rest_of(self, past));
+            let scope = DrawingScope {
+                shared: Some(Arc::clone(&shared)),
+                rest,
+                plan: None,
+            };
+            ResolvedDrawing {
+                scope,
+                past: member.past,
+                ..ResolvedDrawing::new(&member.arm, member.scene)
+            }
+        });
+        Ok(Some(resumed.collect()))
     }
 
     /// Returns the scene of an order with its design on it, if several arms draw it.

@@ -7,7 +7,7 @@ use super::motion_job::{tip_m, tip_mm};
 use super::reply::Reply;
 use super::stop_cause::StopCause;
 use super::stroke::rounded;
-use super::{AttachedArm, Node, operator_drawing};
+use super::{AttachedArm, Node, operator_drawing, team_stroke};
 use base::wording::{millimetres, seconds};
 use motion::StopReport;
 use permit::{ActorRank, StopLatch};
@@ -102,6 +102,7 @@ fn next_call(node: &Node, who: ActorRank) -> String {
     } else {
         "reset"
     };
+    let left_by_all = team_stroke::left_of_one_drawing(node);
     let rests = node.board_jobs().filter_map(|(arm, job)| {
         let card = job.card();
         let has_drawn = match card.state {
@@ -110,13 +111,21 @@ fn next_call(node: &Node, who: ActorRank) -> String {
             _ => false,
         };
         let has_rest = card.tool == "stroke" && has_drawn && card.done < card.of;
+        // What one of several arms has not begun is a rest of what all of them draw.
+        let is_of_all = left_by_all.as_ref().is_some_and(|left| {
+            let past = node.job_store.past(&card.id);
+            past.is_ok_and(|past| past.first_job == left.first_job)
+        });
         has_rest.then(|| match card.caller == operator_drawing::CALLER {
+            true if is_of_all => "`steadyhand draw --resume`".to_owned(),
             _ if !may_have_inked(node, &card.id) => "the same call".to_owned(),
             true => format!("`steadyhand draw --resume{}`", node.arm_option(arm)),
             false => node.resume_call(&arm.name),
         })
     });
-    let calls: Vec<String> = std::iter::once(reset.to_owned()).chain(rests).collect();
+    let mut calls: Vec<String> = std::iter::once(reset.to_owned()).chain(rests).collect();
+    // Arms that drew together go on by one command.
+    calls.dedup();
     calls.join(", then ")
 }
 

@@ -33,10 +33,11 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     frame::check_hull(ctx)?;
     if ctx.is("resume") {
         frame::check_no_resume(ctx)?;
-        ctx.check_resume_without_design()?;
+        ctx.check_design_fits()?;
         return resume::call(ctx, arm).await;
     }
     if let Some(shared) = team_stroke::shared_scene(ctx)? {
+        ctx.check_design_fits()?;
         let reply = team_stroke::call(ctx, shared).await;
         let reply = reply.unwrap_or_else(|refused| *refused);
         return Ok(reply.with("understood", &ctx.reading.understood));

@@ -16,11 +16,11 @@ use job::{ArmKey, JobStore, PastJob};
 use scene::{Order, Scene, ScenePart, SharedScene, SharedStroke, SheetStroke};
 
 /// An arm that draws a part of a scene.
-struct Member {
-    arm: Arc<AttachedArm>,
-    scene: Arc<Scene>,
+pub(super) struct Member {
+    pub(super) arm: Arc<AttachedArm>,
+    pub(super) scene: Arc<Scene>,
     /// What it left half done, if that is drawn now.
-    past: Option<PastJob>,
+    pub(super) past: Option<PastJob>,
 }
 
 /// Returns the scene that a call means if several arms share it and the call names none of them alone.
@@ -92,17 +92,8 @@ pub(super) async fn resume(
         ..past.clone()
     };
     resume::check_same_target(ctx, &of_all)?;
-    let shared = ctx.node.scenes.shared(name, past.overlay());
-    let shared = shared.map_err(|error| refused("scene_changed", error))?;
-    let mut members = members(ctx.node, &shared).map_err(|error| refused("scene", error))?;
-    for member in &mut members {
-        member.past = left_of_drawing(&ctx.node.job_store, member.arm.key(), past);
-        if let Some(past) = &member.past {
-            let same = resume::same_scene(ctx.node, &member.arm, past);
-            same.map_err(|error| refused("scene_changed", error))?;
-        }
-    }
-    let (shared, members) = rest_of(ctx.node, shared, members);
+    let left = left_by_all(ctx.node, name, past);
+    let (shared, members) = left.map_err(|error| refused("scene_changed", error))?;
     let shared = Arc::new(shared);
     let reply = match ctx.is("dry_run") {
         true => preview(ctx, &shared, &members).await?,
@@ -111,6 +102,35 @@ pub(super) async fn resume(
     let mut understood = resume::understood(ctx, &of_all);
     understood.shift_remove("arm");
     Ok(Some(reply.with("understood", understood)))
+}
+
+/// Returns the scene of the drawing that a job is a part of, with what is left of it, and the arms that left it, each with its job.
+pub(super) fn left_by_all(
+    node: &Node,
+    name: &str,
+    past: &PastJob,
+) -> Result<(SharedScene, Vec<Member>), Refusal> {
+    let mut shared = node.scenes.shared(name, past.overlay())?;
+    let mut members = members(node, &shared)?;
+    for (part, member) in shared.parts.iter_mut().zip(&mut members) {
+        member.past = left_of_drawing(&node.job_store, member.arm.key(), past);
+        if let Some(past) = &member.past {
+            // With the design that was drawn, which may be an operator's.
+            member.scene = resume::same_scene(node, &member.arm, past)?;
+            part.scene = Arc::clone(&member.scene);
+        }
+    }
+    Ok(rest_of(node, shared, members))
+}
+
+/// Returns the job of a part that was left last, if all that this node's arms left are parts of one drawing.
+pub(super) fn left_of_one_drawing(node: &Node) -> Option<PastJob> {
+    let arms = node.arms.iter();
+    let left = arms.filter_map(|arm| node.job_store.unfinished(arm.key()));
+    let left: Vec<PastJob> = left.collect();
+    let (first, others) = left.split_first()?;
+    let is_of_it = |past: &PastJob| past.first_job == first.first_job;
+    (is_part(first) && others.iter().all(is_of_it)).then(|| first.clone())
 }
 
 /// Returns what is left of a drawing, for the arms that left something of it.

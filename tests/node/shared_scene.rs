@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
-use support::{Bench, Served, until};
+use support::{Bench, Served, unless_starved, until};
 
 const STROKE: &str = r#"{"scene":"pair"}"#;
 
@@ -145,6 +145,46 @@ fn both_arms_draw_a_file_by_one_command() {
     assert!(arms(&drawn).iter().all(|arm| strokes(arm) > 0), "{drawn:#}");
     let alone = draw(&["--arm", "left"]);
     assert_eq!(alone["stroke_count"], 8, "{alone:#}");
+}
+
+/// What a call brings is drawn as it is or not at all.
+#[test]
+fn a_design_in_a_call_is_not_replaced_by_that_of_the_scene() {
+    let bench = with_two_arms(Bench::new());
+    for (arguments, code) in [
+        (r#"{"scene":"pair","text":"hi"}"#, "no_canvas"),
+        (r#"{"scene":"pair","size_mm":40}"#, "no_design"),
+    ] {
+        let reply = call(&bench, "stroke", arguments);
+        assert_eq!(reply["code"], code, "{reply:#}");
+    }
+}
+
+/// An operator's drawing of two arms goes on with both by one command, and nothing of it is lost or drawn twice.
+#[test]
+fn what_both_arms_left_of_a_file_is_drawn_by_one_command() {
+    unless_starved(|| {
+        let pair = Pair::new();
+        let file = pair.bench.path("drawn.svg").display().to_string();
+        std::fs::write(&file, eight_lines()).unwrap();
+        let mut drawing = pair.bench.command(&["draw", &file, "--scene", "pair"]);
+        let drawing = drawing.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut drawing = drawing.spawn().unwrap();
+        until("drawing", || pair.drawn_mm(), |drawn_mm| *drawn_mm >= 150.0);
+        let stopped = pair.verb(&["stop"]);
+        assert!(stopped.contains("`steadyhand draw --resume`"), "{stopped}");
+        drawing.wait().unwrap();
+        for arm in ["left", "right"] {
+            pair.verb(&["reset", "--arm", arm]);
+        }
+        assert!(pair.drawn_mm() < 1000.0);
+        pair.verb(&["draw", "--resume", "--scene", "pair"]);
+        // Eight lines of 140 mm, of which up to 8 mm may be drawn twice by each arm.
+        let drawn_mm = pair.drawn_mm();
+        assert!((1115.0..1140.0).contains(&drawn_mm), "{drawn_mm}");
+        let (code, printed) = pair.bench.said(&["draw", "--resume"]);
+        assert_ne!(code, 0, "{printed}");
+    });
 }
 
 #[test]
