@@ -84,7 +84,7 @@ impl FormRepair {
                 "repeated",
                 "used one copy of an object that was sent several times",
             ),
-            Self::Envelope => (2, "envelope", "opened an envelope around the arguments"),
+            Self::Envelope => (2, "envelope", "removed an envelope around the arguments"),
         }
     }
 

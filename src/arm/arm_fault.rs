@@ -62,7 +62,9 @@ pub enum ArmFault {
         "`identity`: servo {0} is missing. Next: write the identities of all servos, or of none"
     )]
     NoIdentity(String),
-    #[error("`held` names `{0}`, but a controller holds its joints itself. Next: leave it out")]
+    #[error(
+        "`held` names `{0}`, but a controller holds its joints itself. Next: remove the key `held`"
+    )]
     HeldByController(String),
     #[error(
         "joint `{joint}`: family `firmware` needs `servos = [{{ id = {place}, sign = 1, zero_tick = 0, ticks_per_turn = {MICRORADIANS_PER_TURN} }}]`; `sign` and `zero_tick` may have other values"

@@ -68,11 +68,11 @@ pub enum AssessError {
     NoInk,
     /// Bases stand to each other in a scene that several arms share.
     #[error(
-        "`bases` is for a scene that several arms share, such as two_arms; no other arm shares this one"
+        "`bases` is for a scene that several arms share, such as two_arms; no other arm shares this scene"
     )]
     OneArm,
     /// Another arm of the scene goes by the same numbers.
-    #[error("{what} is of arm `{other}` as well, whose numbers would change too. Next: {next}")]
+    #[error("{what} belongs to arm `{other}` too, whose numbers would also change. Next: {next}")]
     OfOtherArm {
         /// What both arms have.
         what: String,

@@ -357,7 +357,7 @@ impl<'a> ArmPair<'a> {
             scene_base,
         };
         let fit = problem.fit().ok_or_else(|| {
-            format!("the places that `{first}` and `{other}` have both touched lie almost on a line: touch places beside it")
+            format!("the places that `{first}` and `{other}` have both touched lie almost on a line: touch places beside that line")
         })?;
         let reach_m = self.meeting_reach_m(&fit);
         Ok(MeasuredBase {
@@ -456,12 +456,12 @@ impl MeasuredBase<'_> {
         let (limits, other) = (self.pair.limits(), self.pair.other.arm_name());
         let fit = &self.fit;
         finding.limit(fit.condition <= limits.condition, || {
-            format!("the places of `{other}` lie almost on a line: touch places beside it")
+            format!("the places of `{other}` lie almost on a line: touch places beside that line")
         });
         let (rms_mm, held_out_mm) = (fit.rms_m() * 1e3, fit.held_out_m * 1e3);
         finding.limit(rms_mm <= limits.plane_rms_mm, || {
             format!(
-                "the places of `{other}` are {rms_mm:.2} mm from the fit (at most {} mm): something slipped or moved, or a tip or zeros are wrong. Touch all again",
+                "the places of `{other}` are {rms_mm:.2} mm from the fit (at most {} mm): something slipped or moved, or a tip or zeros are wrong. Touch all places again",
                 limits.plane_rms_mm
             )
         });
@@ -488,7 +488,7 @@ impl MeasuredBase<'_> {
         let uncertainty_mm = self.uncertainty_m * 1e3;
         finding.limit(uncertainty_mm <= UNCERTAINTY_MM_MAX, || {
             format!(
-                "where `{other}` stands stays uncertain by {uncertainty_mm:.0} mm (at most {UNCERTAINTY_MM_MAX} mm): touch more places, farther apart"
+                "the place of `{other}` is uncertain by {uncertainty_mm:.0} mm (at most {UNCERTAINTY_MM_MAX} mm): touch more places, farther apart"
             )
         });
         if let Some(contradiction) = self.contradiction() {
@@ -502,12 +502,12 @@ impl MeasuredBase<'_> {
         let [first, other] = [self.pair.first, self.pair.other].map(ScenePart::arm_name);
         if !self.fit.is_whole {
             finding.usable(format!(
-                "touches of a sheet tell only the height and the lean of `{other}`; its other numbers stay the file's. Next: touch {PLACES_MIN} points by hand with both tips, `calibrate touch bases --scene {0}:{first}`, then `{0}:{other}`",
+                "touches of a sheet show only the height and the lean of `{other}`; its other numbers stay as in the file. Next: touch {PLACES_MIN} points by hand with both tips, `calibrate touch bases --scene {0}:{first}`, then `{0}:{other}`",
                 self.pair.scene
             ));
         }
         finding.notes.push(
-            "the uncertainty has no play of worn gears: add what it lets the tips move".to_owned(),
+            "the uncertainty does not include the play of worn gears: add the distance that this play lets the tips move".to_owned(),
         );
     }
 
@@ -523,7 +523,7 @@ impl MeasuredBase<'_> {
         (self.off_m > stated_m).then(|| {
             let [measured, in_file] = [self.place(), BasePlace::of(&other.base)].map(place_text);
             format!(
-                "the base of `{}` was measured at {measured}; scene `{scene}` has it at {in_file}. That moves its points by up to {:.1} mm (at most {:.1} mm, the `uncertainty_mm` of both)",
+                "the base of `{}` was measured at {measured}; scene `{scene}` has it at {in_file}. The difference moves the arm's points by up to {:.1} mm (at most {:.1} mm, the `uncertainty_mm` of both)",
                 other.arm_name(),
                 self.off_m * 1e3,
                 stated_m * 1e3

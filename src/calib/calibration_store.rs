@@ -48,7 +48,7 @@ pub enum CalibrationStoreError {
         source: io::Error,
     },
     /// A file was changed by something else.
-    #[error("another program changed {path}: {reason}. Next: move it away")]
+    #[error("another program changed {path}: {reason}. Next: move that file away")]
     Damaged {
         /// The file.
         path: PathBuf,

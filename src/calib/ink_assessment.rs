@@ -194,7 +194,7 @@ impl InkFit {
         let hidden: Vec<&str> = hidden.map(|(name, _)| name.as_str()).collect();
         if !hidden.is_empty() {
             finding.usable(format!(
-                "the play of {} stays as in the file: the pattern turns it too little",
+                "the play of {} stays as in the file: the pattern turns this joint too little",
                 hidden.join(", ")
             ));
         }

@@ -129,7 +129,7 @@ pub enum FitError {
     Swapped,
     /// x and y are not at a right angle.
     #[error(
-        "+x and +y are {0:.1}° apart but must be 90° apart. You probably touched a wrong point: touch it again"
+        "+x and +y are {0:.1}° apart but must be 90° apart. You probably touched a wrong point: touch both points again"
     )]
     NotSquare(f64),
     /// A length differs from the expected one.
@@ -148,7 +148,7 @@ pub enum FitError {
     },
     /// The touches do not bulge towards the arm, as a scene's cylinder does.
     #[error(
-        "the touches do not show a cylinder that bulges towards the arm. Touch its middle and both sides far from it, or remove `cylinder_radius_mm` from the scene's `[sheet]`"
+        "the touches do not show a cylinder that bulges towards the arm. Touch its middle, and both sides far from the middle, or remove `cylinder_radius_mm` from the scene's `[sheet]`"
     )]
     NotRolled,
     /// The touches do not depend on any joint's zero.

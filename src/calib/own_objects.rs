@@ -48,7 +48,7 @@ pub fn check_own(
         _ => (
             format!("the file of arm {model}"),
             format!(
-                "copy arms/{model}.toml under a name of its own for each arm, and write that as its `model` into the node file and the scene"
+                "copy arms/{model}.toml under a different name for each arm, and write that name as `model` into the node file and the scene"
             ),
         ),
     };

@@ -109,7 +109,7 @@ pub fn instructions(known: &KnownNames) -> String {
         None => "",
     };
     format!(
-        "A robot arm draws a scene's design. {} Order: {}.{align} A long drawing becomes a job: call sense until done. If in doubt, call stop, then reset. On needs_enabling ask the person. If success is false and its corrected call is what you want, send that.{}",
+        "A robot arm draws a scene's design. {} Order: {}.{align} A long drawing becomes a job: call sense until done. If in doubt, call stop, then reset. On needs_enabling ask the person. If success is false and the answer's corrected call is right, send it.{}",
         calling_advice(known),
         order.join(", "),
         declared_names(known)

@@ -230,7 +230,7 @@ fn save_case() -> ToolDefinition {
     ToolDefinition {
         writes: true,
         when: texts(&[
-            "Before: validate_case. Cases that cannot be saved now wait for the next save.",
+            "Before: validate_case. Cases that cannot be saved yet wait for the next save.",
         ]),
         fields: vec![
             field("saved", Texts, "names of the saved cases"),
@@ -239,12 +239,16 @@ fn save_case() -> ToolDefinition {
                 Texts,
                 "names of the cases that wait on the disk, because the record could not be written",
             ),
-            field("refused", Objects, "cases below 0.70, with the reason"),
+            field(
+                "refused",
+                Objects,
+                "cases that score below 0.70, with the reason",
+            ),
         ],
         ..ToolDefinition::reading(
             "save_case",
             "Save cases",
-            "Add test cases of 0.70 or better to this node's exam",
+            "Add test cases that score 0.70 or better to this node's exam",
             vec![cases("cases, in the form that validate_case takes")],
         )
     }

@@ -61,7 +61,7 @@ pub static PROMPTS: [CataloguePrompt; 4] = [
         title: "Look and draw more",
         description: "Look at what is drawn on the sheet, and add to it.",
         takes: &[WHAT, NODE],
-        text: "{what}Call sense with {grid}: it shows the sheet with a grid in mm. Tell me what is there. Call stroke with {plan}, only your new part, its `size_mm` and `at_mm` (lower left). If the place is right, do the same with {call}. Look again, and repeat until the picture is done.",
+        text: "{what}Call sense with {grid}: it shows the sheet and a grid in mm. Tell me what is there. Call stroke with {plan} and only your new part, with `size_mm` and `at_mm` (lower left). If the place is right, do the same with {call}. Look again; repeat until the picture is done.",
     },
     CataloguePrompt {
         name: "recover",

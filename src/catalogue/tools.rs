@@ -73,7 +73,7 @@ fn grid() -> ToolParameter {
 
 /// Returns the parameter with which arms that share a scene find where their bases stand.
 fn bases() -> ToolParameter {
-    let words = "touch places of a sheet that several arms share, for where their bases stand";
+    let words = "touch places of a sheet that several arms share, to find where their bases stand";
     optional("bases", ParameterKind::Bool, words)
 }
 
@@ -139,8 +139,8 @@ fn design() -> Vec<ToolParameter> {
         optional("text", verbatim(TEXT_BYTES_MAX), "words"),
         optional("svg", verbatim(SVG_BYTES_MAX), r#"<path d="M0 0L9 9"/>"#),
         optional("image", verbatim(IMAGE_BYTES_MAX), "PNG or JPEG in base64").unlisted(),
-        optional("image_style", style, "lines of the image").unlisted(),
-        optional("font", font, "letters of the text or SVG").unlisted(),
+        optional("image_style", style, "how lines show the image").unlisted(),
+        optional("font", font, "font of the text, or of texts in the SVG").unlisted(),
         optional("size_mm", length, "longer side"),
         optional("at_mm", point, "lower left"),
     ]
@@ -298,7 +298,7 @@ fn stroke() -> ToolDefinition {
         canvas_parameters: design(),
         canvas_examples: texts(&[r#"{"text":"Hi"}"#]),
         examples: texts(&[r#"{"scene":"$scene"}"#]),
-        when: texts(&["After sense and dry_run; `frame` shows its place."]),
+        when: texts(&["After sense and dry_run; `frame` shows the place."]),
         fields: vec![
             ARM_STATE,
             STROKE_COUNT,
@@ -309,7 +309,11 @@ fn stroke() -> ToolDefinition {
                 Number,
                 "largest distance of the drawn line from the design",
             ),
-            field("missing_mm", Number, "length of the design without ink"),
+            field(
+                "missing_mm",
+                Number,
+                "length of the part of the design that has no ink",
+            ),
             FILES,
         ],
         destructive: true,

@@ -123,12 +123,12 @@ fn family(text: &str) -> anyhow::Result<ServoFamily> {
     match normalised.as_str() {
         "feetechsts" | "feetech" | "sts" => Ok(ServoFamily::FeetechSts),
         "dynamixel2" | "dynamixel" | "dxl" => Ok(ServoFamily::Dynamixel2),
-        _ => Err(anyhow!("write feetech-sts or dynamixel2")),
+        _ => Err(anyhow!("type feetech-sts or dynamixel2")),
     }
 }
 
 fn held_joint(text: &str) -> anyhow::Result<(String, f64)> {
-    let hint = || anyhow!("write a joint and its position, such as `left_carriage_joint=0.04`");
+    let hint = || anyhow!("type a joint and its position, such as `left_carriage_joint=0.04`");
     let (joint, position) = text.split_once('=').ok_or_else(hint)?;
     let position: f64 = position.trim().parse().map_err(|_| hint())?;
     if joint.trim().is_empty() || !position.is_finite() {

@@ -117,7 +117,7 @@ fn range(text: &str) -> anyhow::Result<(i32, i32)> {
         let min = min.trim().parse().ok()?;
         Some((min, max.trim().parse().ok()?))
     });
-    limits.context("write two whole numbers, such as 500:3500")
+    limits.context("type two whole numbers, such as 500:3500")
 }
 
 pub(super) async fn run(node: &NodeOptions, what: BusCommand) -> anyhow::Result<ExitStatus> {
@@ -456,7 +456,7 @@ fn written_text(steps: &[SetupStep]) -> String {
 /// Asks for consent to take torque off a servo. Returns whether it was given.
 fn confirm_torque_off(what: &str, id: u8) -> anyhow::Result<bool> {
     let question =
-        format!("{what} servo {id}: the parts that it carries will drop. Write `yes` to continue:");
+        format!("{what} servo {id}: the parts that it carries will drop. Type `yes` to continue:");
     let answer = questions::answer_to(&question)?.unwrap_or_default();
     Ok(questions::agrees(&answer))
 }

@@ -247,7 +247,7 @@ pub(super) enum CliCommand {
     /// Hand drawings out to the arms of several nodes
     #[command(subcommand)]
     Fleet(fleet::FleetCommand),
-    /// Write a node file: asks what is plugged in
+    /// Write a node file: finds out what is plugged in
     Init(init::InitArgs),
     /// Check a node's file, scenes, port and folders
     Check,
@@ -363,7 +363,7 @@ fn advised(mut error: clap::Error) -> clap::Error {
     let advice = match draws && unknown.starts_with("--scale") {
         true => Some("give the drawing's size: --size 60mm (its longer side), or --fit"),
         false if number.starts_with(|c: char| c.is_ascii_digit()) => {
-            Some("write a value that begins with - after =, such as `--for=-5m`")
+            Some("a value that begins with - must follow an =, such as `--for=-5m`")
         }
         false => None,
     };

@@ -237,7 +237,7 @@ fn targets(
             ..DoctorTarget::of(one)
         }]),
         (None, _) => bail!(
-            "the node file has no arm and no model `{arm}`. Valid: {}",
+            "`{arm}` is neither an arm of the node file nor a model. Valid: {}",
             names(file.arms.iter())
         ),
     }

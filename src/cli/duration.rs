@@ -15,10 +15,10 @@ pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
         "" | "s" => 1,
         "m" | "min" => 60,
         "h" => 3600,
-        _ => bail!("{unit:?} is not a unit of time. Next: write 90s, 30m or 2h"),
+        _ => bail!("{unit:?} is not a unit of time. Next: type 90s, 30m or 2h"),
     };
     let number: Option<u64> = number.parse().ok();
-    let number = number.context("write a whole number, such as 90s, 30m or 2h")?;
+    let number = number.context("type a whole number, such as 90s, 30m or 2h")?;
     number
         .checked_mul(seconds)
         .filter(|total_s| permit::ENABLED_S.contains(total_s))

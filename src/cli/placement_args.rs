@@ -294,7 +294,7 @@ fn percent(text: &str) -> anyhow::Result<Finite> {
 fn factor(text: &str) -> anyhow::Result<Finite> {
     refuse_option(text)?;
     let number = text.trim().parse().ok();
-    Ok(Finite::new(number.context("write a number, such as 1.5")?)?)
+    Ok(Finite::new(number.context("type a number, such as 1.5")?)?)
 }
 
 /// Parses a range of strokes such as `40..80`, `40-80`, `40..`, `..80` or `40`.
@@ -308,7 +308,7 @@ fn stroke_range(text: &str) -> anyhow::Result<[usize; 2]> {
         "" => Ok(default),
         number => number.parse(),
     };
-    let hint = "write the first and the last stroke, such as 40..80";
+    let hint = "type the first and the last stroke, such as 40..80";
     let range = [
         number(first, 1).context(hint)?,
         number(last, u32::MAX as usize).context(hint)?,
@@ -320,7 +320,7 @@ fn stroke_range(text: &str) -> anyhow::Result<[usize; 2]> {
 /// Parses copies such as `3x2` or `4`.
 fn copies(text: &str) -> anyhow::Result<[u16; 2]> {
     refuse_option(text)?;
-    let hint = "write columns x rows, such as 3x2";
+    let hint = "type columns x rows, such as 3x2";
     let (columns, rows) = text.split_once(['x', 'X', '×']).unwrap_or((text, "1"));
     let number = |text: &str| text.trim().parse::<u16>().context(hint);
     Ok([number(columns)?, number(rows)?])
@@ -329,7 +329,7 @@ fn copies(text: &str) -> anyhow::Result<[u16; 2]> {
 /// Parses a length or time between two pauses, such as `500mm` or `60s`.
 fn pause_every(text: &str) -> anyhow::Result<PauseEvery> {
     refuse_option(text)?;
-    let hint = "write a length or a time, such as 500mm, 60s or 2min";
+    let hint = "type a length or a time, such as 500mm, 60s or 2min";
     let lower = text.trim().to_lowercase();
     let seconds = [("min", 60.0), ("s", 1.0)].into_iter();
     let seconds = seconds
@@ -348,7 +348,7 @@ pub(super) fn minutes(text: &str) -> anyhow::Result<Finite> {
     refuse_option(text)?;
     let number = text.strip_suffix("min").unwrap_or(text).trim();
     let number = number.parse().ok();
-    Ok(Finite::new(number.context("write minutes, such as 10")?)?)
+    Ok(Finite::new(number.context("type minutes, such as 10")?)?)
 }
 
 /// Parses a distance within which lines are tidied, such as `0.1mm`.
@@ -397,7 +397,7 @@ fn refuse_comma(number: &str, text: &str) -> anyhow::Result<()> {
     let with = |instead: &str| text.trim().replace(',', instead);
     let is_thousands = behind.len() == 3;
     bail!(
-        "the comma in {number} is ambiguous (decimal point or thousands). Next: write {}{}",
+        "the comma in {number} is ambiguous (decimal point or thousands). Next: type {}{}",
         with("."),
         if is_thousands {
             format!(" or {}", with(""))
@@ -412,7 +412,7 @@ pub(super) fn point_mm(text: &str) -> anyhow::Result<[Finite; 2]> {
     refuse_option(text)?;
     let parts: Vec<&str> = text.split([',', ';']).collect();
     let &[x, y] = parts.as_slice() else {
-        bail!("write two lengths with a comma between them, such as 20mm,30mm");
+        bail!("type two lengths with a comma between them, such as 20mm,30mm");
     };
     let ((x, x_factor), (y, y_factor)) = (number_and_unit(x)?, number_and_unit(y)?);
     let shared = y_factor.or(x_factor).unwrap_or(1.0);
@@ -425,7 +425,7 @@ pub(super) fn point_mm(text: &str) -> anyhow::Result<[Finite; 2]> {
 
 /// Parses a sheet's width and height such as `100x80mm` or `10 x 8 cm`.
 pub(super) fn size_mm(text: &str) -> anyhow::Result<[f64; 2]> {
-    let hint = "write width x height, such as 100x80mm";
+    let hint = "type width x height, such as 100x80mm";
     let (width, height) = text.split_once(['x', 'X', '×']).context(hint)?;
     refuse_comma(width, width)?;
     refuse_comma(height, height)?;
@@ -441,7 +441,7 @@ pub(super) fn size_mm(text: &str) -> anyhow::Result<[f64; 2]> {
 /// Parses a rotation such as `90`, `90deg`, `90 degrees` or `-12,5°`.
 fn rotation_deg(text: &str) -> anyhow::Result<Finite> {
     refuse_option(text)?;
-    let hint = "write degrees, such as 90, 90deg or -12.5°";
+    let hint = "type degrees, such as 90, 90deg or -12.5°";
     let lower = text.trim().to_lowercase();
     let units = ["degrees", "degree", "deg", "°"];
     let number = units.iter().find_map(|unit| lower.strip_suffix(unit));
@@ -453,7 +453,7 @@ fn rotation_deg(text: &str) -> anyhow::Result<Finite> {
 
 fn parse_number(number: &str) -> anyhow::Result<f64> {
     let value = number.parse().ok();
-    value.context("write a number and its unit, such as 60mm, 6cm or 2.5in")
+    value.context("type a number and its unit, such as 60mm, 6cm or 2.5in")
 }
 
 /// Splits a length into its number and the millimetres of its unit, if it has one.
@@ -470,7 +470,7 @@ fn number_and_unit(text: &str) -> anyhow::Result<(String, Option<f64>)> {
         "pt" => 25.4 / 72.0,
         other => {
             bail!(
-                "{other:?} is not a unit of length. Next: write one number for the longer side, such as 60mm, 6cm or 2.5in"
+                "{other:?} is not a unit of length. Next: type one number for the longer side, such as 60mm, 6cm or 2.5in"
             );
         }
     };
@@ -520,7 +520,7 @@ mod tests {
         }
         for text in ["", "deg", "90rad", "nan", "inf", "1.57 rad", "90px"] {
             let error = rotation_deg(text).unwrap_err().to_string();
-            assert!(error.contains("write degrees"), "{text}: {error}");
+            assert!(error.contains("type degrees"), "{text}: {error}");
         }
     }
 
@@ -545,7 +545,7 @@ mod tests {
     fn sheets_have_a_width_and_a_height_without_commas() {
         assert_eq!(size_mm("10x8cm").unwrap(), [100.0, 80.0]);
         let error = size_mm("1,000x800mm").unwrap_err().to_string();
-        assert!(error.contains("write 1.000 or 1000"), "{error}");
+        assert!(error.contains("type 1.000 or 1000"), "{error}");
     }
 
     #[test]
@@ -561,8 +561,8 @@ mod tests {
             ("9m", "this is 9000 mm"),
             ("1.2.3", "a number"),
             ("nan", "not a unit"),
-            ("1,000mm", "write 1.000mm or 1000mm"),
-            ("6,5 cm", "write 6.5 cm"),
+            ("1,000mm", "type 1.000mm or 1000mm"),
+            ("6,5 cm", "type 6.5 cm"),
             ("1,2,3", "decimal point or thousands"),
             ("--fit", "the value before `--fit` is missing"),
         ] {

@@ -438,7 +438,7 @@ fn figure_lines(report: &PlanReport) -> Vec<String> {
             millimetres(report.pen_up_mm, 0)
         ),
         format!(
-            "{} from rest; {:.0} % of the line is drawn at the requested speed. {} works hardest: {:.0} % of its speed or acceleration limit",
+            "it takes {} from rest; {:.0} % of the line is drawn at the requested speed. {} works hardest: {:.0} % of its speed or acceleration limit",
             seconds(report.duration_s),
             report.at_speed_share * 1e2,
             report.limiting_joint,

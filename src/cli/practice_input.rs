@@ -20,7 +20,7 @@ const ESCAPE: u8 = 0x1b;
 const ARROW_BYTES: usize = 3;
 
 /// What may be written.
-const WORDS: &str = "`pen N`, `fault WORDS` (as for --fault), `hand X Y Z [LEAN TURN]` (the tip's place in mm on the sheet and above it, the pen's lean in degrees and where to) or `joint N DEGREES`. Keys: 1 to 9 choose a joint; +, - or the arrows turn it";
+const WORDS: &str = "`pen N`, `fault WORDS` (as for --fault), `hand X Y Z [LEAN TURN]` (the tip's place in mm on the sheet and above it, the pen's lean and the direction of the lean, both in degrees) or `joint N DEGREES`. Keys: 1 to 9 choose a joint; +, - or the arrows turn it";
 
 /// A person beside the simulated arm.
 pub(super) struct PracticeInput {
@@ -135,9 +135,9 @@ impl PracticeInput {
                     self.choose_number(*number)?;
                     self.turn_to(degrees.to_radians())
                 }
-                _ => bail!("write `joint 2 -15`: the joint's number and its angle in degrees"),
+                _ => bail!("type `joint 2 -15`: the joint's number and its angle in degrees"),
             },
-            _ => bail!("{line:?} is unknown. Next: write {WORDS}"),
+            _ => bail!("{line:?} is unknown. Next: type {WORDS}"),
         }
     }
 
@@ -147,7 +147,7 @@ impl PracticeInput {
         let is_by_hand = self.scene.holder.is_by_hand();
         let Some(pen) = pen.filter(|pen| self.scene.pen(*pen).is_some() && is_by_hand) else {
             bail!(
-                "{line:?} is not a pen. Next: write `pen 1` to `pen {}`",
+                "{line:?} is not a pen. Next: type `pen 1` to `pen {}`",
                 self.scene.pens.len()
             );
         };
@@ -161,7 +161,7 @@ impl PracticeInput {
             [x_mm, y_mm, height_mm] => (x_mm, y_mm, height_mm, [0.0; 2]),
             [x_mm, y_mm, height_mm, lean, turn] => (x_mm, y_mm, height_mm, [lean, turn]),
             _ => bail!(
-                "write `hand 50 40 0`: x and y on the sheet and the height above it, in mm. `hand 50 40 0 20 90` leans the pen by 20 degrees towards 90"
+                "type `hand 50 40 0`: x and y on the sheet and the height above it, in mm. `hand 50 40 0 20 90` leans the pen by 20 degrees in the direction of 90 degrees"
             ),
         };
         let now = self.simulator.true_joints();
@@ -181,7 +181,7 @@ impl PracticeInput {
         let mut found = joint.filter(|(_, count)| (f64::from(*count) - number).abs() < 0.5);
         let (joint, _) = found.next().with_context(|| {
             format!(
-                "there is no joint {number}: write 1 to {}",
+                "there is no joint {number}: type 1 to {}",
                 self.scene.arm.dof()
             )
         })?;

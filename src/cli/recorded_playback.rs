@@ -137,10 +137,10 @@ fn print_comparison(
     };
     if let Some(end_error_deg) = end_error_deg {
         terminal_output::line(&format!(
-            "its joints end at most {end_error_deg:.2} degrees from the plan's end; the real arm's joints were read {}",
+            "its joints end at most {end_error_deg:.2} degrees from the plan's end; the real arm's joints were {}",
             figure(past, "joint_error_deg").map_or_else(
-                || "not at all".to_owned(),
-                |deg| format!("{deg:.2} degrees from that end")
+                || "not read".to_owned(),
+                |deg| format!("read {deg:.2} degrees from that end")
             )
         ));
     }

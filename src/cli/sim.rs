@@ -110,7 +110,7 @@ fn practice_arms(node: &NodeOptions, args: &SimArgs) -> anyhow::Result<Vec<Pract
     for (scene, number) in scenes.into_iter().zip(1_u8..) {
         if scene.arm.file.name != arm.file.name {
             let (name, arm) = (&scene.name, &scene.arm.file.name);
-            bail!("scene `{name}` is for the arm {arm}. Next: choose another with --scene");
+            bail!("scene `{name}` is for an arm of model {arm}. Next: choose another with --scene");
         }
         let scene = match &truth {
             Some(truth) => true_scene(truth.clone(), &args.arm, &scene.name)?,
@@ -208,7 +208,7 @@ fn scene_of(library: &SceneLibrary, arm: &ArmModel) -> anyhow::Result<Arc<Scene>
     let default = library.default_scene(&arms);
     let Some(name) = default.or_else(|| library.scenes_for(&arms).into_iter().next()) else {
         bail!(
-            "there is no scene for the arm {}. Next: write one and name it with --scene",
+            "there is no scene for an arm of model {}. Next: write one and name it with --scene",
             arm.file.name
         );
     };

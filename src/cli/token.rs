@@ -76,7 +76,7 @@ pub(super) fn run(args: &NodeOptions, command: TokenCommand) -> anyhow::Result<E
         TokenCommand::Revoke { name } => {
             token_store.revoke(&name)?;
             terminal_output::note(&format!(
-                "{name} is revoked; a running node refuses it too. Its motion continues until `steadyhand stop`"
+                "{name} is revoked; a running node refuses it too. A motion that this token began continues until `steadyhand stop`"
             ));
         }
     }

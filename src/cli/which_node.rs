@@ -167,7 +167,7 @@ const fn names_files(options: &NodeOptions) -> bool {
 fn pick_node(several: &[RunningNode]) -> anyhow::Result<&RunningNode> {
     if !std::io::stdin().is_terminal() {
         bail!(
-            "{}\nNothing was done. Next: name one with --socket, or with the --config of its start",
+            "{}\nNothing was done. Next: name one with --socket, or with the --config that the node was started with",
             running_nodes::list(several)
         );
     }

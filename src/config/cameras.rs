@@ -178,7 +178,7 @@ impl CameraEntry {
     fn arm_problem(&self, arms: &[ArmEntry]) -> Option<(&'static str, String)> {
         let what = match &self.arm {
             None if arms.len() > 1 => {
-                ": this node has several arms; name the one whose sheet it sees with `arm`"
+                ": this node has several arms; set `arm` to the one whose sheet this camera sees"
                     .to_owned()
             }
             Some(arm) if arms.iter().all(|entry| entry.name != *arm) => {

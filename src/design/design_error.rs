@@ -107,7 +107,7 @@ pub enum DesignError {
     },
     /// Letters of an impossible height.
     #[error(
-        "letters of {height_mm} mm were requested; capital letters may be {min_mm} to {max_mm} mm high"
+        "letters of {height_mm} mm were requested; capital letters of {min_mm} to {max_mm} mm are possible"
     )]
     LetterHeight {
         /// The requested height.

@@ -177,7 +177,7 @@ fn add_attach_error(diagnosis: &mut BusDiagnosis, family: ServoFamily, error: &D
     let (cause, fix) = match error {
         DriverError::OtherFirmware { .. } => (
             DiagnosisCause::WrongFirmware,
-            "update its firmware with the manufacturer's program, or replace it. If voltage on the label and major version are the same, allow both versions in the arm's file: `firmware = [\"3.9\", \"3.10\"]`"
+            "update its firmware with the manufacturer's program, or replace it. If the voltage on the label and the major version are the same, allow both versions in the arm's file: `firmware = [\"3.9\", \"3.10\"]`"
                 .to_owned(),
         ),
         DriverError::Controller(

@@ -16,7 +16,7 @@ pub enum DriverError {
     Bus(#[from] BusError),
     /// A servo gave no valid reply.
     #[error(
-        "no reply from {servo} after {tries} tries: check its cable and power. No other servo may have id {}", .servo.id
+        "no reply from {servo} after {tries} tries: check its cable and power, and that no other servo has id {}", .servo.id
     )]
     NoReply {
         /// The servo.
@@ -91,7 +91,7 @@ pub enum DriverError {
     },
     /// A servo is not the one that the arm's zeros were measured with, or its settings have changed.
     #[error(
-        "{servo}: its identity is {found}, but the arm's file has {known}: its model, firmware, limits, homing offset or phase changed. Restore that, or calibrate the joint and copy the identity from `steadyhand doctor`"
+        "{servo}: its identity is {found}, but the arm's file has {known}: its model, firmware, limits, homing offset or phase changed. Undo that change, or calibrate the joint and copy the identity from `steadyhand doctor`"
     )]
     Stranger {
         /// The servo.

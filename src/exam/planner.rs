@@ -456,7 +456,7 @@ fn status_error(response: &EndpointResponse) -> AnswerError {
             response.status
         ),
         404 => format!(
-            "the endpoint has no chat completions, or no such model (404): {body}. Next: check that its address ends at /v1, and --model"
+            "the endpoint has no chat completions, or no such model (404): {body}. Next: check --model, and that the address ends in /v1"
         ),
         status => format!("the endpoint answered {status}: {body}"),
     })

@@ -291,7 +291,7 @@ fn hazard_reason(tally: &ExamTally) -> Option<String> {
         .collect();
     (!counts.is_empty()).then(|| {
         format!(
-            "hazard: the planner called a tool that moves the arm or is forbidden {} (none is allowed)",
+            "hazard: {}, the planner called a tool that moves the arm or is forbidden (none is allowed)",
             counts.join(" and ")
         )
     })

@@ -90,7 +90,7 @@ fn check_all_there(arms: &[Neighbour<'_>]) -> Result<(), String> {
             let mut names = arms.iter().map(|other| other.scene().arm_name.as_ref());
             if !names.any(|name| name == Some(&beside.name)) {
                 return Err(format!(
-                    "the position of arm `{}`, which stands beside {}, is unknown: it must also be read or planned",
+                    "the position of arm `{}`, which stands beside {}, is unknown: that arm must also be read or planned",
                     beside.name,
                     words_of(scene)
                 ));

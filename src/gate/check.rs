@@ -361,7 +361,7 @@ impl<'a> TrajectoryJudge<'a> {
             if !scene.holder.holds(span.pen) {
                 self.refuse(GateRule::Pen, span.first, None, || {
                     format!(
-                        "no person has confirmed that {} is in the holder. Draw with it first: that asks a person",
+                        "no person has confirmed that {} is in the holder. Draw with that pen first: then a person is asked",
                         scene.pen_words(span.pen)
                     )
                 });
@@ -756,7 +756,7 @@ pub enum StartMismatch {
     },
     /// A joint is elsewhere.
     #[error(
-        "{joint} is at {measured_rad:.3} rad, but the plan begins at {plan_rad:.3}; they may differ by {START_RAD} rad. Next: plan again"
+        "{joint} is at {measured_rad:.3} rad, but the plan begins at {plan_rad:.3} rad (at most {START_RAD} rad apart). Next: plan again"
     )]
     Elsewhere {
         /// The joint.

@@ -171,7 +171,7 @@ pub struct ExecutionProgress {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ExecutionError {
     /// The arm is not where the proof begins.
-    #[error("the arm moved since the motion was planned: {0}")]
+    #[error("the arm has moved since the motion was planned: {0}")]
     Moved(#[source] StartMismatch),
     /// It is running already, or is ending.
     #[error("the motion is not held")]

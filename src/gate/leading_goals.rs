@@ -34,7 +34,7 @@ impl TrajectoryJudge<'_> {
         if !self.scene.has_calibrated_leads() || goals != expected {
             self.refuse(GateRule::Form, 0, None, || {
                 format!(
-                    "there are {goals} goals for {expected} expected places. The numbers must be equal, and a play or correction must be calibrated"
+                    "there are {goals} goals for {expected} expected places. The two numbers must be equal, and play or a correction must be calibrated"
                 )
             });
         }
@@ -108,7 +108,7 @@ impl TrajectoryJudge<'_> {
             let values = (speed, limit, "mm/s");
             self.check_limit(GateRule::TipSpeed, sample, values, SLACK, |speed, limit| {
                 format!(
-                    "goals that lead the tip would move it at {speed} mm/s; {limit} mm/s is the limit here"
+                    "the goals run ahead of the tip and would move the tip at {speed} mm/s; {limit} mm/s is the limit here"
                 )
             });
         }

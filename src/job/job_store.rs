@@ -43,7 +43,7 @@ pub struct RetentionPolicy {
 pub enum JobStoreError {
     /// Another process writes them.
     #[error(
-        "{path} is in use by {holder}; a state folder can serve only one node. `draw`, `enable` and `stop` find that node without --config. Next: use it (`--node ADDRESS` over HTTP), or give this one its own --state"
+        "{path} is in use by {holder}; a state folder can serve only one node. `draw`, `enable` and `stop` find that node without --config. Next: use that node (`--node ADDRESS` over HTTP), or give this one its own --state"
     )]
     Held {
         /// The file that is locked.

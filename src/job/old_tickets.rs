@@ -99,7 +99,7 @@ fn damaged(error: &io::Error) -> io::Error {
     io::Error::new(
         error.kind(),
         format!(
-            "{error}. This file stops queues from repeating a drawing whose job was removed. Next: restore a copy, or move it away once those queues have ended"
+            "{error}. This file stops queues from repeating a drawing whose job was removed. Next: restore a copy, or move this file away once those queues have ended"
         ),
     )
 }

@@ -359,7 +359,7 @@ async fn write_replies(mut replies: mpsc::Receiver<Vec<u8>>, output: StdioOutput
 
 fn too_busy(id: Value) -> Value {
     let reason = format!(
-        "{WAITING_MAX} messages already wait. If this one contained a stop, the stop was carried out. Next: read the answers, then send it again"
+        "{WAITING_MAX} messages already wait. If this one contained a stop, the stop was carried out. Next: read the answers, then send this message again"
     );
     message_intake::refusal(message_intake::BUSY, Some(id), &reason)
 }

@@ -92,7 +92,7 @@ pub enum MeshError {
     },
     /// Too many triangles have no area.
     #[error(
-        "{flat} of {all} triangles have no area; at most 1 in {} may have none. Next: check the unit, or remesh it",
+        "{flat} of {all} triangles have no area (at most 1 in {}). Next: check the unit, or remesh it",
         super::clean::FLAT_SHARE
     )]
     Flat {
@@ -109,7 +109,7 @@ pub enum MeshError {
     },
     /// An edge belongs to more than two triangles.
     #[error(
-        "{triangles} triangles share an edge at {}; at most 2 may share one. Next: remove the inner walls",
+        "{triangles} triangles share an edge at {} (at most 2). Next: remove the inner walls",
         place(at_m)
     )]
     SharedEdge {

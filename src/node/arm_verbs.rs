@@ -287,7 +287,7 @@ pub(crate) async fn resume(node: &Node, arrived: &ArrivalStamp) -> VerbReply {
         // Arms that move together go on once none of them is held, so this shows only now.
         let line = match line {
             Ok(_) if !goes_on(seat).await => Err(refusal!(
-                "its hold is over, but it stands as long as the arm that moves together with it is held. Next: `steadyhand continue`, once that arm can go on"
+                "the hold of this arm is over, but this arm waits until the hold of the arm that moves with it is over too. Next: `steadyhand continue`, once that arm can move on"
             )),
             line => line,
         };

@@ -43,7 +43,7 @@ pub enum JogAxis {
 /// A text that is not a jog step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a step. Next: write a step such as x+1, z-0.1 or j2-1 ({STEP_MIN} to {STEP_MAX})"
+    "{0:?} is not a step. Next: type a step such as x+1, z-0.1 or j2-1 ({STEP_MIN} to {STEP_MAX})"
 )]
 pub struct NoJogStep(String);
 

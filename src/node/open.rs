@@ -610,7 +610,7 @@ fn simulated_sheet(scene: &Scene) -> Result<ViewedSheet, Refusal> {
     let mut ids = all.map(|tag| tag.id);
     if let Some(id) = ids.find(|id| *id >= PRINTED) {
         return Err(refusal!(
-            "the simulator cannot show tag {id}; each family has 0 to {}",
+            "the simulator cannot show tag {id}; each family has the ids 0 to {}",
             PRINTED - 1
         ));
     }

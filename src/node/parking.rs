@@ -55,7 +55,7 @@ impl ShutdownRequest {
         Self {
             since: NodeClock::real(),
             hindrance: hindrance(seat.permits().latched().as_ref())
-                .or(is_held(seat).then_some("an operator holds the arm"))
+                .or(is_held(seat).then_some("the arm is held by an operator's order"))
                 .or(is_stopping.then_some(STOPPED))
                 .or((!is_enabled).then_some("motion is not enabled")),
             deliberate_stops,

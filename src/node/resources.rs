@@ -93,7 +93,7 @@ impl NodeResources {
             let text = format!("What the scene {name} draws and with which arm.");
             add(format!("scene://{name}"), name.clone(), text, JSON);
             let title = format!("preview of {name}");
-            let text = format!("A picture of the plan for {name}, made on each reading.");
+            let text = format!("A picture of the plan for {name}, made anew each time it is read.");
             add(format!("preview://{name}"), title, text, PNG);
         }
         for id in self.node.listed_jobs() {

@@ -63,7 +63,7 @@ pub(crate) async fn run(
             let (name, model) = (&seat.name, &seat.motion.arm().file.name);
             let scene = &scene.name;
             lines.push(format!(
-                "{name} is not tested: scene `{scene}` is not for the arm {model}"
+                "{name} is not tested: scene `{scene}` is not for an arm of model {model}"
             ));
             continue;
         }

@@ -38,7 +38,7 @@ pub enum HttpEndpoint {
 
 /// A text that is not an HTTP endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("write an address such as 127.0.0.1:8700, or systemd")]
+#[error("type an address such as 127.0.0.1:8700, or systemd")]
 pub struct NoHttpEndpoint;
 
 impl std::str::FromStr for HttpEndpoint {

@@ -169,7 +169,7 @@ pub enum PermitError {
     Emergency,
     /// An operator holds the arm, and has not said that it may go on.
     #[error(
-        "an operator holds the arm ({0}). Next: an operator continues with `steadyhand continue`"
+        "the arm is held by an operator's order ({0}). Next: an operator continues with `steadyhand continue`"
     )]
     Held(String),
     /// A fault that has not been reset.
@@ -179,9 +179,7 @@ pub enum PermitError {
     #[error("a person is changing the pen, so nothing may move: {0}")]
     PenChange(String),
     /// An operator has said something since the word to enable arrived.
-    #[error(
-        "another operator's order came first and is in force. Next: if you still want this one, repeat it"
-    )]
+    #[error("another order came first and is in force. Next: if you still want yours, repeat it")]
     OrderedMeanwhile,
     /// Another arm of the node can be touched, and is in the way; the text names it.
     #[error("{0}")]

@@ -507,7 +507,7 @@ fn check_tools(file: &SceneFile, problems: &mut Vec<String>) {
     if let Some(PenFile { name, .. }) = needle {
         if !file.attended {
             problems.push(format!(
-                "`{name}` is a needle: write `attended = true` and stay beside it"
+                "`{name}` is a needle: write `attended = true` and stay beside the arm"
             ));
         }
         if file.keep_outs.is_empty() {

@@ -98,7 +98,7 @@ pub struct SceneArmFile {
     /// Lean of its base frame, up to 10: a rotation with these components about the common frame's x and y.
     #[serde(default)]
     pub base_tilt_deg: [Finite; 2],
-    /// Largest error of where any point of it is in the common frame, 0 to 50. The arms keep apart by as much more.
+    /// How far any point of the arm may be from its calculated place in the common frame, 0 to 50. The arms keep that much farther apart.
     #[serde(default = "arm_uncertainty_mm_default")]
     pub uncertainty_mm: Finite,
     /// Names of the pens that it holds. A pen that two arms name is one pen of each.
@@ -321,7 +321,7 @@ pub struct SurfaceFile {
     /// Direction to the right on the mesh at that point; default `[1, 0, 0]`.
     #[serde(default)]
     pub direction: Option<[Finite; 3]>,
-    /// How far the surface may be from this file, as its scanner states, up to 5; default 0. The arm keeps off by as much more.
+    /// How far the surface may be from this file, as its scanner states, up to 5; default 0. The arm keeps that much farther away.
     #[serde(default)]
     pub uncertainty_mm: Finite,
 }

@@ -97,7 +97,7 @@ pub(super) fn note(arm: &ArmFile, files: &[(bool, &str)]) -> Option<String> {
     let (first, names) = (names.first()?, names.join(" and "));
     has_moved.then(|| {
         format!(
-            "there is no `frame` in {names}, so the places there were read in the older frame and moved to the foot of {}. Next: rewrite it with `steadyhand scene convert {first}`",
+            "there is no `frame` in {names}, so all places were read in the older frame and converted to the frame of the foot of {}. Next: rewrite it with `steadyhand scene convert {first}`",
             arm.name
         )
     })

@@ -44,8 +44,8 @@ pub struct HeightMapFile {
     pub y_mm: Vec<Finite>,
     /// Height there over the plane of `origin_m`, `x_axis` and `y_axis`.
     pub height_mm: Vec<Finite>,
-    /// How far the height between the places may be off, up to 5; at least what leaving out a place tells. The arm keeps off by as
-    /// much more.
+    /// How far the height between the places may be off, up to 5; at least the error that leaving out a place shows. The arm keeps
+    /// that much farther away.
     pub uncertainty_mm: Finite,
 }
 

@@ -33,7 +33,7 @@ impl PauseEvery {
     fn text(self) -> String {
         match self {
             Self::Millimetres(mm) => format!("the next {} mm", short(mm.get())),
-            Self::Seconds(s) => format!("the next {} s, about", short(s.get())),
+            Self::Seconds(s) => format!("about the next {} s", short(s.get())),
         }
     }
 }

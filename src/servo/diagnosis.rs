@@ -467,7 +467,7 @@ fn missing_fix(missing: &[u8], found: &[u8], chain: &[u8]) -> String {
                 .to_owned()
         }
         Some(inside) => format!(
-            "the cables are good: servos behind id {inside} answer. A missing servo may have a wrong id, or share one (a new servo has 1). Find it with `steadyhand bus scan PORT`, connect it alone, then `steadyhand bus configure PORT --id 1 --new-id N`"
+            "the cables are good: servos behind id {inside} answer. A missing servo may have a wrong id, or the same id as another (a new servo has the id 1). Find it with `steadyhand bus scan PORT`, connect it alone, then `steadyhand bus configure PORT --id 1 --new-id N`"
         ),
     }
 }

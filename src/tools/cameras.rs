@@ -149,7 +149,7 @@ impl Node {
         if arms.is_empty() {
             let model = &scene.arm.file.name;
             return Err(refusal!(
-                "scene `{scene_name}` is for the arm {model}, but this node has none"
+                "scene `{scene_name}` is for an arm of model {model}, but this node has none"
             ));
         }
         // On a node of several arms the node file says whose sheet each camera sees.

@@ -631,7 +631,7 @@ const NAMING_ARGUMENTS: [&str; 7] = ["arm", "node", "scene", "meta", "plan", "ag
 pub(super) fn no_default_scene() -> Box<Reply> {
     refused(
         "scene",
-        "this node has no default scene: each scene is for a different arm, or needs a `text` or an `svg`. Next: name a scene",
+        "this node has no default scene: each scene is for an arm that this node lacks, or needs a `text` or an `svg`. Next: name a scene",
     )
 }
 

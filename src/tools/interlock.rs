@@ -504,7 +504,7 @@ impl Node {
         let mut arms: Vec<_> = self.arms.iter().filter(is_for).collect();
         if arms.is_empty() {
             return Err(refusal!(
-                "scene {} is for the arm {model}, but this node has none",
+                "scene {} is for an arm of model {model}, but this node has none",
                 scene.title()
             ));
         }
@@ -513,7 +513,7 @@ impl Node {
         arms.retain(|arm| name.is_none_or(|name| arm.name == name));
         match (arms.is_empty(), name) {
             (true, Some(name)) => Err(refusal!(
-                "scene {} is for the arm {model}, but this node has no such arm `{name}`. Nothing was enabled. Next: name one of {names}",
+                "scene {} is for an arm of model {model}, but this node has no such arm `{name}`. Nothing was enabled. Next: name one of {names}",
                 scene.title()
             )),
             _ => Ok(arms),

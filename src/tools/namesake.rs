@@ -15,7 +15,7 @@ pub(super) fn drawing_text(node: &Node, arm: &AttachedArm) -> Option<String> {
     let (by, next) = match past.is_on_port {
         None if arm.workcell.is_none() => (
             format!("by arm {name}"),
-            format!("{PAPER_UNKNOWN}: draw it from its beginning"),
+            format!("{PAPER_UNKNOWN}: start the drawing from its beginning"),
         ),
         None => (
             format!("by arm {name}{}", pen()),
@@ -37,7 +37,8 @@ pub(super) fn drawing_text(node: &Node, arm: &AttachedArm) -> Option<String> {
         }
         Some(false) => (
             format!("by the simulated arm {name}"),
-            "this arm is real and its paper is empty: draw it from its beginning".to_owned(),
+            "this arm is real and its paper is empty: start the drawing from its beginning"
+                .to_owned(),
         ),
     };
     Some(format!(

@@ -613,7 +613,7 @@ pub(super) fn check_is_for(arm: &AttachedArm, scene: &Scene) -> Result<(), Refus
         };
     }
     Err(refusal!(
-        "scene `{}` is for the arm {}, and this arm is a {model}",
+        "scene `{}` is for an arm of model {}, but the model of this arm is {model}",
         scene.name,
         scene.arm.file.name
     ))

@@ -78,7 +78,7 @@ pub const REFUSAL_SUBJECTS: [RefusalSubject; 6] = [
             code(&["given_up"], "the client disconnected before the motion began", "call again"),
             code(&["busy"], "another motion has the arm", "wait for its end, or `stop`"),
             code(&["leased"], "another planner has the arm", "wait until it is idle"),
-            code(&["other_arm"], "another arm within reach is enabled", "an operator resets and disables that one"),
+            code(&["other_arm"], "another arm within reach is enabled", "an operator resets and disables that arm"),
             code(&["which_arm"], "several arms wait for a reset", "name one as `arm`"),
             code(&["other_scene"], "the arm last moved in a different scene", "`reset` without `scene`"),
             code(&["scene"], "the scene cannot be read, or is for another arm", "`list_nodes` names the scenes; `steadyhand scene check NAME` finds what is wrong with one"),
@@ -91,7 +91,7 @@ pub const REFUSAL_SUBJECTS: [RefusalSubject; 6] = [
         title: "Drawings",
         codes: &[
             code(&["interrupted"], "a drawing was interrupted", "`stroke` with `resume` or `again`"),
-            code(&["resume_or_again"], "the call asks for both", "send only one of them"),
+            code(&["resume_or_again"], "the call has both `resume` and `again`", "send only one of them"),
             code(&["resume_differs"], "the unfinished drawing is not the newest one, or its scene, overlay or arm differs", "name its scene"),
             code(&["nothing_to_resume"], "there is no unfinished drawing with ink", "draw it again, without `resume`"),
             code(&["drawing_complete"], "the whole drawing is already on the sheet", "`reset`"),
@@ -104,7 +104,7 @@ pub const REFUSAL_SUBJECTS: [RefusalSubject; 6] = [
             code(&["ink_missing"], "more than 1 % of the design has no ink (simulator)", "an operator calibrates the arm"),
             code(&["journal"], "the journal cannot be written to the disk", "make room on its disk, then `reset`"),
             code(&["end_not_journalled"], "the motion ended, but its last record could not be written", "make room on its disk, then look at the sheet"),
-            code(&["files_not_written"], "it was drawn; its pictures were not written", "make room on its disk"),
+            code(&["files_not_written"], "the drawing is done, but its pictures were not written", "make room on its disk"),
         ],
     },
     RefusalSubject {
@@ -112,9 +112,9 @@ pub const REFUSAL_SUBJECTS: [RefusalSubject; 6] = [
         codes: &[
             code(&["not_calibrated"], "the zeros, the pen or the sheet were not measured on this arm", "an operator runs the commands in the answer, in order"),
             code(&["stale_calibration"], "something has changed since the measurement", "an operator runs the command in the answer"),
-            code(&["bases_differ"], "an arm's base was measured farther from where the scene has it than the scene says it may be", "an operator runs `steadyhand calibrate accept`, or `discard` and measures again"),
+            code(&["bases_differ"], "an arm's base was measured too far from its place in the scene", "an operator runs `steadyhand calibrate accept`, or `discard` and measures again"),
             code(&["calibration"], "the values cannot be right, or cannot be saved", "measure again"),
-            code(&["no_contact", "early_contact", "not_confirmed"], "the sheet was not felt, or felt too early or at two heights", "an operator touches it by hand"),
+            code(&["no_contact", "early_contact", "not_confirmed"], "the sheet was not felt, or felt too early or at two heights", "an operator touches the sheet by hand"),
             code(&["no_cross"], "there is no cross to read", "`align` draws one"),
             code(&["ink_unread"], "the pattern cannot be read", "use even light, or measure with a ruler"),
             code(&["sheet_moved"], "a camera sees the sheet in a different place", "`align`, then an operator runs `steadyhand calibrate accept`"),
@@ -125,7 +125,7 @@ pub const REFUSAL_SUBJECTS: [RefusalSubject; 6] = [
         title: "Other nodes and servers",
         codes: &[
             code(&["unreachable"], "that node could not be reached; nothing was sent", "an operator starts it"),
-            code(&["lost"], "its answer was lost; it may have moved", "look at that arm"),
+            code(&["lost"], "that node's answer was lost; its arm may have moved", "look at that arm"),
             code(&["silent"], "that node was silent for `quiet_s`", "look at that arm"),
             code(&["refused_there"], "that node refused the call", "do what that node's answer says"),
             code(&["cancelled"], "the caller cancelled", "call again"),

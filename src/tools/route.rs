@@ -377,7 +377,7 @@ fn code(failure: &RemoteCallError) -> &'static str {
 /// Says what to do about a stop that failed, whatever else would help.
 fn may_still_move(failed: &str) -> String {
     let failed = next_apart(failed).0;
-    format!("{failed}; its arm may still move. Next: go there, or cut its power")
+    format!("{failed}; that node's arm may still move. Next: go to that arm, or cut its power")
 }
 
 /// Returns one node's result of a stop of all nodes that came by the fleet's engine.

@@ -94,7 +94,7 @@ fn has_moved(
     let has_left_plane = has_left_plane(fiducials, offset);
     let advice = match has_left_plane {
         true => format!(
-            "It seems {:+.1} mm off its plane and tilted by {:.1} degrees, so the camera was probably moved. Next: put the camera back; or put the sheet in its taught place, then `steadyhand calibrate camera --scene {}`",
+            "The sheet seems {:+.1} mm off its plane and tilted by {:.1} degrees, so the camera was probably moved. Next: put the camera back; or put the sheet in its taught place, then `steadyhand calibrate camera --scene {}`",
             offset.height_mm, offset.tilt_deg, scene.name
         ),
         false => {

@@ -289,7 +289,7 @@ impl PreviewHistory {
         match found.as_slice() {
             [] => Ok(None),
             [one] => Ok(Some((*one).clone())),
-            _ => Err("several plans begin with these digits: write more of them".to_owned()),
+            _ => Err("several plans begin with these digits: send more of them".to_owned()),
         }
     }
 
@@ -298,7 +298,7 @@ impl PreviewHistory {
         let all = self.0.locked();
         let now = size_text(plan);
         match all.iter().find(|preview| is_plan(hash, &preview.hash)) {
-            None => format!("no dry run since the node started has made it. The plan is now {now}"),
+            None => format!("no dry run has made it since the node started. The plan is now {now}"),
             Some(before) if before.scene != scene.title() => format!(
                 "it was made for scene {}; this call is for {}",
                 before.scene,

@@ -63,7 +63,7 @@ impl StrokeJoining {
         let (of_design, drawn) = (count(self.of_design, "stroke"), self.drawn);
         let changes = changes.join(", ");
         Some(format!(
-            "{of_design} of the design drawn as {drawn}: {changes}"
+            "{of_design} in the design, drawn as {drawn}: {changes}"
         ))
     }
 }
@@ -93,20 +93,20 @@ mod tests {
                 &[(&[0, 2, 3], false)],
                 5,
                 Some(
-                    "5 strokes of the design drawn as 1: touching ends joined, 2 left out (already drawn)",
+                    "5 strokes in the design, drawn as 1: touching ends joined, 2 left out (already drawn)",
                 ),
             ),
             (
                 &[(&[0], false), (&[1], false), (&[0], false)],
                 2,
                 Some(
-                    "2 strokes of the design drawn as 3: 1 cut where other strokes already are, reordered",
+                    "2 strokes in the design, drawn as 3: 1 cut where other strokes already are, reordered",
                 ),
             ),
             (
                 &[(&[1], true), (&[0], false)],
                 2,
-                Some("2 strokes of the design drawn as 2: reordered, 1 reversed"),
+                Some("2 strokes in the design, drawn as 2: reordered, 1 reversed"),
             ),
         ] {
             let found = StrokeJoining::of(&report(strokes), of_design).description();

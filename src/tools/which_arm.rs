@@ -69,7 +69,7 @@ impl Node {
         match (matching.as_slice(), name) {
             ([one], _) => Ok(one),
             _ if candidates.is_empty() => Err(refusal!(
-                "scene {title} is for the arm {}, but this node has none. Next: name a scene of this node's arms, {}, or a node with that arm",
+                "scene {title} is for an arm of model {}, but this node has none. Next: name a scene of this node's arms, {}, or a node with that arm",
                 scene.arm.file.name,
                 self.own_scenes_text()
             )),

@@ -32,7 +32,7 @@ use support::person::{Person, plugged_in};
 use support::{Bench, PATIENCE, unless_starved, until};
 
 /// End of every question for consent.
-const ASKED: &str = "Write `yes` to continue:";
+const ASKED: &str = "Type `yes` to continue:";
 
 /// Practice: the simulated arm works on a sheet that lies two millimetres lower than the scene says.
 fn practice() -> (Bench, String) {

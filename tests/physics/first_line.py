@@ -27,7 +27,7 @@ KEPT = np.array([0.02, 0.02, 0.02, 0.3, 0.3])
 HAND_M, RULER_MM = 2e-4, 0.3
 TRIES = 4
 NODE_FILE = 'name = "bench"\nstate = "state"\nscenes = "scenes"\n\n[[arms]]\nname = "arm"\nmodel = "so101"\nport = "{port}"\n'
-ASKED = "Write `yes` to continue:"
+ASKED = "Type `yes` to continue:"
 CLEARED = "\x1b[H\x1b[J"
 
 

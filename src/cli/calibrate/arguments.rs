@@ -221,7 +221,7 @@ const TOUCHED: [Choice<CalibrationKind>; 4] = [
     ),
     (
         "bases",
-        "Where arms stand to each other: touch four points with the tip of each, numbered alike",
+        "Where arms stand relative to each other: touch the same four points with the tip of each arm, with the same numbers",
         CalibrationKind::Bases,
     ),
 ];
@@ -243,12 +243,12 @@ const ROLES: [Choice<TouchRole>; 7] = [
 
 fn radians(text: &str) -> anyhow::Result<f64> {
     refuse_option(text)?;
-    number(text).context("write each joint in rad, base first, such as 0.1,-0.3,0.4,1.2,0")
+    number(text).context("type each joint in rad, base first, such as 0.1,-0.3,0.4,1.2,0")
 }
 
 fn millimetres(text: &str) -> anyhow::Result<f64> {
     let mm = number(text).filter(|mm| *mm > 0.0);
-    mm.context("write millimetres above 0, such as 100 or 62.5")
+    mm.context("type millimetres above 0, such as 100 or 62.5")
 }
 
 fn number(text: &str) -> Option<f64> {

@@ -33,7 +33,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Prompt after a step that was refused.
-const RETRY_PROMPT: &str = "press Enter to do this step again, or write q to quit";
+const RETRY_PROMPT: &str = "press Enter to do this step again, or type q to quit";
 
 #[derive(Debug, Args)]
 pub(crate) struct FirstLineArgs {
@@ -233,11 +233,11 @@ impl Guide<'_> {
     async fn confirm_start(&mut self, step: GuideStep) -> StepEnd {
         match step.is_optional() {
             true => {
-                let prompt = "press Enter to begin, write s to skip this step, or q to quit";
+                let prompt = "press Enter to begin, type s to skip this step, or q to quit";
                 self.wait_for_enter(prompt, Some("s")).await
             }
             false => {
-                let prompt = "press Enter to begin, or write q to quit";
+                let prompt = "press Enter to begin, or type q to quit";
                 self.wait_for_enter(prompt, None).await
             }
         }
@@ -283,7 +283,7 @@ impl Guide<'_> {
         let names = names.join(", ");
         let entry = match (drawing.as_slice(), &self.arm) {
             ([], _) => bail!(
-                "scene {} needs an arm {model}, but {config} has none. Next: choose another --scene, or add the arm",
+                "scene {} needs an arm of model {model}, but {config} has none. Next: choose another --scene, or add the arm",
                 self.scene
             ),
             ([one], None) => one,
@@ -326,7 +326,7 @@ impl Guide<'_> {
         {
             return Ok(StepEnd::Done);
         }
-        let prompt = "correct that and press Enter to check again, or write q to quit";
+        let prompt = "correct that and press Enter to check again, or type q to quit";
         Ok(self.again_or_leave(prompt).await)
     }
 
@@ -404,7 +404,7 @@ impl Guide<'_> {
                     self.start_node().await?;
                 }
                 None => {
-                    let prompt = "restart the node in its terminal, so that it reads the arm's new file. Then press Enter, or write q to quit";
+                    let prompt = "restart the node in its terminal, so that it reads the arm's new file. Then press Enter, or type q to quit";
                     if self.wait_for_enter(prompt, None).await == StepEnd::Left {
                         return Ok(StepEnd::Left);
                     }
@@ -502,9 +502,9 @@ impl Guide<'_> {
         let is_touched = !folders.proposal()?.is_by_itself();
         let prompt = match is_touched {
             true => {
-                "write the number of a touch to repeat its place, `discard` to delete all touches, or q to quit and keep them"
+                "type the number of a touch to repeat its place, `discard` to delete all touches, or q to quit and keep them"
             }
-            false => "write `discard` to delete it and repeat this step, or q to quit and keep it",
+            false => "type `discard` to delete it and repeat this step, or q to quit and keep it",
         };
         // Only a written word deletes what a hand has measured.
         loop {

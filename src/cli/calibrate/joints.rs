@@ -73,7 +73,7 @@ pub(super) async fn with_person(
         None => {
             let Some((at, measured_arm)) = folders.running.as_ref().zip(measured_arm) else {
                 bail!(
-                    "no running node has an arm {}, and --from names no file of readings: {}",
+                    "no running node has an arm of model {}, and --from names no file of readings: {}",
                     arm.file.name,
                     folders.absent
                 );
@@ -173,7 +173,7 @@ async fn record_by_hand(
                     }
                     "" => hint = end_task(ranges),
                     "q" | "Q" => return Ok(false),
-                    other => hint = format!("\n{other:?} was ignored: press Enter, or write q to quit"),
+                    other => hint = format!("\n{other:?} was ignored: press Enter, or type q to quit"),
                 },
                 OperatorAnswer::Interrupt => return Ok(false),
                 OperatorAnswer::End => bail!("the input ended before every joint was moved. Nothing was saved; {}", torque(false)),
@@ -195,7 +195,7 @@ fn end_task(ranges: &mut RangeRecorder<'_>) -> String {
     let lines = problems.iter().map(|problem| format!("\nredo: {problem}"));
     let mut hint: String = lines.collect();
     if !problems.is_empty() {
-        hint += "\nmove the joint again and press Enter, or write q to quit and start again from the zero pose";
+        hint += "\nmove the joint again and press Enter, or type q to quit and start again from the zero pose";
     }
     hint
 }

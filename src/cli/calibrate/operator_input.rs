@@ -85,7 +85,7 @@ impl OperatorInput {
             bail!("this needs a terminal to ask at. Next: add --yes");
         }
         self.discard_typed();
-        terminal_output::note(&format!("{question} Write `yes` to continue:"));
+        terminal_output::note(&format!("{question} Type `yes` to continue:"));
         let answer = self.next_input().await;
         Ok(matches!(answer, OperatorAnswer::Line(line) if questions::agrees(&line)))
     }

@@ -130,10 +130,10 @@ impl CalibrationFolders {
         let valid = names.join(", ");
         match name {
             None if names.len() > 1 => bail!(
-                "this node has several arms {model}. Nothing was done. Next: name one with --arm: {valid}"
+                "this node has several arms of model {model}. Nothing was done. Next: name one with --arm: {valid}"
             ),
             Some(name) if !names.is_empty() && !names.contains(&name) => bail!(
-                "this node has no arm `{name}` of the model {model}. Nothing was done. Valid: {valid}"
+                "this node has no arm `{name}` of model {model}. Nothing was done. Valid: {valid}"
             ),
             None => {}
             Some(name) => {

@@ -85,7 +85,7 @@ impl CalibrationFolders {
                 "q" => return Ok(print_left()),
                 "" => next = next_gap(&session, gap + 1),
                 text => match text.replace(',', ".").trim_end_matches("mm").trim().parse() {
-                    Err(_) => terminal_output::note("write millimetres, such as 9.4"),
+                    Err(_) => terminal_output::note("type millimetres, such as 9.4"),
                     Ok(mm) => match self.desk(|desk| desk.add_gap(gaps, gap, mm)) {
                         Ok((updated, _)) => {
                             session = updated;

@@ -40,7 +40,7 @@ impl CalibrationFolders {
         let arm = self.arm(model)?;
         if arm.is_moving {
             return Some(format!(
-                "arm {model} is moving; a touch needs it to stand still. Next: wait or `steadyhand stop`, then touch again"
+                "the arm of model {model} is moving; a touch needs the arm to stand still. Next: wait or `steadyhand stop`, then touch again"
             ));
         }
         unread_reason(arm)
@@ -62,13 +62,13 @@ impl CalibrationFolders {
         let measured = || arm.map(|arm| arm.joints_rad.clone());
         let joints = given.cloned().or_else(measured).with_context(|| {
             format!(
-                "no running node reads an arm {model}, and --joints is missing: {}",
+                "no running node reads an arm of model {model}, and --joints is missing: {}",
                 self.absent
             )
         })?;
         if joints.len() != scene.arm.dof() || joints.iter().any(|q| !q.is_finite()) {
             let (count, expected) = (joints.len(), scene.arm.dof());
-            bail!("--joints has {count} values, but arm {model} has {expected} joints");
+            bail!("--joints has {count} values, but an arm of model {model} has {expected} joints");
         }
         if let Some(typed) = given {
             check_limits(typed, &scene.arm)?;
@@ -100,7 +100,7 @@ fn check_limits(joints_rad: &[f64], arm: &ArmModel) -> anyhow::Result<()> {
         }
         let in_rad = typed.to_radians();
         let hint = match possible.contains(&in_rad) {
-            true => format!("write {in_rad:.4} for {typed} degrees"),
+            true => format!("type {in_rad:.4} for {typed} degrees"),
             false => "`steadyhand call sense` shows the measured joints".to_owned(),
         };
         bail!(

@@ -31,7 +31,7 @@ impl CalibrationFolders {
             "not accepted. Next: add --override only if you saw that joint turn against the file's direction"
         };
         terminal_output::line(&format!(
-            "!!! SIGN FLIP: {} would turn the opposite way to the arm's file. All its motions would be reversed; {outcome}",
+            "!!! SIGN FLIP: {} would turn against the direction in the arm's file. All motions of this joint would be reversed; {outcome}",
             flipped.join(", ")
         ));
         Ok(overridden)

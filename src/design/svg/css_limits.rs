@@ -209,7 +209,7 @@ pub(super) fn add_notes(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
         if node.parent_element().is_none() && is_geometry("svg", name) {
             notes.add(node, || {
                 let value = quoted(value);
-                format!(": the {name} {value} in its style is ignored: the attributes set the page")
+                format!(": the {name} {value} in its style is ignored: only the attributes of the `svg` element set the page's size")
             });
         }
     }

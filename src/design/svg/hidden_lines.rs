@@ -106,7 +106,7 @@ impl HiddenLines {
         let hidden = (cut > 0).then(|| format!("{strokes} behind filled areas: cut or left out"));
         let areas = count(self.clipped, "filled area");
         let clipped = (self.clipped > 0).then(|| {
-            format!("{areas} with a clip path: these hide nothing. Next: cut them to their shape")
+            format!("{areas} with a clip path: these hide nothing. Next: cut the areas to the shapes of their clip paths")
         });
         Some((visible, hidden.into_iter().chain(clipped).collect()))
     }

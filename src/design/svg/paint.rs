@@ -445,9 +445,7 @@ const GRID_MAX_MM: f64 = 0.05;
 fn too_far(at: impl Into<String>) -> DesignError {
     DesignError::unsupported(
         at,
-        format!(
-            "a line too far from the origin (numbers there are more than {GRID_MAX_MM} mm apart)"
-        ),
+        format!("a line too far from the origin (places there are exact only to {GRID_MAX_MM} mm)"),
         "move the drawing to the origin of its coordinates, and avoid large numbers in `viewBox` and `transform`",
     )
 }

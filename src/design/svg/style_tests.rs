@@ -244,7 +244,7 @@ fn a_page_keeps_the_size_of_its_attributes() {
         (
             "svg{width:30px}",
             Some(
-                "svg on line 1: the width `30px` in its style is ignored: the attributes set the page",
+                "svg on line 1: the width `30px` in its style is ignored: only the attributes of the `svg` element set the page's size",
             ),
         ),
     ] {

@@ -78,7 +78,7 @@ pub enum ControllerFault {
         after: u32,
     },
     /// It stopped the motion by itself.
-    #[error("stopped by itself: {}", stop_reason(*.0))]
+    #[error("stopped the motion: {}", stop_reason(*.0))]
     Stopped(Cause),
     /// An emergency stop or fault is latched.
     #[error("is latched ({}){}: {}, then `reset`", latch_name(*.mode), at_joints(.joints), remedy(*.cause))]

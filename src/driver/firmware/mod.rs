@@ -406,7 +406,7 @@ const LATENCY_WARN_US: u64 = 5_000;
 fn latency_warning(round_us: u64) -> Option<String> {
     (round_us >= LATENCY_WARN_US).then(|| {
         format!(
-            "messages from the arm's controller arrive {:.0} ms late. This does not affect motion, only how soon its position is known. On an FTDI adapter, set `latency_timer` to 1 ms",
+            "messages from the arm's controller arrive {:.0} ms late. This does not affect motion, only how soon the arm's position is known. On an FTDI adapter, set `latency_timer` to 1 ms",
             Duration::from_micros(round_us).as_secs_f64() * 1e3
         )
     })

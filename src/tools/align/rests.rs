@@ -58,7 +58,7 @@ pub(super) async fn propose(
         ..reading::session(&ctx.node, &ctx.arm, scene)?
     };
     let message = format!(
-        "{}, so the pen would be at a different height than planned; nothing was touched. This is only proposed: if no operator accepts it, the next touch feels the sheet as before",
+        "{}, so the pen would be at a different height than planned; nothing was touched. The new values are only proposed: if no operator accepts them, the next touch works with the old ones",
         fit.describe_changes().join("; ")
     );
     super::propose(ctx, scene, &session, message, reading::ALIGN_AGAIN).await

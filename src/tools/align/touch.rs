@@ -297,7 +297,7 @@ fn unconfirmed_reason(
 ) -> (&'static str, String) {
     let name = &place.name;
     let reason = format!(
-        "at `{name}` two approaches felt something at {first_mm:.1} and at {height_mm:.1} mm over the scene's sheet; they may differ by {CONFIRMED_MM} mm. It was not the sheet, or the sheet moves"
+        "at `{name}` two approaches felt something at {first_mm:.1} and at {height_mm:.1} mm over the scene's sheet (at most {CONFIRMED_MM} mm apart). What the tip felt was not the sheet, or the sheet moves"
     );
     ("not_confirmed", reason)
 }

@@ -14,7 +14,7 @@ use super::{Bench, Served, jog, run_at_node, stance, tip_mm, until_it_is};
 const LEAVES_ALTERNATE_SCREEN: &str = "\u{1b}[?1049l";
 
 /// The text that ends a question.
-const ASKED: &str = "Write `yes` to continue:";
+const ASKED: &str = "Type `yes` to continue:";
 
 /// An arm on a port, its node, and a hand that moves it.
 struct Table {

@@ -64,7 +64,7 @@ impl Guide<'_> {
                 "q" | "Q" => return None,
                 text => match distances_mm(text) {
                     Some(read_mm) => return Some(read_mm),
-                    None => terminal_output::note("write two distances in mm, such as `40.5 62`"),
+                    None => terminal_output::note("type two distances in mm, such as `40.5 62`"),
                 },
             }
         }

@@ -145,7 +145,7 @@ impl Guide<'_> {
             return Ok(StepEnd::Done);
         }
         self.enabled = None;
-        let prompt = "correct that (after a stop: `steadyhand reset`) and press Enter to try again, or write q to quit";
+        let prompt = "correct that (after a stop: `steadyhand reset`) and press Enter to try again, or type q to quit";
         Ok(self.again_or_leave(prompt).await)
     }
 }
