@@ -598,7 +598,7 @@ impl WrongArm {
         person.types("a bit to the left\n");
         person.sees("two distances");
         person.types(&format!("{:.1} {:.1}\n", read_mm[0], read_mm[1]));
-        let ends = ["where it should", "into the file?", "anyway?"];
+        let ends = ["it should", "into the file?", "anyway?"];
         if person.sees_one_of(&ends).0 > 0 {
             person.sees(ASKED);
             person.types("yes\n");
@@ -644,7 +644,7 @@ impl WrongArm {
         open::lay(&self.sim, &self.truth);
         person.sees("step 12 of 12: ");
         person.types("\n");
-        if person.sees_one_of(&["enabled again", "the arm moves;"]).0 == 0 {
+        if person.sees_one_of(&["enabled again", "arm moves;"]).0 == 0 {
             person.sees(ASKED);
             person.types("yes\n");
         }

@@ -188,7 +188,7 @@ fn practice_neither_resumes_nor_settles_what_an_arm_on_a_port_left() {
         assert_ne!(code, 0, "{said}");
         for part in [
             "job-1",
-            "this node simulates that arm",
+            "simulates that",
             "`steadyhand --port PORT draw --resume`",
         ] {
             assert!(said.contains(part), "{part}: {said}");
@@ -238,7 +238,7 @@ fn an_arm_on_a_port_does_not_go_on_with_what_was_left_in_practice() {
         let here = on_port(&port, &state);
         let (code, said) = bench.said(&[&["draw", "--resume", "--yes"][..], &here].concat());
         assert_ne!(code, 0, "{said}");
-        for part in ["job-1", "by the simulated arm", "from its beginning"] {
+        for part in ["job-1", "by the simulated arm", "its beginning"] {
             assert!(said.contains(part), "{part}: {said}");
         }
         let (_, sensed) = bench.call(&[&["sense"][..], &here].concat());

@@ -360,7 +360,7 @@ async fn resume_is_about_the_last_drawing_of_the_named_scene() {
         (
             json!({"resume": true, "scene": "default"}),
             "nothing_to_resume",
-            "no unfinished drawing",
+            "unfinished",
         ),
     ] {
         let refused = test_node.call("stroke", arguments.clone()).await;

@@ -537,7 +537,7 @@ fn an_unknown_cancellation_costs_an_arm_at_rest_no_reset_and_is_told() {
     let life = Life::new(Place::NodeFile);
     let node = life.serve(&life.bench.path("state"), false);
     cancel_unknown(&node);
-    support::wait_for(&node.lines, "a cancellation of an unknown call");
+    support::wait_for(&node.lines, "a cancellation");
     until(
         "recorded",
         || audit(&life),
@@ -571,7 +571,7 @@ fn what_stopped_an_arm_is_told_with_its_cause_and_caller() {
     };
     let _drawing = begin_to_draw(&life.bench, &node.url);
     cancel_unknown(&node);
-    stopped_by("a cancellation of an unknown call", None);
+    stopped_by("a cancellation", None);
     assert_eq!(life.bench.call_at(&node.url, &["reset"]).0, 0);
     assert!(life.bench.run(&["stop"]).status.success());
     stopped_by("stop", Some("user"));

@@ -97,7 +97,7 @@ fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
         // It holds, so that somebody must hold it first.
         let (code, printed) = jog(&table.bench, "z+10");
         assert_eq!(code, 0, "{printed}");
-        for no in ["y\n", "\u{3}"] {
+        for no in ["n\n", "\u{3}"] {
             let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
             person.sees("the arm drops: hold the arm.");
             person.sees(ASKED);
@@ -125,7 +125,7 @@ fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
         person.sees(ASKED);
         person.types("yes\n");
         person.sees("calibration 1");
-        person.sees("a node accepts only them");
+        person.sees("accepts only");
         person.ends_with(0);
         let text = std::fs::read_to_string(table.file()).unwrap();
         assert!(text.contains("zero_tick = 2061"), "{text}");
@@ -148,7 +148,7 @@ fn a_joint_that_was_not_moved_through_its_range_is_moved_again_at_once() {
         person.sees("redo: shoulder_lift moved by");
         moved(&mut person, 1, 1, 1.0);
         moved(&mut person, 2, 3, 1.0);
-        person.sees("heir ids are swapped");
+        person.sees("swapped");
         person.types("q\n");
         person.sees("you quit");
         person.ends_with(1);
@@ -464,9 +464,9 @@ fn an_arm_that_is_not_read_is_not_calibrated() {
         }
         let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
         person.sees("to its zero");
-        person.sees("was last read");
+        person.sees("last read");
         person.types("\n");
-        person.sees("Enter was ignored");
+        person.sees("was ignored");
         table.sim.break_it(SimulatedFault::Speak(6));
         (0..5).for_each(|joint| table.turn(joint, 0.02));
         person.sees_redrawn(4);

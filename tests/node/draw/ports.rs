@@ -144,7 +144,7 @@ fn a_real_arm_asks_and_draws_where_it_said() {
             let printed = printed_by(&refused);
             assert_eq!(refused.status.code(), Some(1), "{printed}");
             // A starved machine may not hear the arm at all.
-            if printed.contains("cannot be used") {
+            if printed.contains("cannot be") {
                 continue;
             }
             assert!(
@@ -211,7 +211,7 @@ fn a_key_stops_what_a_person_agreed_to() {
             assert_eq!(ended, Some(1), "{job:#}");
             assert_eq!(job["state"], "stopped", "{job:#}");
             assert_eq!(job["drawing"], "hook.svg", "{job:#}");
-            person.sees("stopped before its end");
+            person.sees("before its end");
             person.sees("to draw the rest: `steadyhand ");
             return;
         }

@@ -394,7 +394,7 @@ fn silent_connections_to_the_control_socket_give_way() {
     let mut nothing = Vec::new();
     // Closed long before its time for a request is over, or this is a test of that time.
     silent[0].read_to_end(&mut nothing).unwrap();
-    wait_for(&served.lines, "needed its place");
+    wait_for(&served.lines, "its place");
     silent[SILENT - 1]
         .write_all(b"{\"verb\":\"describe\"}\n")
         .unwrap();
