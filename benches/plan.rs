@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use nalgebra::{Isometry3, Point3, UnitQuaternion, Vector3};
 use steadyhand::arm::ArmModel;
+use steadyhand::clock::NodeClock;
 use steadyhand::kin::capsule::{PlacedCapsule, nearest_pair};
 use steadyhand::kin::{IkGoal, ToolTip};
 use steadyhand::plan::order::{order, travelled_mm};
@@ -97,10 +98,9 @@ impl Told<'_> {
     }
 }
 
-/// This process's time on processors: what others do on the machine is not in it.
+/// This thread's time on processors: what others do on the machine is not in it.
 fn cpu_s() -> f64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
+    NodeClock::real().thread_cpu_time().as_secs_f64()
 }
 
 /// The median of `rounds` measurements, in seconds of processor time.

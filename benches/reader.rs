@@ -11,11 +11,11 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
 use steadyhand::args::{
     ArgumentShape, DeclaredUnit, ForgivenessProfile, ParameterShape, ReaderPolicy,
     ReceivedArguments, ToolEffect, ValueKind, envelope, read,
 };
+use steadyhand::clock::NodeClock;
 
 const SMALL_BYTES: usize = 64 << 10;
 const LARGE_BYTES: usize = 1 << 20;
@@ -91,13 +91,9 @@ fn calls() {
     println!("serde_json alone on the former:    {}", micros(serde));
 }
 
-/// Time that this process had on processors.
+/// Time that this thread had on processors.
 fn now() -> Duration {
-    let spent = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(
-        spent.tv_sec.try_into().unwrap(),
-        spent.tv_nsec.try_into().unwrap(),
-    )
+    NodeClock::real().thread_cpu_time()
 }
 
 /// The best of many measurements, in microseconds a run.

@@ -512,6 +512,7 @@ fn hash(token: &str) -> Result<String, TokenError> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    #[cfg(unix)]
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     use super::super::auth_backoff::{PAUSE, WRONG_FREE};
@@ -592,6 +593,7 @@ mod tests {
         );
     }
 
+    #[cfg(unix)]
     #[test]
     fn the_file_holds_no_secret_and_only_its_owner_reads_it() {
         let (folder, store) = empty_store();
@@ -667,6 +669,7 @@ mod tests {
         );
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_file_that_root_writes_belongs_to_the_folders_owner() {
         const OTHER_USER: u32 = 54_321;
@@ -687,6 +690,7 @@ mod tests {
     }
 
     /// Only root can give files away: for other users this test checks nothing.
+    #[cfg(unix)]
     #[test]
     fn a_file_of_another_user_gives_no_access() {
         const OTHER_USER: u32 = 54_321;

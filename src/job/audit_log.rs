@@ -668,6 +668,7 @@ fn next_record<'a>(
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
+    #[cfg(unix)]
     use std::os::unix::fs::PermissionsExt;
 
     fn log(folder: &Path, records: usize) -> String {
@@ -681,6 +682,7 @@ mod tests {
         std::fs::read_to_string(folder.join("audit.log")).unwrap()
     }
 
+    #[cfg(unix)]
     #[test]
     fn it_holds_over_restarts_and_its_key_is_its_users_alone() {
         let folder = tempfile::tempdir().unwrap();
@@ -693,6 +695,7 @@ mod tests {
         assert_eq!(mode.permissions().mode() & 0o777, 0o600);
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_key_that_others_can_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();

@@ -8,6 +8,7 @@
     reason = "a failing test may panic, and may wait"
 )]
 
+#[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,10 +23,12 @@ use link::{ByteLink, LinkError};
 use motion::{MotionHandle, MotionOutcome, PortOpener};
 use permit::{ActorRank, PermitRegistry, StopLatch};
 use plan::{self, Plan, SilentObserver};
+#[cfg(target_os = "linux")]
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use scene::{Scene, SceneLibrary, SheetStroke};
 use sim::{ArmSimulator, InkLine, PaperSurface, SimPen};
 
+#[cfg(unix)]
 mod left_folders;
 mod namesakes;
 
@@ -364,6 +367,7 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
     assert!(jobs.unfinished(ARM).is_none() && jobs.interrupted(ARM).is_none());
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_at_the_start_makes_no_journal_a_damaged_one() {
     let state = tempfile::tempdir().unwrap();

@@ -214,6 +214,7 @@ mod tests {
         }
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn the_journal_gets_fields_and_lines_stay_in_their_text() {
         let (ours, theirs) = std::os::unix::net::UnixDatagram::pair().unwrap();

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use base::plain_file;
 use base::units::ClockInstant;
 use base::wording::{count, seconds};
 use futures::future::join_all;
@@ -85,7 +84,7 @@ fn parent_program() -> Option<String> {
     #[cfg(unix)]
     {
         let parent = std::os::unix::process::parent_id();
-        let name = plain_file::read_text(format!("/proc/{parent}/comm")).ok()?;
+        let name = base::plain_file::read_text(format!("/proc/{parent}/comm")).ok()?;
         Some(name.trim().to_owned())
     }
     #[cfg(not(unix))]

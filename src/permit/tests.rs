@@ -190,6 +190,7 @@ async fn an_emergency_stop_outlives_its_process_until_it_is_cleared() {
     assert_eq!(kept_in(&file).latched(), None);
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn whatever_stands_in_the_file_latches() {
     for bytes in [&b""[..], b"\xff\x00", b"nothing is latched", &[0; 4096]] {
@@ -293,6 +294,7 @@ async fn a_hold_is_no_leave_for_anything_and_an_operators_stop_ends_it() {
 }
 
 /// Whatever is done to the file: it never means that nothing stands.
+#[cfg(unix)]
 #[tokio::test]
 async fn a_file_of_orders_that_cannot_be_read_disables() {
     type Damage = fn(&std::path::Path);
@@ -554,6 +556,7 @@ async fn an_order_at_a_port_is_for_the_arm_with_these_ids_alone() {
     }
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn a_record_at_the_port_that_leads_to_no_orders_disables() {
     type Damage = fn(&PortBench);

@@ -704,6 +704,7 @@ async fn modem_manager_and_the_latency_timer_are_read_from_the_machine() {
     assert_eq!(diagnosis(host).await, []);
 }
 
+#[cfg(unix)]
 #[test]
 fn the_process_that_has_a_file_open_is_found() {
     let folder = tempfile::tempdir().unwrap();
@@ -717,8 +718,10 @@ fn the_process_that_has_a_file_open_is_found() {
     assert_eq!(host.users_of(&port), [("screen".to_owned(), 4242)]);
 }
 
+#[cfg(unix)]
 #[test]
 fn the_group_that_may_open_a_port_is_found_by_its_number() {
+    #[cfg(unix)]
     use std::os::unix::fs::MetadataExt as _;
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();

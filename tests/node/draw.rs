@@ -232,6 +232,7 @@ fn what_is_too_large_is_offered_as_the_command_that_fits_it() {
 }
 
 /// A device has no end, and a pipe made a command wait for ever.
+#[cfg(target_os = "linux")]
 #[test]
 fn only_plain_files_are_read() {
     let bench = Bench::at_test_rate();

@@ -1,5 +1,6 @@
-//! The program as its users meet it: child processes, terminals, HTTP.
-
+//! The program as its users meet it: child processes, terminals, HTTP. Signals, pseudo-terminals and the sockets of Unix are in
+//! nearly all of it.
+#![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -21,6 +22,7 @@ mod default_scene;
 mod doctor;
 mod doubt;
 mod draw;
+#[cfg(target_os = "linux")]
 mod emulated;
 mod ending;
 mod errors;
@@ -67,7 +69,9 @@ mod several_nodes;
 mod shared_bus;
 mod shared_scene;
 mod sighted;
+#[cfg(target_os = "linux")]
 mod slow_disk;
+#[cfg(target_os = "linux")]
 mod standing_orders;
 mod state_folder;
 mod state_line;

@@ -15,6 +15,7 @@ pub(crate) mod chance;
 pub(crate) mod closed_port;
 pub(crate) mod ink;
 pub(crate) mod local_node;
+#[cfg(unix)]
 pub(crate) mod person;
 mod printed;
 pub(crate) mod starvation;
@@ -357,11 +358,13 @@ impl Drop for Running {
 
 impl Running {
     /// Sends SIGTERM and waits for the exit code.
+    #[cfg(unix)]
     pub(crate) fn terminate(&mut self) -> Option<i32> {
         self.signal(rustix::process::Signal::TERM);
         self.exit_code()
     }
 
+    #[cfg(unix)]
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let id = rustix::process::Pid::from_child(&self.0);
         rustix::process::kill_process(id, signal).unwrap();

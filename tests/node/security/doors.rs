@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::flood::{STREAMS, descriptors, session};
+use super::flood::{STREAMS, session};
 use super::support::{Bench, Served, answer, bearer, connect, post, tool_call, wait_for};
 use super::{Guarded, result, untouched};
 
@@ -357,6 +357,7 @@ fn refuses_a_temporary_folder_that_is_a_link_or_anothers() {
 }
 
 /// An accept without a descriptor ended the node.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_node_without_descriptors_hears_operators() {
     const SILENT: usize = 40;
@@ -364,7 +365,7 @@ fn a_node_without_descriptors_hears_operators() {
     let served = bench.serve(&[]);
     let node = rustix::process::Pid::from_child(&served.child.0);
     let few = rustix::process::Rlimit {
-        current: u64::try_from(descriptors(&served) + 8).ok(),
+        current: u64::try_from(super::flood::descriptors(&served) + 8).ok(),
         maximum: Some(4096),
     };
     rustix::process::prlimit(Some(node), rustix::process::Resource::Nofile, few).unwrap();
