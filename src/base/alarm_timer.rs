@@ -1,5 +1,5 @@
-//! Timers of the real clock: on Linux a timer descriptor, whose resolution is finer than an asynchronous runtime's; elsewhere
-//! the runtime's own timer, whose resolution of some milliseconds is enough to plan and to practise.
+//! Timers of the real clock, whose resolution is finer than an asynchronous runtime's: on Linux a timer descriptor; elsewhere a
+//! thread that sleeps, which the standard library wakes by the system's finest timer.
 
 pub(crate) use timer::AlarmTimer;
 
@@ -63,6 +63,9 @@ mod timer {
     use std::io;
     use std::time::Duration;
 
+    /// Longest part of a wait that a thread sleeps: a runtime that ends waits for its threads.
+    const SLEPT_MAX: Duration = Duration::from_millis(30);
+
     /// A one-shot timer of the calling thread's runtime, which must have its own timer enabled.
     #[derive(Debug)]
     pub(crate) struct AlarmTimer;
@@ -77,8 +80,16 @@ mod timer {
             reason = "the only place that waits; a timer descriptor is used where there is one"
         )]
         pub(crate) async fn wait(&mut self, duration: Duration) -> io::Result<()> {
-            tokio::time::sleep(duration).await;
-            Ok(())
+            let until = std::time::Instant::now() + duration;
+            let early = duration.saturating_sub(SLEPT_MAX);
+            if !early.is_zero() {
+                tokio::time::sleep(early).await;
+            }
+            // A wait that is dropped leaves its thread asleep, and the next one takes another of the runtime's.
+            let slept = tokio::task::spawn_blocking(move || {
+                std::thread::sleep(until.saturating_duration_since(std::time::Instant::now()));
+            });
+            slept.await.map_err(io::Error::other)
         }
     }
 }
@@ -90,7 +101,7 @@ mod timer {
 pub fn alarm_runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_io();
-    // On Linux alarms use a timer descriptor, so the runtime's own timer is not needed.
+    // On Linux alarms need no timer of the runtime's own.
     #[cfg(not(target_os = "linux"))]
     builder.enable_time();
     builder.build()

@@ -347,11 +347,34 @@ fn plan_scene(scene: &Arc<Scene>) -> anyhow::Result<String> {
     Ok(format!("{line} of line"))
 }
 
-fn is_char_device(metadata: &std::fs::Metadata) -> bool {
-    #[cfg(unix)]
-    return std::os::unix::fs::FileTypeExt::is_char_device(&metadata.file_type());
-    #[cfg(not(unix))]
-    metadata.is_file()
+/// Checks that there is a serial port of a name.
+#[cfg(unix)]
+fn check_is_port(path: &str) -> anyhow::Result<()> {
+    use std::os::unix::fs::FileTypeExt as _;
+    let metadata = std::fs::metadata(path).map_err(|error| {
+        anyhow!("there is no port {path} ({error}). Next: plug the arm in; `ls /dev/serial/by-id` lists the ports")
+    })?;
+    if !metadata.file_type().is_char_device() {
+        bail!("{path} is not a serial port. Next: name one of `/dev/serial/by-id`");
+    }
+    Ok(())
+}
+
+/// Checks that there is a serial port of a name.
+#[cfg(not(unix))]
+fn check_is_port(path: &str) -> anyhow::Result<()> {
+    let ports = servo::host::HostSystem::default().ports();
+    if !ports.iter().any(|port| port.as_os_str() == path) {
+        let ports: Vec<_> = ports
+            .iter()
+            .map(|port| port.display().to_string())
+            .collect();
+        bail!(
+            "there is no port {path}. Next: plug the arm in, or name one of: {}",
+            ports.join(", ")
+        );
+    }
+    Ok(())
 }
 
 fn check_port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result<String> {
@@ -364,12 +387,7 @@ fn check_port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result
             "`{path}` is not a serial port. Next: name a device, such as one of `/dev/serial/by-id`, or `port = \"{SIMULATOR_PORT}\"` for a simulated arm"
         );
     }
-    let metadata = std::fs::metadata(path).map_err(|error| {
-        anyhow!("there is no port {path} ({error}). Next: plug the arm in; `ls /dev/serial/by-id` lists the ports")
-    })?;
-    if !is_char_device(&metadata) {
-        bail!("{path} is not a serial port. Next: name one of `/dev/serial/by-id`");
-    }
+    check_is_port(path)?;
     let is_pseudo_terminal = path.starts_with("/dev/pts/");
     if file_access::is_root() && !is_pseudo_terminal && !args.allow_root {
         bail!(

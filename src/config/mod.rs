@@ -77,6 +77,8 @@ pub struct NodeFile {
     pub images: bool,
     /// A longer motion is answered with its job while it continues.
     pub answer_within_s: u32,
+    /// True to use arms on ports on a system other than Linux, where nobody has reported to have tried one.
+    pub untried_system: bool,
     /// Time at rest after which another caller may move an arm.
     pub lease_idle_s: u32,
     /// True if callers over HTTP need a token on this machine too.
@@ -312,6 +314,7 @@ impl Default for NodeFile {
             ignore_keys: Vec::new(),
             images: true,
             answer_within_s: 45,
+            untried_system: false,
             lease_idle_s: 120,
             require_tokens: false,
             qualified: None,

@@ -13,11 +13,12 @@ use base::units::ClockInstant;
 
 pub mod byte_trace;
 pub mod memory;
+#[cfg_attr(windows, path = "windows_port_errors.rs")]
+mod port_errors;
 #[cfg(target_os = "linux")]
 mod port_holder;
-#[cfg_attr(not(target_os = "linux"), path = "no_pty.rs")]
+#[cfg_attr(not(unix), path = "no_pty.rs")]
 pub mod pty;
-#[cfg_attr(not(target_os = "linux"), path = "no_serial.rs")]
 pub mod serial;
 pub mod shared_port;
 pub mod tap;
@@ -61,14 +62,6 @@ pub enum LinkError {
         path: String,
         /// The system's error.
         source: io::Error,
-    },
-    /// Ports are not supported on this system.
-    #[error(
-        "cannot open {path}: serial ports need Linux. Next: practise with `port = \"simulator\"`"
-    )]
-    OtherSystem {
-        /// The path that was tried.
-        path: String,
     },
     /// The device went away: a read returned nothing, or a system error says so.
     #[error("the arm's cable was unplugged or the adapter lost power")]

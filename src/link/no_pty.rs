@@ -18,7 +18,7 @@ impl PseudoTerminal {
     pub fn open() -> io::Result<Self> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "pseudo-terminals need Linux. Next: practise with `port = \"simulator\"`",
+            "this system has no pseudo-terminals. Next: practise with `port = \"simulator\"`",
         ))
     }
 

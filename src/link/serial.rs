@@ -5,19 +5,31 @@
 //! some adapters that blocks forever.
 
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::fs::{Access, access};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_serial::{ClearBuffer, SerialPort, SerialStream};
 
-use crate::{ByteLink, LinkError, LinkFuture, port_holder};
+use crate::port_errors::{classify_open_error, open_error, unplugged_or};
+use crate::{ByteLink, LinkError, LinkFuture};
 use base::clock::{ClockAlarm, NodeClock};
 use base::units::ClockInstant;
 
 /// Time within which a port must take bytes; otherwise it counts as broken, because a stop would wait forever.
 const SEND_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// Returns the serial ports that the system lists, as people there name them; none where it cannot list them.
+#[must_use]
+pub fn ports() -> Vec<PathBuf> {
+    let ports = tokio_serial::available_ports().unwrap_or_default();
+    let mut names: Vec<PathBuf> = ports
+        .into_iter()
+        .map(|port| port.port_name.into())
+        .collect();
+    names.sort();
+    names
+}
 
 /// An open serial port. Must be made and used within one runtime.
 #[derive(Debug)]
@@ -145,54 +157,7 @@ fn send_timeout() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, message)
 }
 
-/// Returns [`LinkError::Unplugged`] for the system errors of a vanished adapter, and `otherwise` for others.
-fn unplugged_or(error: io::Error, otherwise: impl Fn(io::Error) -> LinkError) -> LinkError {
-    use rustix::io::Errno;
-    let unplugged = [
-        Errno::IO,
-        Errno::NXIO,
-        Errno::NODEV,
-        Errno::BADF,
-        Errno::PIPE,
-    ];
-    match rustix::io::Errno::from_io_error(&error) {
-        Some(errno) if unplugged.contains(&errno) => LinkError::Unplugged,
-        _ => otherwise(error),
-    }
-}
-
-fn open_error(path: &str, source: io::Error) -> LinkError {
-    // The serial crate keeps no error number, only its text.
-    let is_not_a_terminal = source.raw_os_error() == Some(rustix::io::Errno::NOTTY.raw_os_error())
-        || source.to_string() == "Not a typewriter";
-    LinkError::Open {
-        path: path.to_owned(),
-        source: match is_not_a_terminal {
-            true => io::Error::other("it is not a serial port"),
-            false => source,
-        },
-    }
-}
-
-/// Tells a missing, a forbidden and a busy port apart by the file system: to the serial crate all are "no device".
-fn classify_open_error(path: &str, error: tokio_serial::Error) -> LinkError {
-    let busy = matches!(error.kind, tokio_serial::ErrorKind::NoDevice);
-    let path_owned = path.to_owned();
-    if !Path::new(path).exists() {
-        LinkError::Missing { path: path_owned }
-    } else if access(path, Access::READ_OK | Access::WRITE_OK).is_err() {
-        LinkError::Permission { path: path_owned }
-    } else if busy {
-        LinkError::Busy {
-            holder: port_holder::describe_holder(path),
-            path: path_owned,
-        }
-    } else {
-        open_error(path, error.into())
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 #[allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -140,6 +140,7 @@ pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node
             let with = (&clock, permits, thread);
             open_simulated(&file, entry, arm, with, &library, args)?
         } else {
+            check_system(&file, entry)?;
             let of = (&*file.name, entry);
             open_on_port(of, arm, (&clock, permits), args, &mut buses)?
         };
@@ -440,6 +441,21 @@ pub fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
             "root ignores the lock on {port}, so two programs could drive the arm{missing}. Next: run this as another user, or add --allow-root"
         );
     }
+    Ok(())
+}
+
+/// Refuses to drive a real arm on a system on which nobody has reported to have tried one, unless the node file says so.
+fn check_system(file: &NodeFile, entry: &ArmEntry) -> anyhow::Result<()> {
+    if cfg!(target_os = "linux") {
+        return Ok(());
+    }
+    let (name, system) = (&entry.name, std::env::consts::OS);
+    if !file.untried_system {
+        bail!(
+            "arm `{name}`: nobody has reported to have tried a real arm on {system}. Next: write `untried_system = true` into the node file, and keep a hand at the arm's switch"
+        );
+    }
+    tracing::warn!("arm `{name}`: nobody has reported to have tried a real arm on {system}");
     Ok(())
 }
 

@@ -43,9 +43,12 @@ impl HostSystem {
         name.filter(|name| name != "root")
     }
 
-    /// Returns the serial ports of this machine: by their persistent names, and those without one.
+    /// Returns the serial ports of this machine: on Linux by their persistent names, and those without one.
     #[must_use]
     pub fn ports(&self) -> Vec<PathBuf> {
+        if !cfg!(target_os = "linux") {
+            return link::serial::ports();
+        }
         let by_id = list(&self.at("dev/serial/by-id"));
         let targets: Vec<PathBuf> = by_id.iter().filter_map(|p| p.canonicalize().ok()).collect();
         let unnamed = list(&self.at("dev")).into_iter().filter(|path| {

@@ -150,8 +150,7 @@ pub async fn find_usual(
             Err(
                 error @ (LinkError::Busy { .. }
                 | LinkError::Missing { .. }
-                | LinkError::Permission { .. }
-                | LinkError::OtherSystem { .. }),
+                | LinkError::Permission { .. }),
             ) => return Err(error.into()),
             // Not every adapter can do every speed.
             Err(_) => continue,
