@@ -354,7 +354,7 @@ impl ArmDraft {
             )));
         }
         self.assumed.insert(0, format!(
-            "assumed: servo ids 1 to {}, every sign 1, every zero at tick 2048, and at most {} rad/s² for each joint",
+            "assumed: servo ids 1 to {}, every sign 1, every zero at count 2048, and at most {} rad/s² for each joint",
             self.joints.len(),
             options.acceleration_max_rad_s2
         ));

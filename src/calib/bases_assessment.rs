@@ -339,7 +339,7 @@ impl<'a> ArmPair<'a> {
         let have = self.places.len();
         if have < PLACES_MIN {
             return Err(format!(
-                "the tips of `{first}` and `{other}` have both touched {} (at least {PLACES_MIN}). Next: `align` with {{\"scene\": \"{}\", \"bases\": true}} for each of them",
+                "the tips of `{first}` and `{other}` have both touched only {}; {PLACES_MIN} are needed. Next: `align` with {{\"scene\": \"{}\", \"bases\": true}} for each of them",
                 count(have, "place"),
                 self.scene
             ));

@@ -41,7 +41,7 @@ pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<Verb
     let reply = tokio::time::timeout(REPORTED_WITHIN, asking).await;
     reply.unwrap_or_else(|_| {
         bail!(
-            "the node has not answered for {}: it hangs, and its arm may hang too. Next: `steadyhand stop{}` (it shows the result)",
+            "the node has not answered for {}: it may be frozen, and its arm may not be under control. Next: `steadyhand stop{}` (it shows the result)",
             duration(REPORTED_WITHIN),
             at.text()
         )

@@ -209,7 +209,7 @@ pub enum ExecutionError {
         behind_deg: f64,
     },
     /// The arm is beside its path, and another arm may be there.
-    #[error("the arm was {off_mm:.0} mm off its path for {ms} ms, most by {joint}; {limit_mm:.0} mm is the limit beside another arm. Something pushes it, or a servo is too weak", ms = following_error::STALL_TIME.as_millis(), limit_mm = NEIGHBOUR_FOLLOWING_M * 1e3)]
+    #[error("the arm was {off_mm:.0} mm off its path for {ms} ms, mostly because of {joint}; {limit_mm:.0} mm is the limit beside another arm. Something pushes it, or a servo is too weak", ms = following_error::STALL_TIME.as_millis(), limit_mm = NEIGHBOUR_FOLLOWING_M * 1e3)]
     OffPath {
         /// Distance of the farthest point from where it should be.
         off_mm: f64,

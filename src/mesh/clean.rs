@@ -154,7 +154,7 @@ impl MeshReport {
             (self.filled, format!("holes with an edge of at most {hole_mm} mm were filled")),
             (
                 self.left_out,
-                "triangles of other pieces were left out, so they are no obstacle to the arm. Next: add `[[keep_outs]]` for other things that stand there"
+                "triangles of other pieces were left out, so the arm does not avoid them. Next: add `[[keep_outs]]` for other things that stand there"
                     .to_owned(),
             ),
         ];

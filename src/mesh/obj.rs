@@ -23,7 +23,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<FilePoints, MeshError> {
             Some("f") => {
                 let count = mesh.points.len();
                 let corners: Option<Vec<i64>> = words.map(|word| corner(word, count)).collect();
-                let corners = corners.ok_or_else(|| fault("`f` needs numbers of points"))?;
+                let corners = corners.ok_or_else(|| fault("`f` needs the points' numbers"))?;
                 if corners.len() < 3 {
                     return Err(fault("`f` needs three points or more"));
                 }

@@ -45,7 +45,7 @@ impl ScanReport {
             self.points, self.step_mm, self.uncertainty_mm, self.left_out
         );
         let beyond = format!(
-            "{} points far from the sheet were left out, so they are no obstacle to the arm. Next: add `[[keep_outs]]` for other things that stand there",
+            "{} points far from the sheet were left out, so the arm does not avoid what is there. Next: add `[[keep_outs]]` for other things that stand there",
             self.beyond
         );
         let unseen = format!("{} points without coordinates were left out", self.unseen);

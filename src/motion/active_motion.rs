@@ -11,7 +11,7 @@ use gate::{Execution, HoldAt};
 use plan::SpanKind;
 
 /// Fault of a probe that belongs to no point.
-const PROBE_WITHOUT_POINT: &str = "the tip touched something in a probe for which the plan names no point. The plan is wrong, so the touch cannot be used. Next: report this with the job's journal";
+const PROBE_WITHOUT_POINT: &str = "the tip touched something in a probe, but the plan names no point for this probe. The plan is wrong, so the touch cannot be used. Next: report this with the job's journal";
 
 pub(super) struct ActiveMotion {
     pub(super) execution: Execution,

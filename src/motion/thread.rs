@@ -339,6 +339,16 @@ impl ArmThread {
         }
     }
 
+    /// Reads an arm in the middle of a motion that slept while its clock jumped: its last reading is out of date.
+    async fn read_after_sleep(&mut self) {
+        let now = self.shared.clock.now();
+        let measured = self.snapshot.measured.as_ref();
+        let is_old = measured.is_some_and(|measured| now.since(measured.at) > IDLE_PERIOD + PERIOD);
+        if self.job.is_some() && is_old {
+            self.cycle(None).await;
+        }
+    }
+
     fn awaits_beginning(&self) -> bool {
         let job = self.job.as_ref();
         let is_called = self.stopping.is_some()
@@ -422,6 +432,9 @@ impl ArmThread {
                     break;
                 }
             }
+        }
+        if is_asleep {
+            self.read_after_sleep().await;
         }
         // Ticks do not drift; a late one is not made up for by two.
         let now = self.shared.clock.now();

@@ -287,7 +287,7 @@ pub(crate) async fn resume(node: &Node, arrived: &ArrivalStamp) -> VerbReply {
         // Arms that move together go on once none of them is held, so this shows only now.
         let line = match line {
             Ok(_) if !goes_on(seat).await => Err(refusal!(
-                "the hold of this arm is over, but this arm waits until the hold of the arm that moves with it is over too. Next: `steadyhand continue`, once that arm can move on"
+                "this arm's hold is over, but the arm that moves with it is still held, so this arm waits. Next: `steadyhand continue`, once the other arm can move"
             )),
             line => line,
         };

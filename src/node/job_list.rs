@@ -243,7 +243,7 @@ fn takeover_text(state: &Path, past: &PastJob) -> &'static str {
     } else if later.draws_same(past) {
         "drawn again by"
     } else {
-        "given up for"
+        "replaced by"
     }
 }
 

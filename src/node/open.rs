@@ -452,10 +452,10 @@ fn check_system(file: &NodeFile, entry: &ArmEntry) -> anyhow::Result<()> {
     let (name, system) = (&entry.name, std::env::consts::OS);
     if !file.untried_system {
         bail!(
-            "arm `{name}`: nobody has reported to have tried a real arm on {system}. Next: write `untried_system = true` into the node file, and keep a hand at the arm's switch"
+            "arm `{name}`: nobody has reported trying a real arm on {system}. Next: write `untried_system = true` into the node file, and keep a hand at the arm's switch"
         );
     }
-    tracing::warn!("arm `{name}`: nobody has reported to have tried a real arm on {system}");
+    tracing::warn!("arm `{name}`: nobody has reported trying a real arm on {system}");
     Ok(())
 }
 

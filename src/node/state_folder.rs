@@ -124,7 +124,7 @@ pub fn place(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
 fn check_none_left(folder: &Path, here: &Path) -> anyhow::Result<()> {
     ensure!(
         folder.exists() || !holds_state(here),
-        "`state` in the node file names {}, which does not exist. {} has a node's jobs or emergency stop. Next: move that folder there, or name it with --state",
+        "`state` in the node file names {}, which does not exist. The folder {} has a node's jobs or emergency stop. Next: move that folder to the place in the node file, or name it with --state",
         folder.display(),
         here.display()
     );

@@ -80,7 +80,7 @@ fn form_problems(file: &SceneFile) -> Vec<String> {
         ),
         (
             is_shared && !file.design.from_caller.is_empty(),
-            "`from_caller` is for a scene of one arm; what several draw is a file of an operator's: remove `from_caller`",
+            "`from_caller` is for a scene of one arm; several arms draw only an operator's file: remove `from_caller`",
         ),
         (
             is_shared && by_hand,

@@ -280,7 +280,7 @@ impl BusDiagnosis {
         };
         self.add(
             DiagnosisCause::OtherTalk,
-            format!("the device on this port is not an arm: without a request it sends, at {baud} baud: {text:?}"),
+            format!("the device on this port is not an arm: it sends text without a request, at {baud} baud: {text:?}"),
             "name the arm's own port: `steadyhand doctor` lists the ports, and `/dev/serial/by-id` names the adapters",
         );
         Ok(true)

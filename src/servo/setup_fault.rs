@@ -86,7 +86,7 @@ pub enum SetupFault {
     BeyondTurn(i32),
     /// A joint whose range leaves the turn that its servo counts.
     #[error(
-        "its joint's limits are {least} to {most} ticks (one turn is {} to {}): {}", turn.start(), turn.end(), turn_fix(*least, *most, turn)
+        "its joint's limits are {least} to {most} counts (one turn is {} to {}): {}", turn.start(), turn.end(), turn_fix(*least, *most, turn)
     )]
     LeavesTurn {
         /// Ticks of the joint's lower limit.

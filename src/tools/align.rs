@@ -124,7 +124,7 @@ async fn preview(
         millimetres(scene.heights.hover_mm, 1),
     );
     let rest = match follows_sensor {
-        true => "; this is only the approach: the rest depends on what it feels",
+        true => "; this is only the approach: the rest depends on what the tip feels",
         false => ", then draw its registration cross",
     };
     let last = visits

@@ -18,7 +18,7 @@ const ARGUMENTS_CHARS_MAX: usize = 500;
 const SAME_REFUSALS: u32 = 3;
 
 /// Noted at the start if the previous process was killed or lost its power.
-const UNCLOSED: &str = "the previous process did not close this log. From its last second, records of calls that moved nothing may be missing";
+const UNCLOSED: &str = "the previous process did not close this log. Records from its last second may be missing, but only of calls that moved nothing";
 
 /// Callers whose refusals are remembered.
 const CALLERS_MAX: usize = 64;

@@ -90,7 +90,7 @@ fn dispute_text(
     let all: Vec<&String> = names.by_ref().collect();
     let earlier = all.iter().min_by_key(|name| found(name));
     format!(
-        "{} have a corner of the sheet {:.1} mm apart (at most {:.1} mm): the sheet has moved since one of these arms found it, or a base stands elsewhere. Next: `steadyhand calibrate touch sheet --scene {}`",
+        "according to {}, one corner of the sheet is at two places, {:.1} mm apart (at most {:.1} mm). The sheet or a base was moved since one of these arms found it. Next: `steadyhand calibrate touch sheet --scene {}`",
         all.iter()
             .map(|name| format!("`{name}`"))
             .collect::<Vec<_>>()

@@ -407,7 +407,7 @@ impl Node {
         order.check_same_scene(&past)?;
         if past.is_drawing_of_caller {
             return Err(refusal!(
-                "{} draws {} for {}; only that caller can resume it, with `stroke {{\"resume\":true}}`. Nothing moved",
+                "{} is an unfinished drawing of {} for {}; only that caller can resume it, with `stroke {{\"resume\":true}}`. Nothing moved",
                 past.id,
                 past.scene_title(),
                 past.caller

@@ -144,7 +144,10 @@ impl Node {
         if tool.effect == ToolEffect::Moves
             && order.is_some_and(|order| self.passed_on_stops.overtake(order))
         {
-            return Err(refused("stopped", "a later stop arrived before this call"));
+            return Err(refused(
+                "stopped",
+                "a stop that was sent after this call arrived before it",
+            ));
         }
         Ok(())
     }

@@ -78,7 +78,7 @@ pub(super) const NOTHING_FOR_THIS_CALL: &str = "nothing moved for this call";
 /// Statement about a step of a sequence in which an earlier step may have moved.
 pub(super) const NOTHING_IN_THIS_STEP: &str = "nothing moved in this step";
 /// Statement about a job with several motions, one of which was carried out.
-pub(super) const MOVED_BEFORE: &str = "the arm had moved before that, and now stands";
+pub(super) const MOVED_BEFORE: &str = "the arm had moved before that, and now stands still";
 
 fn reworded(text: &str, words: &str) -> String {
     // An already narrowed statement is not narrowed twice.

@@ -232,7 +232,7 @@ pub(super) fn nothing_left_text(
     let given_up = node.job_store.given_up(arm.key());
     let given_up = given_up.map(|past| {
         format!(
-            "; {}, a drawing of {} ({}), was given up for another drawing and cannot be resumed: draw it from its beginning",
+            "; {}, a drawing of {} ({}), was replaced by another drawing and cannot be resumed: draw it from its beginning",
             past.id,
             title(&past),
             past.summary()
@@ -253,7 +253,7 @@ fn not_resumed_text(past: &PastJob, drawing: &str) -> String {
             format!("there is nothing to resume: {drawing} {state} before the pen drew anything")
         }
         "" => format!("there is nothing to resume: {drawing} {state}"),
-        by => format!("there is nothing to resume: {drawing} was given up for {by}"),
+        by => format!("there is nothing to resume: {drawing} was replaced by {by}"),
     }
 }
 
@@ -295,7 +295,7 @@ impl DisplacedDrawing {
             (true, true) => reply,
             (true, false) => reply.with_more_words(&self.warning()),
             (false, _) => reply.with_more_words(&format!(
-                "{}. It was given up for this drawing and can no longer be resumed",
+                "{}. This drawing replaces it, so it can no longer be resumed",
                 self.words()
             )),
         }

@@ -99,7 +99,7 @@ impl Node {
         let name = scene.map_or_else(|| "no scene yet".to_owned(), |scene| scene.name.clone());
         let before = count(drawings.len(), "drawing");
         Ok(format!(
-            "a new sheet is in place at {} ({name}); {before} of the old sheet forgotten",
+            "a new sheet is in place at {} ({name}); forgotten: {before} of the old sheet",
             arm.title()
         ))
     }

@@ -275,7 +275,7 @@ fn what_keeps_a_node_from_using_its_state_is_found_before_it_is_started() {
     std::fs::create_dir_all(state.join("calibration")).unwrap();
     let record = "calibration/000003.toml";
     std::fs::write(state.join(record), "a = [").unwrap();
-    spoil(record, &["wrong  calibrations: ", "move it away"]);
+    spoil(record, &["wrong  calibrations: ", "away"]);
     // What a person laid beside the records is none of them.
     std::fs::rename(state.join(record), state.join("calibration/4.toml")).unwrap();
     let (good, message) = check();

@@ -481,7 +481,7 @@ fn a_drawing_that_another_displaces_is_named_before_and_after() {
     assert!(resumed.contains(&given_up), "{resumed}");
     let (_, card) = run(&["jobs", &left, "--state", &bench.state()]);
     assert!(
-        card.contains("given up") && !card.contains("drawn again"),
+        card.contains("replaced") && !card.contains("drawn again"),
         "{card}"
     );
 }
@@ -521,12 +521,12 @@ fn a_tool_call_says_whose_drawing_it_displaces() {
     assert_eq!(drawn["success"], true, "{drawn:#}");
     let message = drawn["message"].as_str().unwrap();
     assert!(
-        message.contains(&format!("{left} is")) && message.contains("given up"),
+        message.contains(&format!("{left} is")) && message.contains("replaces"),
         "{message}"
     );
 }
 
-/// A drawing was reported as given up for one that only waited for approval.
+/// A drawing was reported as replaced by one that only waited for approval.
 #[test]
 fn a_drawing_is_not_given_up_for_one_that_has_not_begun() {
     let bench = Bench::new();
@@ -545,7 +545,7 @@ fn a_drawing_is_not_given_up_for_one_that_has_not_begun() {
     assert_eq!(waits["job"]["state"], "held", "{waits:#}");
     let message = waits["message"].as_str().unwrap();
     assert!(
-        message.contains(&format!("{left} is")) && !message.contains("given up"),
+        message.contains(&format!("{left} is")) && !message.contains("replace"),
         "{message}"
     );
     assert_eq!(

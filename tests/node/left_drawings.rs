@@ -283,7 +283,7 @@ async fn a_drawing_that_is_held_does_not_go_on_in_a_scene_that_was_changed() {
     assert_eq!(test_node.motion().snapshot().state, MotionState::Held);
 }
 
-const PEN: &str = "pen may";
+const PEN: &str = "its pen may";
 
 impl TestNode {
     async fn sensed(&self) -> String {

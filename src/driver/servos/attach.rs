@@ -272,7 +272,7 @@ impl<D: Dialect> ServoDriver<D> {
                 let is_inside = servo.position_min_ticks <= min_ticks && max_ticks <= servo.position_max_ticks;
                 (!is_unlimited && !is_inside).then(|| {
                     format!(
-                        "{} is set to stop at {} and {} ticks; the arm's limits are {min_ticks} to {max_ticks}",
+                        "{} is set to stop at {} and {} counts; the arm's limits are {min_ticks} to {max_ticks}",
                         servo.servo, servo.position_min_ticks, servo.position_max_ticks
                     )
                 })

@@ -297,7 +297,7 @@ fn unconfirmed_reason(
 ) -> (&'static str, String) {
     let name = &place.name;
     let reason = format!(
-        "at `{name}` two approaches felt something at {first_mm:.1} and at {height_mm:.1} mm over the scene's sheet (at most {CONFIRMED_MM} mm apart). What the tip felt was not the sheet, or the sheet moves"
+        "at `{name}` two approaches felt something at {first_mm:.1} and at {height_mm:.1} mm over the scene's sheet; they may be at most {CONFIRMED_MM} mm apart. What the tip felt was not the sheet, or the sheet moves"
     );
     ("not_confirmed", reason)
 }
@@ -390,7 +390,7 @@ fn missed_reason(
     });
     let height_text = height_text.unwrap_or_default();
     let reason = format!(
-        "at `{name}` the tip met resistance at once{height_text}: the sheet is higher than in the scene (limit: {PROBE_DEPTH_MM} mm), or play and friction hold the tip. It is {PROBE_FROM_MM} mm above the scene's sheet and may still touch something"
+        "at `{name}` the tip met resistance at once{height_text}: the sheet is higher than in the scene (limit: {PROBE_DEPTH_MM} mm), or play and friction hold the tip. The tip is {PROBE_FROM_MM} mm above the scene's sheet and may still touch something"
     );
     ("early_contact", reason)
 }
