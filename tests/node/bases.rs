@@ -162,7 +162,7 @@ fn a_touch_by_hand_is_of_the_arm_whose_part_of_the_scene_is_named() {
         "{output}"
     );
     let (_, shown) = pair.0.said(&["calibrate", "accept"]);
-    assert!(shown.contains("at least 4"), "{shown}");
+    assert!(shown.contains("4 are needed"), "{shown}");
     let (code, output) = touch("short", &[]);
     assert!(code != 0, "{output}");
 }
