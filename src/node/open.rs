@@ -444,7 +444,7 @@ pub fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses to drive a real arm on a system on which nobody has reported to have tried one, unless the node file says so.
+/// Refuses to drive a real arm on a system on which they are untested, unless the node file allows it.
 fn check_system(file: &NodeFile, entry: &ArmEntry) -> anyhow::Result<()> {
     if cfg!(target_os = "linux") {
         return Ok(());
@@ -452,10 +452,10 @@ fn check_system(file: &NodeFile, entry: &ArmEntry) -> anyhow::Result<()> {
     let (name, system) = (&entry.name, std::env::consts::OS);
     if !file.untried_system {
         bail!(
-            "arm `{name}`: nobody has reported trying a real arm on {system}. Next: write `untried_system = true` into the node file, and keep a hand at the arm's switch"
+            "arm `{name}`: real arms are untested on {system}. Next: write `untried_system = true` into the node file, and keep a hand at the arm's switch"
         );
     }
-    tracing::warn!("arm `{name}`: nobody has reported trying a real arm on {system}");
+    tracing::warn!("arm `{name}`: real arms are untested on {system}");
     Ok(())
 }
 
