@@ -458,5 +458,5 @@ fn confirm_torque_off(what: &str, id: u8) -> anyhow::Result<bool> {
     let question =
         format!("{what} servo {id}: the parts that it carries will drop. Type `yes` to continue:");
     let answer = questions::answer_to(&question)?.unwrap_or_default();
-    Ok(questions::agrees(&answer))
+    Ok(questions::agrees_in_full(&answer))
 }

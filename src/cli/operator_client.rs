@@ -259,7 +259,7 @@ pub(super) async fn torque_off(
     if !yes {
         let question = format!("{WARNING}. Type `yes` to take its torque off:");
         let refusal = format!("{WARNING}. Next: add --yes to confirm");
-        if !questions::confirm(&question, &refusal)? {
+        if !questions::confirm_in_full(&question, &refusal)? {
             return terminal_output::refused("nothing was done");
         }
     }

@@ -7,8 +7,7 @@ use anyhow::{Context as _, bail};
 use super::terminal_output;
 use base::wording::cut;
 
-/// Answers that agree, whether the question shows `[y/N]` or asks for `yes`. What was typed before the question is discarded, so
-/// neither is an accident.
+/// Answers that agree to a question that shows `[y/N]`.
 const YES: [&str; 2] = ["y", "yes"];
 
 /// Asks a person to agree, and returns whether that was typed.
@@ -16,16 +15,29 @@ const YES: [&str; 2] = ["y", "yes"];
 /// # Errors
 /// Fails with `refusal` if there is no terminal to ask at.
 pub(super) fn confirm(question: &str, refusal: &str) -> anyhow::Result<bool> {
+    Ok(agrees(&answer_at_terminal(question, refusal)?))
+}
+
+/// As [`confirm`], but only a whole `yes` agrees.
+pub(super) fn confirm_in_full(question: &str, refusal: &str) -> anyhow::Result<bool> {
+    Ok(agrees_in_full(&answer_at_terminal(question, refusal)?))
+}
+
+fn answer_at_terminal(question: &str, refusal: &str) -> anyhow::Result<String> {
     if !std::io::stdin().is_terminal() {
         bail!("{refusal}");
     }
-    let answer = answer_to(question)?.unwrap_or_default();
-    Ok(agrees(&answer))
+    Ok(answer_to(question)?.unwrap_or_default())
 }
 
 /// Returns whether an answer agrees, in any case of its letters.
 pub(super) fn agrees(answer: &str) -> bool {
     YES.contains(&answer.trim().to_lowercase().as_str())
+}
+
+/// Returns whether an answer is a whole `yes`, as is asked for where an arm drops at once.
+pub(super) fn agrees_in_full(answer: &str) -> bool {
+    answer.trim().eq_ignore_ascii_case("yes")
 }
 
 /// Asks, and returns the line that a person types after the question; `None` at the end of the input.
@@ -128,13 +140,14 @@ fn typed(question: &str) -> anyhow::Result<String> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
-    use super::{agrees, chosen};
+    use super::{agrees, agrees_in_full, chosen};
 
     #[test]
     fn y_and_yes_agree_and_nothing_else_does() {
         for (answer, agreed) in [("y\n", true), ("Yes\n", true), (" yes ", true), ("", false)] {
             assert_eq!(agrees(answer), agreed, "{answer:?}");
         }
+        assert!(agrees_in_full(" Yes\n") && !agrees_in_full("y\n"));
         for other in ["yy", "ye", "n", "no", "yes please"] {
             assert!(!agrees(other), "{other}");
         }

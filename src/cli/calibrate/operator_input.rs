@@ -87,6 +87,6 @@ impl OperatorInput {
         self.discard_typed();
         terminal_output::note(&format!("{question} Type `yes` to continue:"));
         let answer = self.next_input().await;
-        Ok(matches!(answer, OperatorAnswer::Line(line) if questions::agrees(&line)))
+        Ok(matches!(answer, OperatorAnswer::Line(line) if questions::agrees_in_full(&line)))
     }
 }
