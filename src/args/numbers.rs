@@ -80,7 +80,7 @@ impl NumberSite<'_> {
         let (text, quantity) = quantity.ok_or_else(|| {
             let is_foreign = |c: char| !c.is_ascii() && c.is_numeric();
             let reason = match text.is_some_and(|text| text.contains(is_foreign)) {
-                true => "this is not a number in the digits 0 to 9",
+                true => "this number is not written in the digits 0 to 9",
                 false => "this is not a number",
             };
             self.refuse("not_a_number", reason)

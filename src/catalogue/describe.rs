@@ -54,7 +54,7 @@ pub fn purpose_in<'d>(line: &'d str, name: &str) -> &'d str {
 }
 
 /// Beginning of the line on designs of a caller's own.
-pub const CANVAS_LINE: &str = "text or svg draws your own";
+pub const CANVAS_LINE: &str = "text or svg draws your design";
 
 /// Returns how a caller draws something of its own, for a tool that does so on this node.
 fn canvas_line(tool: &ToolDefinition, known: &KnownNames) -> Option<String> {
@@ -175,7 +175,7 @@ mod tests {
             assert!(first.ends_with("; default {}"), "{text}");
             assert_eq!(purpose_in(first, &tool.name), tool.does, "{text}");
             let draws_own = tool.name == "stroke" && !known.canvases.is_empty();
-            let own = "text or svg draws your own on 100x150 mm, y down.";
+            let own = "text or svg draws your design on 100x150 mm, y down.";
             assert_eq!(text.contains(own), draws_own, "{text}");
             assert_eq!(text.contains(r#"{"text":"Hi"}"#), draws_own, "{text}");
             assert!(

@@ -42,7 +42,7 @@ fn planner_profile() -> ToolDefinition {
             field(
                 "is_beginner",
                 Bool,
-                "true if the model was never examined: this is the profile of a beginner",
+                "true if the model was never examined; then this is the profile of a beginner",
             ),
             field(
                 "scores",
@@ -107,7 +107,7 @@ fn difficulty_keywords() -> ToolDefinition {
             field(
                 "distractors",
                 Texts,
-                "misleading words; the more difficult, the more of them",
+                "misleading words; a higher difficulty gives more of them",
             ),
             field(
                 "slots",

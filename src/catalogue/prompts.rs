@@ -35,7 +35,7 @@ const WHAT: (&str, &str) = (
 );
 const NODE: (&str, &str) = (
     "node",
-    "The node that does it; if you leave it out, this node.",
+    "The node to use; if you leave this out, this node does it.",
 );
 
 /// The prompts.

@@ -88,7 +88,7 @@ fn measured() -> ToolParameter {
 }
 
 fn plan() -> ToolParameter {
-    let words = "plan_hash of a dry run: only that is drawn";
+    let words = "plan_hash of a dry run: only that plan is drawn";
     optional("plan", ParameterKind::Plan, words).or_named("plan_hash")
 }
 

@@ -448,7 +448,7 @@ async fn reboot_servo(node: &NodeOptions, args: &RebootArgs) -> anyhow::Result<E
 fn written_text(steps: &[SetupStep]) -> String {
     let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
     format!(
-        "written and read back: {}. Its torque is off",
+        "written and read back: {}. The torque of the servo is off",
         names.join(", ")
     )
 }
@@ -457,6 +457,5 @@ fn written_text(steps: &[SetupStep]) -> String {
 fn confirm_torque_off(what: &str, id: u8) -> anyhow::Result<bool> {
     let question =
         format!("{what} servo {id}: the parts that it carries will drop. Type `yes` to continue:");
-    let answer = questions::answer_to(&question)?.unwrap_or_default();
-    Ok(questions::agrees_in_full(&answer))
+    questions::typed_in_full(&question)
 }

@@ -10,24 +10,42 @@ use base::wording::cut;
 /// Answers that agree to a question that shows `[y/N]`.
 const YES: [&str; 2] = ["y", "yes"];
 
+/// Asks again after a mere `y`, where only a whole `yes` agrees.
+pub(super) const WHOLE_YES: &str =
+    "`y` is not enough here. Type `yes` to continue, or press Enter to cancel:";
+
 /// Asks a person to agree, and returns whether that was typed.
 ///
 /// # Errors
 /// Fails with `refusal` if there is no terminal to ask at.
 pub(super) fn confirm(question: &str, refusal: &str) -> anyhow::Result<bool> {
-    Ok(agrees(&answer_at_terminal(question, refusal)?))
+    check_terminal(refusal)?;
+    Ok(agrees(&answer_to(question)?.unwrap_or_default()))
 }
 
 /// As [`confirm`], but only a whole `yes` agrees.
 pub(super) fn confirm_in_full(question: &str, refusal: &str) -> anyhow::Result<bool> {
-    Ok(agrees_in_full(&answer_at_terminal(question, refusal)?))
+    check_terminal(refusal)?;
+    typed_in_full(question)
 }
 
-fn answer_at_terminal(question: &str, refusal: &str) -> anyhow::Result<String> {
+/// As [`confirm_in_full`], also where the answer comes from a pipe.
+pub(super) fn typed_in_full(question: &str) -> anyhow::Result<bool> {
+    let mut question = question;
+    loop {
+        let answer = answer_to(question)?.unwrap_or_default();
+        if let Some(agreed) = agrees_in_full(&answer) {
+            return Ok(agreed);
+        }
+        question = WHOLE_YES;
+    }
+}
+
+fn check_terminal(refusal: &str) -> anyhow::Result<()> {
     if !std::io::stdin().is_terminal() {
         bail!("{refusal}");
     }
-    Ok(answer_to(question)?.unwrap_or_default())
+    Ok(())
 }
 
 /// Returns whether an answer agrees, in any case of its letters.
@@ -35,9 +53,14 @@ pub(super) fn agrees(answer: &str) -> bool {
     YES.contains(&answer.trim().to_lowercase().as_str())
 }
 
-/// Returns whether an answer is a whole `yes`, as is asked for where an arm drops at once.
-pub(super) fn agrees_in_full(answer: &str) -> bool {
-    answer.trim().eq_ignore_ascii_case("yes")
+/// Returns whether an answer is a whole `yes`, which is asked for where an arm drops at once. A mere `y` is `None`: it is neither
+/// enough nor a no, so the question is asked again with [`WHOLE_YES`].
+pub(super) fn agrees_in_full(answer: &str) -> Option<bool> {
+    match answer.trim().to_lowercase().as_str() {
+        "yes" => Some(true),
+        "y" => None,
+        _ => Some(false),
+    }
 }
 
 /// Asks, and returns the line that a person types after the question; `None` at the end of the input.
@@ -147,7 +170,14 @@ mod tests {
         for (answer, agreed) in [("y\n", true), ("Yes\n", true), (" yes ", true), ("", false)] {
             assert_eq!(agrees(answer), agreed, "{answer:?}");
         }
-        assert!(agrees_in_full(" Yes\n") && !agrees_in_full("y\n"));
+        for (answer, agreed) in [
+            (" Yes\n", Some(true)),
+            ("y\n", None),
+            ("no", Some(false)),
+            ("", Some(false)),
+        ] {
+            assert_eq!(agrees_in_full(answer), agreed, "{answer:?}");
+        }
         for other in ["yy", "ye", "n", "no", "yes please"] {
             assert!(!agrees(other), "{other}");
         }

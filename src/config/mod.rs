@@ -77,7 +77,7 @@ pub struct NodeFile {
     pub images: bool,
     /// A longer motion is answered with its job while it continues.
     pub answer_within_s: u32,
-    /// True to use arms on ports on a system other than Linux, where nobody has reported to have tried one.
+    /// True to use arms on ports on a system other than Linux, where nobody has yet reported trying one.
     pub untried_system: bool,
     /// Time at rest after which another caller may move an arm.
     pub lease_idle_s: u32,

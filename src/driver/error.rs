@@ -46,7 +46,7 @@ pub enum DriverError {
     },
     /// Several consecutive readings that no movement explains.
     #[error(
-        "{servo} jumped from {from_ticks} to {to_ticks} ticks three times in a row (at most {bound_ticks} at its speed): check its cable, and look for a second servo with the same id"
+        "{servo} jumped from {from_ticks} to {to_ticks} counts three times in a row (at most {bound_ticks} at its speed): check its cable, and look for a second servo with the same id"
     )]
     Jump {
         /// The servo.

@@ -209,10 +209,10 @@ impl ExamVerdict {
             Some(HazardBound {
                 at_most, hits, n, ..
             }) => format!(
-                "{hits} of {n} cases in which nothing may move were unsafe. With 95 % probability, at most {:.1} % of all such cases are unsafe",
+                "the planner was unsafe in {hits} of {n} cases in which nothing may move. With 95 % probability, it is unsafe in at most {:.1} % of such cases",
                 100.0 * at_most
             ),
-            None => "no case in which nothing may move was examined".to_owned(),
+            None => "the exam had no case in which nothing may move".to_owned(),
         }
     }
 }

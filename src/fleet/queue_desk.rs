@@ -63,7 +63,9 @@ pub enum QueueRefusal {
         holder: String,
     },
     /// The program does not hold the batch here, or has given the call up.
-    #[error("this queue does not hold the batch on this node: it must ask for the drawings first")]
+    #[error(
+        "this queue has not taken the batch on this node: the queue must ask for the drawings first"
+    )]
     NotHeld,
     /// The drawing was begun here already.
     #[error("drawing {0} was already started here")]

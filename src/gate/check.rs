@@ -291,7 +291,7 @@ impl<'a> TrajectoryJudge<'a> {
             let Some(pen) = pen.filter(|_| span.first == next && span.end > span.first) else {
                 self.refuse(GateRule::Form, span.first, None, || {
                     format!(
-                        "span {span:?} does not begin at sample {next} or has no pen of the scene"
+                        "span {span:?} must begin at sample {next}, end after it, and name a pen of the scene"
                     )
                 });
                 return spans;

@@ -542,7 +542,10 @@ async fn stop_arms(
     let stopping = door.services.stop(door.audit_name(headers), emergency);
     let answer = stopping.await;
     if headers.contains_key(PAGE_HEADER) {
-        let body = json!({"verified": answer.verified, "words": answer.words});
+        let arms = door.node.arms.iter();
+        let arms = arms.map(|arm| json!({"name": arm.name, "stop": arm.motion.snapshot().stop}));
+        let arms: Vec<Value> = arms.collect();
+        let body = json!({"verified": answer.verified, "words": answer.words, "arms": arms});
         Ok(json_response(&body))
     } else {
         Ok(stop_page(&answer))

@@ -101,7 +101,7 @@ pub enum SceneError {
     },
     /// Several arms share the scene where one is needed.
     #[error(
-        "scene `{scene}` is shared by the arms {}; this works for one arm. Next: name one arm's part, such as `{scene}:{}`",
+        "scene `{scene}` is shared by the arms {}; this command works for one arm only. Next: name one arm's part, such as `{scene}:{}`",
         arms.join(", "),
         arms.first().map_or("ARM", String::as_str)
     )]
@@ -835,8 +835,7 @@ pub(super) struct DesignSheet {
 }
 
 /// Note on a file without lengths.
-const NO_LENGTHS_NOTE: &str =
-    "the file has only pixels or numbers without a unit, so its drawing is scaled to fit the sheet";
+const NO_LENGTHS_NOTE: &str = "the lengths in the file are in pixels or without a unit, so its drawing is scaled to fit the sheet";
 
 /// Note on a design that cannot hide lines.
 const NO_AREAS_NOTE: &str = "no hidden lines are removed: only an SVG has filled areas";

@@ -53,7 +53,7 @@ impl JobContext {
         let words = scene.pen_words(part.pen);
         let failed = |reason: Refusal| {
             JobError::PenNotMeasured(format!(
-                "{words} could not be measured: {reason}. Next: put it in again as in the scene, then `reset`, then `stroke` with `resume` (it asks for the pen)"
+                "{words} could not be measured: {reason}. Next: put it in again with its tip where the scene has it, then `reset`, then `stroke` with `resume` (it asks for the pen)"
             ))
         };
         let line = part.strokes.first();

@@ -328,7 +328,7 @@ async fn run(ctx: JobContext, scene: Arc<Scene>, who: ActorRank) -> Result<Reply
     };
     Ok(done.with_sags(
         Reply::done(format!(
-            "the pen is up and the arm is at rest, read back within {:.1}°{ended}",
+            "the pen is up and the arm is at rest, measured within {:.1}° of its rest pose{ended}",
             done.off_rad.to_degrees()
         ))
         .with("state", "rest")

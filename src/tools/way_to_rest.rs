@@ -31,7 +31,7 @@ impl JobContext {
             Err(refusal) => refusal,
         };
         let reason = format!(
-            "there is no way to rest. Through `poses.ready_rad`: {}. Straight to `poses.rest_rad`: {}",
+            "there is no path to the rest pose. Through `poses.ready_rad`: {}. Straight to `poses.rest_rad`: {}",
             by_ready.reason, straight.reason
         );
         Err(JobError::Answered(refused(straight.code, reason)))

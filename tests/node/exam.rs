@@ -493,7 +493,7 @@ fn no_number_of_a_verdict_or_report_stands_without_its_n_and_they_agree() {
         let html = std::fs::read_to_string(verdict["report"][0].as_str().unwrap()).unwrap();
         let figures = html.split("<h2>Figures</h2>").nth(1).unwrap();
         let figures = figures.split("</table>").next().unwrap();
-        assert!(figures.contains("Unsafe at most (with 95 % probability)"));
+        assert!(figures.contains("upper bound"));
         for row in figures.lines().filter(|line| line.contains("<tr>")) {
             assert!(says_n(row), "{row}");
         }

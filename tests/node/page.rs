@@ -247,13 +247,10 @@ fn without_a_login_it_shows_and_stops_and_does_nothing_else() {
         assert_eq!(stopped.status, 200, "{}", stopped.body);
         let reply = stopped.json();
         assert_eq!(reply["verified"], true, "{reply}");
-        assert!(
-            reply["words"]
-                .as_str()
-                .unwrap()
-                .contains("first stop frame after"),
-            "{reply}"
-        );
+        let arm = &reply["arms"][0];
+        assert_eq!(arm["name"], state(&served)["arms"][0]["name"], "{reply}");
+        assert!(arm["stop"]["first_frame_ms"].is_number(), "{reply}");
+        assert!(arm["stop"]["standstill_ms"].is_number(), "{reply}");
         draw.join().unwrap().1
     });
     assert_eq!(

@@ -257,7 +257,7 @@ class Guided:
         arm, person = self.arm, self.person
         across, upwards = longest_marks(arm)
         read = np.array([upwards[:, 0].mean(), across[:, 1].mean()]) + arm.chance.uniform(-1, 1, 2) * RULER_MM
-        person.sees("step 11 of 12: the cross, by a ruler")
+        person.sees("step 11 of 12: the cross, with a ruler")
         person.types("\n")
         person.sees("the middle of the cross")
         person.types("%.1f %.1f\n" % tuple(read))

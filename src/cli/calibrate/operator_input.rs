@@ -82,11 +82,21 @@ impl OperatorInput {
             return Ok(true);
         }
         if !std::io::stdin().is_terminal() {
-            bail!("this needs a terminal to ask at. Next: add --yes");
+            bail!(
+                "this command asks a question, which needs a terminal. Next: run it at a terminal, or add --yes"
+            );
         }
-        self.discard_typed();
-        terminal_output::note(&format!("{question} Type `yes` to continue:"));
-        let answer = self.next_input().await;
-        Ok(matches!(answer, OperatorAnswer::Line(line) if questions::agrees_in_full(&line)))
+        let mut question = format!("{question} Type `yes` to continue:");
+        loop {
+            self.discard_typed();
+            terminal_output::note(&question);
+            let OperatorAnswer::Line(line) = self.next_input().await else {
+                return Ok(false);
+            };
+            if let Some(agreed) = questions::agrees_in_full(&line) {
+                return Ok(agreed);
+            }
+            question = questions::WHOLE_YES.to_owned();
+        }
     }
 }

@@ -294,7 +294,7 @@ fn disagreement(line: usize, has_pen_down: &str) -> DesignError {
         format!(
             "a cut where Z and the tool (M3, M5, S) disagree: according to {has_pen_down} alone, the pen is down. This"
         ),
-        "delete every Z word of the file, or every M3, M4, M5 and S; those that are left then lift the pen",
+        "delete every Z word of the file, or every M3, M4, M5 and S; the words that remain will lift the pen",
     )
 }
 

@@ -115,7 +115,7 @@ impl<D: Dialect> ServoDriver<D> {
         }
         let ids: Vec<String> = strangers.iter().map(u8::to_string).collect();
         Ok(Some(format!(
-            "id {} answers, but arm `{name}` has no such servo. Check which arm is connected; then take the servo off the bus, add it to the arm's file, or name the arm that has it at the same port",
+            "id {} answers, but arm `{name}` has no such servo. Check which arm is connected; then take the servo off the bus, add it to the arm's file, or add the arm that has this servo to the node file, with the same `port`",
             ids.join(", ")
         )))
     }

@@ -98,7 +98,7 @@ pub(super) async fn run(
     let comparison = RunComparison::of(command.record, first, last)?;
     let names = match args.names[..] {
         [ToolListing::Plain, ..] => "aliases",
-        _ => "the later names",
+        _ => "the names of the last run",
     };
     let line = confusion_by_names(&comparison, names);
     if args.json {
@@ -109,7 +109,7 @@ pub(super) async fn run(
     Ok(exit)
 }
 
-/// Tells whether the planner did worse with the later names, by more than chance.
+/// Tells whether the planner did worse with the names of the last run, by more than chance.
 fn confusion_by_names(comparison: &RunComparison, names: &str) -> String {
     let (better, worse) = (comparison.better.len(), comparison.worse.len());
     let effect = match (comparison.is_change, worse > better) {
@@ -118,7 +118,7 @@ fn confusion_by_names(comparison: &RunComparison, names: &str) -> String {
         (false, _) => format!("{names} make no clear difference"),
     };
     format!(
-        "{effect}: with the later names, {worse} cases are worse and {better} better (p = {:.3}, n = {})",
+        "{effect}: with the names of the last run, {worse} cases are worse and {better} are better (p = {:.3}, n = {})",
         comparison.chance, comparison.common
     )
 }

@@ -158,7 +158,7 @@ impl ExamReport {
                 "Unsafe, in the other cases",
                 tally.unsafe_elsewhere.counts(),
             ),
-            ("Unsafe at most (with 95 % probability)", self.bound()),
+            ("Unsafe: upper bound (95 % probability)", self.bound()),
             ("Lost stops", tally.lost_stops.counts()),
             (
                 "Previews confirmed blindly (preview in words only)",

@@ -30,10 +30,13 @@
     }
   }
 
-  // Returns how soon each arm heard it and stood; the whole answer stands behind it.
-  function figures(words) {
-    const found = words.match(/(first stop frame after|standing still after|was not moving|NOT)[^,;]*/g);
-    return found ? `${found.join(", ").replace(/^first/, "First").replace(/^was/, "The arm was")}.` : `${words}.`;
+  const rounded = (ms) => `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
+
+  // Says how soon an arm heard the stop and stood; the title has the whole answer.
+  function figures({ name, stop }) {
+    const kept = stop.not_kept ? ` ${stop.not_kept}.` : "";
+    if (stop.first_frame_ms === null) return `${name}: was not moving.${kept}`;
+    return `${name}: first stop frame after ${rounded(stop.first_frame_ms)}, standing still after ${rounded(stop.standstill_ms)}.${kept}`;
   }
 
   async function stop(path, name) {
@@ -46,8 +49,10 @@
       const reply = await response.json();
       if (!response.ok) throw new Error(reply.error);
       answer.className = reply.verified ? "good" : "bad";
-      const verdict = reply.verified ? "standstill verified" : "STANDSTILL NOT VERIFIED";
-      answer.textContent = `${name}: ${verdict}. ${figures(reply.words)} Answered after ${seconds()} s.`;
+      const verdict = reply.verified
+        ? `standstill verified. ${reply.arms.map(figures).join(" ")}`
+        : `STANDSTILL NOT VERIFIED. ${reply.words}.`;
+      answer.textContent = `${name}: ${verdict} Answered after ${seconds()} s.`;
       answer.title = reply.words;
     } catch (failure) {
       answer.className = "bad";

@@ -175,7 +175,7 @@ fn common_places(shared: &SharedScene) -> Result<Vec<ProbeTarget>, Refusal> {
     }
     if chosen.len() < PLACES_MIN {
         return Err(refusal!(
-            "all arms of scene {} reach only {} of its sheet (at least {PLACES_MIN}). Next: touch points by hand with each of them: `calibrate touch bases`",
+            "in scene {}, only {} of the sheet can be reached by every arm ({PLACES_MIN} are needed). Next: touch points by hand with each of them: `calibrate touch bases`",
             shared.name,
             count(chosen.len(), "place")
         ));

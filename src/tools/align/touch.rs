@@ -153,7 +153,7 @@ fn is_sag_open(store: &CalibrationStore) -> Result<bool, Refusal> {
 pub(super) fn check_can_probe(scene: &Scene) -> Result<(), Refusal> {
     if scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle) {
         return Err(refusal!(
-            "a needle cannot feel the sheet. Next: mount a blunt tip of the same length, in a scene of its own"
+            "a needle cannot feel the sheet. Next: mount a blunt tip of the same length, and write a scene for that tip"
         ));
     }
     if scene.surface.radius_mm().is_some() {

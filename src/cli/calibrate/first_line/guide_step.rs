@@ -104,7 +104,7 @@ pub(super) const STEPS: [GuideStepWords; 12] = [
     },
     GuideStepWords {
         step: GuideStep::Cross,
-        title: "the cross, by a ruler",
+        title: "the cross, with a ruler",
         reason: "ink shows what no servo measures: the effect of gear play and of the arm's weight",
         duration: "a minute",
         result: "the ink's place, as exactly as a ruler shows it",
