@@ -169,7 +169,7 @@ fn a_tool_is_a_pen_unless_a_person_puts_it_in() {
     let (found, notes) = pens("a.nc", &two.replace("T2", "T2 M6"));
     assert_eq!(found, [None, None]);
     assert!(
-        notes[0].starts_with("line 9: T2 is drawn with the same pen, "),
+        notes[0].starts_with("line 9: T2 is drawn with the same pen "),
         "{notes:?}"
     );
     let (found, notes) = pens("a_pen3_red.nc", two);
