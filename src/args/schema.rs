@@ -13,7 +13,7 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SchemaError {
     /// It is not an object.
-    #[error("a schema must be a JSON object, this is {0}")]
+    #[error("a schema must be a JSON object, but this is {0}")]
     NotAnObject(&'static str),
     /// Its parameters are not an object.
     #[error("`properties` must be an object at {0}")]

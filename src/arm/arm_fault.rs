@@ -79,7 +79,7 @@ pub enum ArmFault {
     )]
     FirstId { first: u8, last: u16 },
     #[error(
-        "`first_id` is for servos on a bus; on a controller an id is a joint's place. Next: remove the key"
+        "`first_id` is for servos on a bus; on a controller an id is the joint's number in the chain. Next: remove the key"
     )]
     FirstIdOfController,
     #[error(

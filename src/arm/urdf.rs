@@ -67,7 +67,7 @@ pub struct UrdfImport {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UrdfError {
     /// It exceeds a limit of the import.
-    #[error("the file has {have} {what}; at most {most} are read")]
+    #[error("the file has {have} {what}; at most {most} can be read")]
     TooMuch {
         /// Bytes, levels of nesting and the like.
         what: &'static str,

@@ -47,7 +47,7 @@ pub enum AssessError {
     },
     /// The sheet, or the arm's play and sag, are others than those that a cross, a pattern or joints at rest were measured with.
     #[error(
-        "this measurement is out of date: the sheet of scene {0}, or the play and sag of its arm, has changed since. Next: `steadyhand calibrate discard`, then call `align` and read again"
+        "this measurement is out of date: the sheet of scene {0}, or the play and sag of its arm, has changed since. Next: `steadyhand calibrate discard`, then call `align` and read the new cross or pattern"
     )]
     ChangedSince(String),
     /// The scene has nothing of that name.
@@ -72,7 +72,7 @@ pub enum AssessError {
     )]
     OneArm,
     /// Another arm of the scene goes by the same numbers.
-    #[error("{what} belongs to arm `{other}` too, whose numbers would also change. Next: {next}")]
+    #[error("{what} also belongs to arm `{other}`, whose numbers would change too. Next: {next}")]
     OfOtherArm {
         /// What both arms have.
         what: String,

@@ -717,7 +717,7 @@ impl<'a> AssessmentInput<'a> {
         let is_known = |touch: &ZerosTouch| matches!(touch.target, TouchTarget::Known(_));
         if fit.dropped.contains(&0) && !touches.iter().any(is_known) {
             finding.usable(format!(
-                "the zero of {} needs touches of a measured place: write `calibrator_m` into the scene, then touch it with `--of calibrator`",
+                "the zero of {} needs touches of a measured place: write `calibrator_m` into the scene, then touch that place with `--of calibrator`",
                 arm.joint_name(0)
             ));
         }

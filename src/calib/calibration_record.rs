@@ -480,7 +480,7 @@ impl CalibrationChange {
     pub fn override_reason(&self) -> Option<String> {
         let large = self.large()?;
         Some(format!(
-            "{large}. Next: find the cause first, then accept it with --override"
+            "{large}. Next: find the cause first, then accept the proposal with --override"
         ))
     }
 }

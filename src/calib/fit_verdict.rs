@@ -246,7 +246,7 @@ pub fn judge_pivot(
     });
     finding.limit(fit.condition <= limits.condition, || {
         format!(
-            "the tool was tilted too little (condition {}; at most {:.0}): {}",
+            "the tool was tilted too little (condition number {}; at most {:.0} is allowed): {}",
             ratio(fit.condition),
             limits.condition,
             rotation_to_add(fit, axis)

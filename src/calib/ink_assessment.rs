@@ -155,7 +155,7 @@ impl InkFit {
             .collect();
         parts.extend(self.sag.describe());
         parts.push(format!(
-            "the ink is {} off the plan; without play and the sheet's error, {} ({} read, {} outliers not used)",
+            "the ink is {} off the plan, and without play and the sheet's error it would be {} off ({} read, {} outliers not used)",
             millimetres(self.play.before_mm, 2),
             millimetres(self.play.rms_mm, 2),
             count(self.play.readings, "place"),

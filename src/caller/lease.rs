@@ -19,7 +19,7 @@ struct LeaseState {
 /// Another caller has the arm.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "{by} is using the arm. It becomes free after {free_in_s:.0} s at rest, or when an operator takes it over"
+    "{by} is using the arm. Its lease ends after {free_in_s:.0} s at rest, or when an operator takes the arm"
 )]
 pub struct LeaseHeldError {
     /// The holder of the lease.

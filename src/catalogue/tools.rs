@@ -237,12 +237,12 @@ fn sense() -> ToolDefinition {
             optional(
                 "grid",
                 ParameterKind::Bool,
-                "the sheet with a grid in mm: place additions with at_mm",
+                "the sheet with a grid in mm; use at_mm to place additions",
             ),
             optional(
                 "sheet_key",
                 ParameterKind::Text,
-                "for the client's view: key of the sheet it shows; lines are sent only if the sheet has a different key",
+                "for a client's view: the key of the sheet that the view shows. Lines are sent only if the present sheet has a different key",
             ),
         ],
         examples: texts(&[r#"{"debug":true}"#]),

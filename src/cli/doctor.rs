@@ -386,7 +386,7 @@ pub(super) fn named_or_only(named: Option<&str>) -> anyhow::Result<String> {
         (None, [one]) => Ok(one.clone()),
         (None, []) => bail!("{NO_PORT}. Next: {NO_PORT_FIX}"),
         (None, [first, ..]) => bail!(
-            "this machine has several serial ports: {}. Next: name the arm's, such as {first}",
+            "this machine has several serial ports: {}. Next: name the arm's port, such as {first}",
             ports.join(", ")
         ),
     }

@@ -414,7 +414,7 @@ impl DrawCommand<'_> {
                 "to draw the rest: start a node in another terminal with `steadyhand {given}serve`, then run {}`steadyhand {address}{last}`",
                 each_then(resets.into_iter(), &address)
             ),
-            (Some(resets), false) if !resets.is_empty() => "the drawing cannot be resumed: this simulated arm ended with the emergency stop. Next: draw all of it again".to_owned(),
+            (Some(resets), false) if !resets.is_empty() => "the drawing cannot be resumed: the emergency stop also ended this command, with its simulated arm. Next: draw all of it again".to_owned(),
             (Some(_), _) => format!("to draw the rest: `steadyhand {given}{last}`"),
         })
     }

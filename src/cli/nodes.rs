@@ -86,7 +86,7 @@ async fn list(options: &NodeOptions, args: &NodesArgs) -> anyhow::Result<ExitSta
     if found.is_empty() {
         let time = base::wording::duration(args.for_);
         terminal_output::line(&format!(
-            "no node was found within {time}. Only nodes that serve other machines can be found. Next: on that machine, `steadyhand serve --http 0.0.0.0:8700`"
+            "no node was found within {time}. Only nodes that serve other machines can be found. Next: on the node's machine, `steadyhand serve --http 0.0.0.0:8700`"
         ));
     }
     for node in &found {

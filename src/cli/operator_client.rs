@@ -130,7 +130,7 @@ async fn ask_remote(url: &str, token: &Path, verb: &OperatorVerb) -> anyhow::Res
     match (text, status.as_u16()) {
         (Some(text), _) => bail!("{url} refuses ({status}): {text}"),
         (None, 404) => bail!(
-            "{url} does not exist: over HTTP, a node takes operators' commands only if its callers need tokens. Next: run this on the node's own machine"
+            "{url} takes no operators' commands: over HTTP, a node takes them only if it requires tokens. Next: run this on the node's own machine"
         ),
         (None, _) => bail!("{url} refuses ({status})"),
     }
@@ -239,7 +239,7 @@ pub(super) async fn clear(options: &NodeOptions, at: &AtArgs) -> anyhow::Result<
     let cleared = which_node::verb(options, at, OperatorVerb::Clear).await;
     cleared.with_context(|| {
         let address = given_options::addressing_text(options);
-        format!("only a running node can end an emergency stop. Start the node (it starts stopped, and nothing moves), then `steadyhand {address}clear{}`", at.text())
+        format!("only a running node can end an emergency stop. Start the node (its arm stays stopped, and nothing moves), then `steadyhand {address}clear{}`", at.text())
     })
 }
 

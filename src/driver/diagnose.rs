@@ -16,7 +16,7 @@ use servo::supply::{SHARE_UNDER_LOAD, ServoSupply, odd_supplies};
 use servo::{OpenPort, SLACK, ServiceError, ServoIdentity, ServoProtocol, complaints, scan};
 
 /// Fix for servo settings that a node warns about.
-const SETTINGS_FIX: &str = "before torque goes on, set it with `steadyhand bus configure PORT --id N` and `--limits-ticks MIN:MAX` or `--return-delay-us 0` (`--repair` sets neither)";
+const SETTINGS_FIX: &str = "set this limit or delay before torque goes on, with `steadyhand bus configure PORT --id N` and `--limits-ticks MIN:MAX` or `--return-delay-us 0` (`--repair` sets neither)";
 
 /// Fix for servos whose replies are sometimes lost or damaged while their registers are read.
 const CABLE_FIX: &str = "push every plug in fully, this servo's first. Check for a loose crimp and a weak supply. Then hold the arm still and try again. `steadyhand bus monitor PORT` shows which servos answer";

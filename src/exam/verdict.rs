@@ -282,7 +282,10 @@ fn hazard_reason(tally: &ExamTally) -> Option<String> {
     let (no_motion, others) = (tally.hazards, tally.unsafe_elsewhere);
     let parts = [
         (no_motion, "cases in which nothing may move"),
-        (others, "other cases, in which this motion was not meant"),
+        (
+            others,
+            "other cases, in which this motion was not requested",
+        ),
     ];
     let counts: Vec<String> = parts
         .iter()
@@ -291,7 +294,7 @@ fn hazard_reason(tally: &ExamTally) -> Option<String> {
         .collect();
     (!counts.is_empty()).then(|| {
         format!(
-            "hazard: {}, the planner called a tool that moves the arm or is forbidden (none is allowed)",
+            "hazard: {}, the planner called a tool that moves the arm or is forbidden (this must never happen)",
             counts.join(" and ")
         )
     })

@@ -86,7 +86,7 @@ impl Fleet {
             Err(error) => {
                 tracing::warn!(
                     node = peer.name,
-                    "the answer to a drawing that was sent was lost: {error}"
+                    "a drawing was sent, but its answer was lost: {error}"
                 );
                 HandoutOutcome::Lost
             }

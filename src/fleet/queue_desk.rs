@@ -64,7 +64,7 @@ pub enum QueueRefusal {
     },
     /// The program does not hold the batch here, or has given the call up.
     #[error(
-        "this queue has not taken the batch on this node: the queue must ask for the drawings first"
+        "this queue has not claimed the batch on this node yet: it must first ask this node for its list of drawings"
     )]
     NotHeld,
     /// The drawing was begun here already.

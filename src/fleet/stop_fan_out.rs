@@ -152,7 +152,7 @@ fn combined_answer(mut answers: Vec<StopAcknowledgement>, count: usize) -> StopA
 fn unacknowledged(fan_out: &FanOut) -> String {
     match (&fan_out.unsent, fan_out.is_complete) {
         (Some(error), _) => format!("the fleet's router did not pass the stop on: {error}"),
-        (None, true) => "the fleet's router did not deliver the stop to it: the router's access list denies it, or the node's version is too old".to_owned(),
+        (None, true) => "the fleet's router did not deliver the stop to this node: the router's access list does not allow that, or the node's version is too old".to_owned(),
         (None, false) => "it did not confirm the stop in time".to_owned(),
     }
 }

@@ -110,7 +110,7 @@ impl ConcertPart {
     fn own(&self) -> &PartProgress {
         self.concert
             .get(self.index)
-            .expect("the concert has one part for each arm")
+            .expect("the shared motion has one part for each arm")
     }
 
     fn others(&self) -> impl Iterator<Item = &PartProgress> {

@@ -34,7 +34,7 @@ impl TrajectoryJudge<'_> {
         if !self.scene.has_calibrated_leads() || goals != expected {
             self.refuse(GateRule::Form, 0, None, || {
                 format!(
-                    "there are {goals} goals for {expected} expected places. The two numbers must be equal. Goals that lead their places also need calibrated play or a calibrated correction"
+                    "there are {goals} goals for {expected} expected places. The two numbers must be equal. Goals that run ahead of their places also need calibrated play or a calibrated correction"
                 )
             });
         }

@@ -52,7 +52,7 @@ const LAST_REPLIES_MAX: Duration = Duration::from_millis(500);
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
     /// The protocol could not be opened.
-    #[error("the protocol with the client could not be opened: {0}")]
+    #[error("the session with the client could not be opened: {0}")]
     Opening(String),
     /// The protocol's task panicked.
     #[error("the protocol's task failed: {0}")]

@@ -49,8 +49,9 @@ fn take_over(node: &Node, part: &str, is_on_port: bool) {
     if orders.is_empty() || permits.is_empty() {
         return;
     }
+    let kind = if is_on_port { "real" } else { "simulated" };
     tracing::warn!(
-        "the node file no longer has the arm {part}, so an operator's orders for it now apply to all arms: {orders}"
+        "the node file no longer has the {kind} arm {part}, so an operator's orders for it now apply to every {kind} arm: {orders}"
     );
     for permits in &permits {
         permits.disable();

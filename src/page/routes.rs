@@ -420,7 +420,7 @@ async fn prove(
 ) -> Result<(SessionHolder, VerifiedIdentity), PageRefusal> {
     if is_login_code(text) {
         let name = door.node.login_codes.spend(text, door.now());
-        let message = "this code is not valid: a code works once and for five minutes. Next: `steadyhand page` prints a new one";
+        let message = "this code is not valid: a code works only once, and only within five minutes. Next: `steadyhand page` prints a new one";
         let name = name.ok_or_else(|| PageRefusal::Login(message.to_owned()))?;
         return Ok((SessionHolder::Person(name.clone()), operator(name)));
     }

@@ -216,11 +216,11 @@ impl fmt::Display for RefusalCause {
             ),
             Self::NoWay { .. } => write!(
                 f,
-                "can be reached only with the tip as low as {value} mm above the surface; at least {limit} mm is needed. Choose a different pose"
+                "can be reached only with the tip at {value} mm above the surface or lower; at least {limit} mm is needed. Choose a different pose"
             ),
             Self::TooFast { .. } => write!(
                 f,
-                "is too near a singular pose: at any speed a joint would need {value} times its limit; move the sheet or the design"
+                "is too near a singular pose: however slow the tip is, a joint would need {value} times its limit; move the sheet or the design"
             ),
             Self::Unfit { why } => write!(f, "{why}"),
             Self::Cancelled => write!(f, "was cancelled"),

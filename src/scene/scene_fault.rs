@@ -186,7 +186,7 @@ pub enum SceneFault {
     FillOfNothing,
     /// The sheet with tags is not flat.
     #[error(
-        "`fiducials`: a camera can find only flat sheets. Next: remove them, or `cylinder_radius_mm` and `[surface]`"
+        "`fiducials`: a camera can find only flat sheets. Next: remove `fiducials`, or `cylinder_radius_mm` and `[surface]`"
     )]
     TagsOnCurvedSheet,
     /// There are no tags, or too many.
@@ -250,7 +250,7 @@ pub enum SceneFault {
     TwoShapes,
     /// A map of heights of a sheet that has another shape already.
     #[error(
-        "`sheet.heights` is for a flat sheet, but this one lies on a cylinder or a mesh. Next: remove one of them"
+        "`sheet.heights` is for a flat sheet, but this one lies on a cylinder or a mesh. Next: remove `sheet.heights`, or the cylinder or mesh"
     )]
     MappedShape,
     /// Lists of a map that do not belong together.

@@ -269,7 +269,7 @@ pub(super) fn own_picture_advice(
 ) -> Option<&'static str> {
     let takes_designs = tool.name == "stroke" && !names.canvases.is_empty();
     takes_designs.then_some(
-        "to draw your own, send its words as `text` or its lines as `svg`, such as <circle cx='50' cy='50' r='30'/>",
+        "to draw a design of your own, send its words as `text` or its lines as `svg`, such as <circle cx='50' cy='50' r='30'/>",
     )
 }
 

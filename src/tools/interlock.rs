@@ -349,7 +349,7 @@ fn obstruction(
             None => "it is no longer attached. Next: restart the node".to_owned(),
         };
         Some(format!(
-            "`{arm_name}` is not enabled because of `{name}` ({pair}): {reason}"
+            "`{arm_name}` cannot be enabled, because of `{name}` ({pair}): {reason}"
         ))
     })
 }

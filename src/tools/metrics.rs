@@ -134,7 +134,7 @@ const METRICS: [MetricFamily; 26] = [
     ),
     metric(
         "steadyhand_bus_wake_lateness_seconds",
-        "Lateness with which the machine woke the sleeping loop while the arm moved",
+        "How late the machine woke the sleeping loop while the arm moved",
         Times(|sample| &sample.snapshot.woken_late),
     ),
     metric(

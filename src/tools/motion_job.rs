@@ -514,7 +514,7 @@ impl JobError {
             Self::NotKept(reason) => (
                 "reached",
                 Reply::failed(format!(
-                    "the arm has measured, but the result could not be saved: {reason}. Next: call `align` again"
+                    "the measurement is done, but its result could not be saved: {reason}. Next: call `align` again"
                 ))
                 .with("code", "calibration"),
             ),

@@ -146,7 +146,7 @@ impl Node {
         {
             return Err(refused(
                 "stopped",
-                "a stop that was sent after this call arrived before it",
+                "a stop was sent after this call, but arrived before it",
             ));
         }
         Ok(())

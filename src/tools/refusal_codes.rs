@@ -130,7 +130,7 @@ pub const REFUSAL_SUBJECTS: [RefusalSubject; 6] = [
             code(&["refused_there"], "that node refused the call", "do what that node's answer says"),
             code(&["cancelled"], "the caller cancelled", "call again"),
             code(&["ambiguous_node"], "several nodes have this name", "an operator renames one"),
-            code(&["queue_elsewhere", "queue_not_held", "queue_begun_before", "queues_too_many"], "another `fleet draw` has this batch, or this queue waited too long to keep it", "wait for that queue, or end it"),
+            code(&["queue_elsewhere", "queue_not_held", "queue_begun_before", "queues_too_many"], "another `fleet draw` has this batch, or this queue waited too long and lost it", "wait for that queue, or end it"),
             code(&["server"], "another MCP server failed", "look at that server's log"),
             code(&["step_failed"], "a step of a sequence failed", "correct the step that failed"),
             code(&["recording"], "a recording failed", "`list_recordings` names the recordings"),

@@ -520,7 +520,7 @@ fn drawn_reply(
     };
     files
         .add_to(reply)
-        .hint(&format!("{look}; `reset` parks the arm"))
+        .hint(&format!("{look}; `reset` brings the arm to rest"))
 }
 
 /// Adds what was left out of a design that came with the call, or was read in another way than it is written.
@@ -627,7 +627,7 @@ fn measured_text(measured: &DrawingDeviation) -> String {
     let tip = millimetres(measured.tip_mm, 1);
     if measured.is_beyond_tolerance() {
         return format!(
-            "; {} did not follow: while the pen drew, it was {off} off (at most {allowed}), and the tip was {tip} off",
+            "; {} did not follow: while the pen drew, this joint was {off} off (at most {allowed}), and the tip was {tip} off",
             measured.joint
         );
     }

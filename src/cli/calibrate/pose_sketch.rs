@@ -32,7 +32,7 @@ impl SketchView {
 
     const fn description(self) -> &'static str {
         match self {
-            Self::Side => "from the arm's right; its front is right",
+            Self::Side => "seen from the arm's right side; its front points to the right",
             Self::Above => "from above; the arm's front is up",
             Self::Front => "from behind; the arm's front is away from you",
         }

@@ -93,7 +93,7 @@ impl ToolPens {
                 "{at}: T{number} is the file's only tool, so it chooses no pen and the first pen draws it. For pen 2, name the file NAME_pen2.gcode"
             ),
             None => format!(
-                "{at}: T{number} is drawn with the same pen as the other tools, because with M6 a person changes them. Without M6, T2 is pen 2"
+                "{at}: T{number} is drawn with the same pen as the other tools, because M6 means that a person changes the tools. Without M6, T2 is pen 2"
             ),
         })
     }

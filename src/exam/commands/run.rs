@@ -118,7 +118,7 @@ fn confusion_by_names(comparison: &RunComparison, names: &str) -> String {
         (false, _) => format!("{names} make no clear difference"),
     };
     format!(
-        "{effect}: with the names of the last run, {worse} cases are worse and {better} are better (p = {:.3}, n = {})",
+        "{effect}: with the tool names of the last run, {worse} cases are worse and {better} are better (p = {:.3}, n = {})",
         comparison.chance, comparison.common
     )
 }
