@@ -3,6 +3,7 @@
 A run that the node itself ends because the machine did not run the arm's thread in time is repeated, three times at most, and
 counted. No other failure is.
 """
+import os
 import shutil
 import sys
 import time
@@ -29,6 +30,8 @@ REPEATS = 3
 DRAWN_P95_MM, DRAWN_MISSING = 1.2, 0.002
 TOUCHED_P95_MM = FIRST_LINE_P95_MM = 1.0
 INKED_P95_MM = 0.6
+# What is drawn many times, of which nothing may be ended: icons that others drew, scenes' own designs, and how many by one node.
+ICONS, SCENES, IN_A_ROW = 20, ("default", "a5_sheet", "tagged", "hatched", "letters"), 10
 # Of `align` and accept, at most.
 ROUNDS = 4
 # A stop decelerates within 0.3 s; the softest arm follows a tenth of a second late.
@@ -229,16 +232,23 @@ class Judge:
         must(figures["p95"] <= FIRST_LINE_P95_MM, f"the ink is too far off: {found}")
         return found
 
-    def drawings(self, arm="12v", count=10):
-        """So many drawings in a row: none ends as anything but a success."""
-        worst = 0.0
-        with self.bench(arm) as bench:
-            for number in range(count):
-                answer, figures, found = self.draw(bench, again=number > 0)
-                must(answer.get("success"), f"drawing {number + 1}: {found}; {answer.get('message')}")
-                worst = max(worst, figures["p95"])
+    def drawings(self, arm="12v"):
+        """Twenty icons that others drew, twice, and five scenes four times: none ends as anything but a success."""
+        icons = sorted((ROOT / os.environ["ICONS"]).glob("*.svg"))
+        icons = icons[:: len(icons) // ICONS][:ICONS]
+        calls = [{"scene": "canvas", "svg": icon.read_text(), "size_mm": 50, "again": True} for icon in icons] * 2
+        calls += [{"scene": scene, "again": True} for scene in SCENES] * 4
+        for first in range(0, len(calls), IN_A_ROW):
+            self.tried(lambda: self.succeed(arm, calls[first : first + IN_A_ROW]))
+        return f"{len(calls)} drawings"
+
+    def succeed(self, arm, calls):
+        """So many drawings in a row by one node."""
+        with self.bench(arm, scenes=("default", "canvas", *SCENES[1:])) as bench:
+            for call in calls:
+                answer = bench.call("stroke", call)
+                must(answer.get("success"), f"{call['scene']}: {answer.get('message')}")
             self.clean(bench)
-        return f"{count} drawings, 95 % {worst:.2f} mm at worst"
 
     def tried(self, case):
         """Runs a case again where the machine was at fault."""
