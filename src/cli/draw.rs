@@ -111,7 +111,7 @@ pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Resul
         output: args.out.clone().or_else(|| options.output.clone()),
         ..options.clone()
     };
-    let door = OperatorDoor::open(&own, &at, simulation).await?;
+    let door = OperatorDoor::open(&own, &at, (simulation, !args.dry_run)).await?;
     let command = DrawCommand {
         options,
         args,

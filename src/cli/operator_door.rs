@@ -25,23 +25,24 @@ pub(super) enum OperatorDoor {
 
 impl OperatorDoor {
     /// Opens the addressed node: the named one; the running one of the named node file, or the only one on this machine; or else one
-    /// of the command's own.
+    /// of the command's own, also where several run and none is named if nothing is to move.
     ///
     /// # Errors
-    /// Fails if several nodes of the named file run here, or the command's own node cannot be opened.
+    /// Fails if several nodes run here and nobody picks one, or the command's own node cannot be opened.
     pub(super) async fn open(
         options: &NodeOptions,
         at: &AtArgs,
-        simulation: SimulationRate,
+        (simulation, moves): (SimulationRate, bool),
     ) -> anyhow::Result<Self> {
         if at.is_named() {
             return Ok(Self::Running(at.clone()));
         }
         // A given port calls for a node of our own that opens it.
         let is_own = options.port.is_some();
-        let running = match is_own {
-            true => None,
-            false => which_node::find_unless_several(options, at).await?,
+        let running = match (is_own, moves) {
+            (true, _) => None,
+            (false, true) => which_node::find(options, at).await?,
+            (false, false) => which_node::find_unless_several(options, at).await?,
         };
         if let Some(at) = running {
             return Ok(Self::Running(at));

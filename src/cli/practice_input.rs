@@ -19,6 +19,9 @@ const LINE_BYTES_MAX: usize = 200;
 const ESCAPE: u8 = 0x1b;
 const ARROW_BYTES: usize = 3;
 
+/// Largest difference between the lean that a person asks for and the one that the joints allow.
+const LEAN_TOLERANCE_DEG: f64 = 10.0;
+
 /// What may be written.
 const WORDS: &str = "`pen N`, `fault WORDS` (as for --fault), `hand X Y Z [LEAN TURN]` (the tip's place in mm on the sheet and above it, the pen's lean and the direction of the lean, both in degrees) or `joint N DEGREES`. Keys: 1 to 9 choose a joint; +, - or the arrows turn it";
 
@@ -167,7 +170,14 @@ impl PracticeInput {
         let now = self.simulator.true_joints();
         let lean_rad = lean_deg.map(f64::to_radians);
         let joints = plan::joints_over(&self.scene, [x_mm, y_mm], height_mm, lean_rad, &now);
-        let joints = joints.context("the tip cannot reach that place within the joints' limits")?;
+        let (joints, off_rad) =
+            joints.context("the tip cannot reach that place within the joints' limits")?;
+        let off_deg = off_rad.to_degrees();
+        if place.len() == 5 && off_deg > LEAN_TOLERANCE_DEG {
+            bail!(
+                "the pen cannot lean so there: it would be {off_deg:.0}° off (at most {LEAN_TOLERANCE_DEG}°). Next: try another direction, such as the opposite one"
+            );
+        }
         for (joint, to_rad) in joints.iter().enumerate() {
             self.turn(joint, *to_rad)?;
         }

@@ -86,7 +86,10 @@ pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<Exi
     let _ = opened.await;
     let _raw = PracticeInput::listen(&first.simulator, &first.scene)?;
     tokio::select! {
-        served = wire => served??,
+        served = wire => {
+            served??;
+            terminal_output::note("the arm was unplugged, and its port is gone. Next: start this command again");
+        }
         () = keep_pictures(&arms) => {}
         _ = tokio::signal::ctrl_c() => {}
         _ = terminate.recv() => {}

@@ -33,8 +33,8 @@ pub(super) async fn find(options: &NodeOptions, at: &AtArgs) -> anyhow::Result<O
     Ok(Some(AtArgs::at_socket(node.socket.clone())))
 }
 
-/// Like [`find`], for a command that can do its work on a simulated arm of its own: it does so where several nodes run and none is
-/// named.
+/// Like [`find`], for a command that moves nothing and can do its work on a simulated arm of its own: it does so where several nodes
+/// run and none is named.
 ///
 /// # Errors
 /// Fails if a folder of sockets belongs to another user.
@@ -50,7 +50,7 @@ pub(super) async fn find_unless_several(
         return find(options, at).await;
     }
     terminal_output::note(&format!(
-        "{running} nodes run here and none is named, so this command uses a simulated arm of its own. `steadyhand status` lists the nodes; `--socket PATH` names one"
+        "{running} nodes run here and none is named, so this command plans for a simulated arm of its own. `steadyhand status` lists the nodes; `--socket PATH` names one"
     ));
     Ok(None)
 }

@@ -163,7 +163,8 @@ pub(super) fn tip_of(pen: &ScenePen) -> ToolTip {
 }
 
 /// Returns joints near `seed` that put the tip of a scene's first pen at a height over a place of its sheet, with the pen as near
-/// as possible to a lean: how far from upright, and where to, turned about the upright pen. `None` if it does not reach that place.
+/// as possible to a lean: how far from upright, and where to, turned about the upright pen. Also returns how far the pen's direction
+/// is off that lean. `None` if it does not reach that place.
 #[must_use]
 pub fn joints_over(
     scene: &Scene,
@@ -171,7 +172,7 @@ pub fn joints_over(
     height_mm: f64,
     [lean_rad, turn_rad]: [f64; 2],
     seed: &JointVector,
-) -> Option<JointVector> {
+) -> Option<(JointVector, f64)> {
     let at = scene.surface.at(at_mm);
     let upright = UnitQuaternion::rotation_between_axis(&Vector3::z_axis(), &-at.hold)
         .unwrap_or_else(|| UnitQuaternion::from_axis_angle(&Vector3::x_axis(), PI));
@@ -183,7 +184,9 @@ pub fn joints_over(
     };
     let tip = tip_of(scene.pens.first()?);
     let solved = scene.arm.chain.solve_anywhere(&tip, &goal, seed, RESTARTS);
-    solved.ok().map(|solution| solution.q_rad)
+    solved
+        .ok()
+        .map(|solution| (solution.q_rad, solution.off_rad))
 }
 
 /// Returns whether a scene's first pen reaches a place of its sheet at all of these heights, within its cone.

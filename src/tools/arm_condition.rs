@@ -186,6 +186,8 @@ struct ConditionFacts {
     withheld: Option<&'static str>,
     /// The job that has not ended.
     job: Option<JobCard>,
+    /// True if a drawing was broken off by the node's end: its pen may still stand on the paper.
+    is_interrupted: bool,
     /// The number of the pen that the job waits for.
     awaited_pen: Option<usize>,
     arm: String,
@@ -286,7 +288,11 @@ impl ConditionFacts {
     }
 
     fn of_standing_arm(&self) -> ArmCondition {
-        let draw = NextStep::new("Draw something", "draw FILE").opening("draw");
+        let next = match (self.is_interrupted, self.is_at_rest) {
+            (false, _) => NextStep::new("Draw something", "draw FILE").opening("draw"),
+            (true, false) => self.to_rest("Lift the pen, and bring the arm to rest"),
+            (true, true) => NextStep::new("Draw the rest", "draw --resume").opening("draw"),
+        };
         let condition = if self.is_limp {
             ArmCondition::new(ConditionKind::Limp, "Limp").because("its torque is off".to_owned())
         } else if self.is_at_rest {
@@ -298,7 +304,7 @@ impl ConditionFacts {
         };
         match self.withheld {
             Some(reason) => condition.because(reason.to_owned()),
-            None => condition.then(draw),
+            None => condition.then(next),
         }
     }
 
@@ -373,6 +379,7 @@ impl Node {
             stopped_by: arm.stopped_by().map(|cause| stop_words(&cause)),
             withheld: self.motion_withheld(),
             job,
+            is_interrupted: self.job_store.interrupted(arm.key()).is_some(),
             awaited_pen: awaited,
             arm: arm.name.clone(),
             arm_option: self.arm_option(arm),

@@ -620,7 +620,8 @@ fn a_hand_leans_the_pen_about_as_far_as_it_was_told() {
     let ik = ToolIk::new(&scene, &scene.pens[0]);
     for turn_deg in [0.0_f64, 90.0, 200.0] {
         let lean_rad = [20.0_f64.to_radians(), turn_deg.to_radians()];
-        let q = crate::joints_over(&scene, [50.0, 50.0], 0.0, lean_rad, &scene.ready_rad).unwrap();
+        let (q, _) =
+            crate::joints_over(&scene, [50.0, 50.0], 0.0, lean_rad, &scene.ready_rad).unwrap();
         let at = scene.surface.at([50.0, 50.0]);
         let pose = ik.tip_pose(&q);
         assert!((pose.point_m - at.point_m).norm() < 1e-5);

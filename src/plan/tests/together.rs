@@ -287,7 +287,9 @@ fn what_no_arm_reaches_and_arms_that_start_in_each_other_are_refused() {
     let near = shared("two_arms", design(&Random(5).marks(6), None));
     let over = |x: f64, part: usize| {
         let scene = &near.parts[part].scene;
-        joints_over(scene, [x, 148.0], 8.0, [0.0; 2], &scene.rest_rad).unwrap()
+        joints_over(scene, [x, 148.0], 8.0, [0.0; 2], &scene.rest_rad)
+            .unwrap()
+            .0
     };
     let starts = [over(100.0, 0), over(110.0, 1)];
     assert!(together(&near, &starts, &SilentObserver).is_err());

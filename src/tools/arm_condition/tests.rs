@@ -52,6 +52,11 @@ fn rows() -> Vec<(ConditionFacts, ConditionKind, Option<&'static str>)> {
         is_at_rest: true,
         ..facts(Holding)
     };
+    let interrupted = |is_at_rest| ConditionFacts {
+        is_interrupted: true,
+        is_at_rest,
+        ..facts(Holding)
+    };
     let approval = JobCard {
         awaits_approval: true,
         ..job("held")
@@ -97,6 +102,8 @@ fn rows() -> Vec<(ConditionFacts, ConditionKind, Option<&'static str>)> {
         (withheld, Kind::Limp, None),
         (at_rest, Kind::AtRest, Some("draw FILE")),
         (facts(Holding), Kind::Standing, Some("draw FILE")),
+        (interrupted(false), Kind::Standing, Some("reset")),
+        (interrupted(true), Kind::AtRest, Some("draw --resume")),
     ]
 }
 

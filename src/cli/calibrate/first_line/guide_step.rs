@@ -84,7 +84,7 @@ pub(super) const STEPS: [GuideStepWords; 12] = [
     GuideStepWords {
         step: GuideStep::Enable,
         title: "enable motion",
-        reason: "nothing moves before a person enables motion. The permission ends by itself after 30 minutes",
+        reason: "first lift the pen off the paper by hand. Nothing moves before you enable motion, and that ends by itself after 30 minutes",
         duration: "a moment; keep one hand at the supply's switch",
         result: "nothing new",
     },

@@ -53,7 +53,7 @@ impl Guide<'_> {
             return Ok(StepEnd::Done);
         }
         terminal_output::line(
-            "motion must be enabled again: the scene has changed, or the 30 minutes are over",
+            "motion must be enabled again: the scene has changed since, or the last motion did not succeed",
         );
         self.enable().await
     }
