@@ -32,7 +32,7 @@ impl SketchView {
 
     const fn description(self) -> &'static str {
         match self {
-            Self::Side => "seen from the arm's right side; its front points to the right",
+            Self::Side => "from its right side; its front points right",
             Self::Above => "from above; the arm's front is up",
             Self::Front => "from behind; the arm's front is away from you",
         }
