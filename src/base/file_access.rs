@@ -20,6 +20,9 @@ pub fn with_mode(options: &mut OpenOptions, mode: u32) -> &mut OpenOptions {
     options
 }
 
+/// The variable that names a user's home.
+pub const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+
 /// Returns the folder that a variable of the XDG base directories names; the specification has a relative path ignored.
 #[must_use]
 pub fn xdg_folder(variable: &str) -> Option<PathBuf> {

@@ -59,14 +59,15 @@ pub fn lock_folder(folder: &Path, timeout: Duration) -> io::Result<Option<File>>
     }
 }
 
-/// Returns whether another process, or another part of this one, has locked a folder itself.
+/// Returns whether another process, or another part of this one, has locked a folder itself; the file in it where folders are not
+/// opened as files.
 #[must_use]
 pub fn is_folder_locked(folder: &Path) -> bool {
-    let opened = cfg!(unix).then(|| File::open(folder));
-    let Some(Ok(opened)) = opened else {
-        return false;
+    let opened = match cfg!(unix) {
+        true => File::open(folder),
+        false => File::open(folder.join(NODE_LOCK)),
     };
-    matches!(opened.try_lock_shared(), Err(TryLockError::WouldBlock))
+    opened.is_ok_and(|opened| matches!(opened.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// Locks a file against other processes, waiting while one holds it; `false` if it is held until the timeout.

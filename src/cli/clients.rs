@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::questions;
 use super::{ExitStatus, NodeOptions, terminal_output};
-use base::file_access;
+use base::file_access::{self, HOME};
 use config_file::{ConfigChange, ConfigFile};
 use entry::NodeConnection;
 
@@ -141,7 +141,7 @@ impl ClientKind {
 
     /// Returns the file in which the client looks for servers: its own, or the project's in this folder.
     fn file(self) -> Option<PathBuf> {
-        let home = || std::env::var_os("HOME").map(PathBuf::from);
+        let home = || std::env::var_os(HOME).map(PathBuf::from);
         match self {
             Self::ClaudeDesktop => {
                 let settings = file_access::xdg_folder("XDG_CONFIG_HOME");

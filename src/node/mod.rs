@@ -6,7 +6,6 @@ pub mod bus_places;
 mod calibrate_verbs;
 mod client_watch;
 pub mod config_changes;
-#[cfg_attr(not(unix), path = "no_control_socket.rs")]
 pub mod control_socket;
 mod doctor;
 mod exit;

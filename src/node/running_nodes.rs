@@ -330,10 +330,11 @@ fn users_sockets() -> anyhow::Result<Vec<PathBuf>> {
 
 /// Returns the sockets of the machine's service. Only root and the service itself can create their folder.
 fn services_sockets() -> Vec<PathBuf> {
-    let folder = Path::new(SERVICE_FOLDER);
-    match control_socket::has_own_folder() || control_socket::folder() == folder {
-        true => Vec::new(),
-        false => sockets_in(folder),
+    let folder = SERVICE_FOLDER.map(Path::new);
+    let folder = folder.filter(|folder| control_socket::folder() != **folder);
+    match folder {
+        Some(folder) if !control_socket::has_own_folder() => sockets_in(folder),
+        _ => Vec::new(),
     }
 }
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 
 use super::{NodeOptions, left_practice};
-use base::{disk, file_access, plain_file};
+use base::file_access::{self, HOME};
+use base::{disk, plain_file};
 use config::NodeFile;
 
 /// File and state folder of the node that systemd's units start. Operator verbs find both by the same rule as the
@@ -196,10 +197,11 @@ pub fn usual(name: &str) -> anyhow::Result<PathBuf> {
     if let Some(folder) = unit_state() {
         return Ok(folder);
     }
-    let fallback = || env("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let fallback = || env(HOME).map(|home| PathBuf::from(home).join(".local/state"));
     let home = file_access::xdg_folder("XDG_STATE_HOME").or_else(fallback);
-    let home = home
-        .context("HOME is not set, so there is no folder for the state. Next: add --state DIR")?;
+    let home = home.with_context(|| {
+        format!("{HOME} is not set, so there is no folder for the state. Next: add --state DIR")
+    })?;
     Ok(home.join("steadyhand").join(name))
 }
 

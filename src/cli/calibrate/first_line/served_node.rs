@@ -72,27 +72,10 @@ impl ServedNode {
         format!("{} says:\n{last}", self.log.display())
     }
 
-    #[cfg(unix)]
-    fn ask_to_end(&self) -> std::io::Result<()> {
-        use rustix::process::{Pid, Signal};
-        let id = self.child.id();
-        if let Some(id) = id.and_then(|id| Pid::from_raw(id.cast_signed())) {
-            // A process that has just ended needs no signal.
-            let _ = rustix::process::kill_process(id, Signal::TERM);
-        }
-        Ok(())
-    }
-
-    /// On other systems a node has only simulated arms, so none must be parked.
-    #[cfg(not(unix))]
-    fn ask_to_end(&mut self) -> std::io::Result<()> {
-        self.child.start_kill()
-    }
-
     /// Ends the node as systemd would: an arm that may be parked is parked. Returns the path of its log, and its exit code
     /// unless a signal ended it.
     pub(super) async fn end(mut self) -> anyhow::Result<(PathBuf, Option<i32>)> {
-        self.ask_to_end()?;
+        // Closes its input first.
         let ended = self.child.wait().await?;
         Ok((self.log, ended.code()))
     }
