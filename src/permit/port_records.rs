@@ -152,7 +152,28 @@ fn device(_path: &Path) -> Option<PathBuf> {
 fn record_name(port: &Path, first_id: Option<u8>) -> String {
     let name = port.to_string_lossy();
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    let name: String = name.trim_start_matches('/').chars().map(plain).collect();
+    let mut name: String = name.trim_start_matches('/').chars().map(plain).collect();
+    // Windows takes a file of this name for the port, whatever folder it is in.
+    if name.to_ascii_uppercase().starts_with("COM") {
+        name.insert_str(0, "port-");
+    }
     // No port's own name has a point.
     first_id.map_or_else(|| name.clone(), |id| format!("{name}.{id}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_record_has_the_name_of_a_port_on_windows() {
+        let names = [
+            ("COM7", None, "port-COM7"),
+            ("com7", Some(7), "port-com7.7"),
+            ("/dev/ttyACM0", Some(7), "dev-ttyACM0.7"),
+        ];
+        for (port, first_id, name) in names {
+            assert_eq!(record_name(Path::new(port), first_id), name);
+        }
+    }
 }
