@@ -4,9 +4,9 @@ use std::io;
 
 use crate::LinkError;
 
-/// System errors of a vanished adapter: its handle is invalid, it does not know the command, it fails, its operations were
-/// aborted, or it is not connected.
-const UNPLUGGED: [i32; 6] = [5, 6, 22, 31, 995, 1167];
+/// System errors of a vanished adapter: its handle is invalid, it is not ready, it does not know the command, it fails, it does not
+/// exist, its operations were aborted, it is not connected, or it was removed.
+const UNPLUGGED: [i32; 9] = [5, 6, 21, 22, 31, 433, 995, 1167, 1617];
 
 /// Returns [`LinkError::Unplugged`] for the system errors of a vanished adapter, and `otherwise` for others.
 pub(super) fn unplugged_or(
@@ -40,5 +40,19 @@ pub(super) fn classify_open_error(path: &str, error: tokio_serial::Error) -> Lin
             path: path_owned,
         },
         _ => open_error(path, error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_to_a_vanished_port_is_known_as_such() {
+        // Wine's error for a pseudo-terminal whose other end is gone.
+        let error = unplugged_or(io::Error::from_raw_os_error(21), LinkError::Write);
+        assert!(matches!(error, LinkError::Unplugged), "{error:?}");
+        let full = unplugged_or(io::Error::from_raw_os_error(112), LinkError::Write);
+        assert!(matches!(full, LinkError::Write(_)), "{full:?}");
     }
 }
