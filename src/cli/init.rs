@@ -219,7 +219,11 @@ fn fitting_arms(library: &SceneLibrary, found: &[FoundServo]) -> Vec<String> {
     names
 }
 
-/// Keeps, of variants with the same joints, those whose servos are made for the supply that is nearest to the one that was read.
+/// Logarithm of the ratio of two supplies that what is read does not tell apart: a battery's cell gives 3.3 to 4.2 V.
+const SAME_SUPPLY: f64 = 0.2;
+
+/// Keeps, of variants with the same joints, those whose servos are made for the supply that is nearest to the one that was read, or
+/// for nearly the same.
 fn keep_nearest_variants(library: &SceneLibrary, names: &mut Vec<String>, found: &[FoundServo]) {
     let volts = found.iter().filter_map(|one| one.servo.voltage_v);
     let supply_v = volts.fold(0.0, f64::max);
@@ -239,7 +243,7 @@ fn keep_nearest_variants(library: &SceneLibrary, names: &mut Vec<String>, found:
         };
         let others = variants.iter().flatten();
         let mut own = others.filter(|(other, _)| other == base);
-        own.all(|(_, other)| other >= off)
+        own.all(|(_, other)| off - other < SAME_SUPPLY)
     };
     let mut kept = variants.iter().map(is_nearest);
     names.retain(|_| kept.next().unwrap_or(true));

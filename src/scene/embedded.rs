@@ -24,6 +24,7 @@ pub(super) const FILES: &[EmbeddedFile] = files![
     "arms/openmanipulator-x.toml",
     "arms/so100.toml",
     "arms/so101-12v.toml",
+    "arms/so101-hx30.toml",
     "arms/so101-sts3250.toml",
     "arms/so101-worn.toml",
     "arms/so101.toml",

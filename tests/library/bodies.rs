@@ -13,6 +13,7 @@ const MESHES: [(&str, &[&str]); 5] = [
         &[
             "so101",
             "so101-12v",
+            "so101-hx30",
             "so101-sts3250",
             "so101-worn",
             "custom",

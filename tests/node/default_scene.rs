@@ -28,6 +28,7 @@ fn a_call_without_a_scene_draws_one_of_the_nodes_arm() {
     for (arm, scene) in [
         ("so101", "default"),
         ("so101-12v", "default"),
+        ("so101-hx30", "default"),
         ("so101-sts3250", "default"),
         ("so100", "so100"),
         ("koch", "koch"),
@@ -60,6 +61,7 @@ fn align_without_arguments_succeeds_on_every_arm_off_the_design() {
     for arm in [
         "so101",
         "so101-12v",
+        "so101-hx30",
         "so101-sts3250",
         "so100",
         "koch",

@@ -119,7 +119,10 @@ fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
         let output = bench.run(&init);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success(), "{stderr}");
-        assert!(stderr.contains("Valid: so101, so100\n"), "{stderr}");
+        assert!(
+            stderr.contains("Valid: so101, so100, so101-hx30\n"),
+            "{stderr}"
+        );
         // Variants with the same servos are told apart by their supply.
         let (_kit, kit) = bench.sim(&["--unpaced", "--arm", "so101-12v"]);
         let output = bench.run(&["init", "--port", &kit, "--name", "desk", "--out", &out]);
