@@ -99,12 +99,18 @@ package:
     tests/package/run
 
 # The wheel for PyPI, its binary linked against glibc 2.17 by zig, so that nearly every Linux takes it; it is in target/package.
-wheel:
+wheel machine=`uname -m`:
     mkdir -p target/package
     python3 -m venv target/zig
     target/zig/bin/pip install --quiet ziglang cargo-zigbuild
-    PATH=$PWD/target/zig/bin:$PATH cargo zigbuild --locked --profile dist --features fonts --target $(uname -m)-unknown-linux-gnu.2.17
-    python3 tests/package/wheel.py target/$(uname -m)-unknown-linux-gnu/dist/steadyhand target/package
+    PATH=$PWD/target/zig/bin:$PATH cargo zigbuild --locked --profile dist --features fonts --target {{machine}}-unknown-linux-gnu.2.17
+    python3 tests/package/wheel.py target/{{machine}}-unknown-linux-gnu/dist/steadyhand target/package
+
+# For a Raspberry Pi: the wheel for 64-bit Arm, and its binary run on an emulated processor (needs qemu-user-static and libc6-arm64-cross).
+pi:
+    rustup target add aarch64-unknown-linux-gnu
+    just wheel aarch64
+    tests/package/pi target/aarch64-unknown-linux-gnu/dist/steadyhand
 
 # The bundle for desktop clients and the registry's server.json, judged and run; they are in target/package.
 bundle: dist

@@ -5,7 +5,6 @@ Usage: deb.py BINARY PAGES OUT
 
 import glob
 import pathlib
-import platform
 import shutil
 import subprocess
 import sys
@@ -44,7 +43,7 @@ def main(binary, pages, out):
     manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())
     package = manifest["package"] | {"version": manifest["workspace"]["package"]["version"]}
     deb = package["metadata"]["deb"]
-    architecture = ARCHITECTURES[platform.machine()]
+    architecture = ARCHITECTURES[libc.machine(binary)]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         folder.chmod(0o755)

@@ -9,7 +9,6 @@ against glibc 2.17, so that nearly every Linux takes it.
 import base64
 import hashlib
 import pathlib
-import platform
 import sys
 import tomllib
 
@@ -24,7 +23,7 @@ OLDEST = 17
 def tag(binary):
     version = libc.newest(binary)
     system = "linux" if version is None else f"manylinux_2_{max(version, OLDEST)}"
-    return f"py3-none-{system}_{platform.machine()}"
+    return f"py3-none-{system}_{libc.machine(binary)}"
 
 
 def metadata(package, workspace):
