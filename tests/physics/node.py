@@ -23,6 +23,7 @@ name = "judge"
 output = "out"
 state = "state"
 scenes = "scenes"
+before_drawing = {{ canvas = "nothing" }}
 [[arms]]
 name = "arm"
 model = "so101"
