@@ -5,6 +5,7 @@
 mod bases;
 mod cross;
 mod ink;
+mod probe_places;
 mod reading;
 mod rests;
 mod touch;

@@ -41,11 +41,12 @@ impl JobContext {
     }
 
     /// Plans in a scene from where the arm stands, on a thread of its own; a stop cancels the planning.
-    pub(super) async fn plan<F>(&self, scene: &Arc<Scene>, plan: F) -> Result<Plan, JobError>
+    pub(super) async fn plan<F, T>(&self, scene: &Arc<Scene>, plan: F) -> Result<T, JobError>
     where
-        F: FnOnce(&Scene, &JointVector, &dyn plan::PlanObserver) -> Result<Plan, PlanError>
+        F: FnOnce(&Scene, &JointVector, &dyn plan::PlanObserver) -> Result<T, PlanError>
             + Send
             + 'static,
+        T: Send + 'static,
     {
         let (scene, start) = (Arc::clone(scene), measurement(&self.arm)?);
         let watch = PlanningWatch::of_job(&self.arm, &self.job, self.seen_stops);

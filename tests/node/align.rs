@@ -228,22 +228,26 @@ fn a_sheet_is_felt_proposed_and_accepted() {
 /// Lines across the middle of a sheet, from edge to edge.
 const CROSS: &str = "[[[0.0, 40.0], [80.0, 40.0]], [[40.0, 0.0], [40.0, 80.0]]]";
 
-/// The heights of a sheet that is 2 mm higher at its corners than in its middle, at three by three places.
+/// The heights of a sheet that is 2 mm higher at its corners than in its middle.
 fn bowl() -> String {
+    heights(&|[x, y]: [f64; 2]| {
+        let square = ((x - 50.0) / 42.0).powi(2) + ((y - 50.0) / 42.0).powi(2);
+        square - 1.5
+    })
+}
+
+/// The heights of a sheet at three by three places.
+fn heights(height: &dyn Fn([f64; 2]) -> f64) -> String {
     let at = |index: u32| [index % 3, index / 3].map(|step| 8.0 + 42.0 * f64::from(step));
     let list = |value: &dyn Fn([f64; 2]) -> f64| {
         let values: Vec<f64> = (0..9).map(|index| value(at(index))).collect();
         format!("{values:?}")
     };
-    let height = |[x, y]: [f64; 2]| {
-        let square = ((x - 50.0) / 42.0).powi(2) + ((y - 50.0) / 42.0).powi(2);
-        square - 1.5
-    };
     format!(
         "\n[sheet.heights]\nx_mm = {}\ny_mm = {}\nheight_mm = {}\n",
         list(&|[x, _]| x),
         list(&|[_, y]| y),
-        list(&height)
+        list(height)
     )
 }
 
@@ -386,6 +390,46 @@ fn a_sheet_that_is_not_felt_is_said_to_be_missing() {
         code != 0 && output.contains("steadyhand calibrate touch tool"),
         "{output}"
     );
+}
+
+#[test]
+fn a_corner_that_is_not_felt_is_left_out_and_said() {
+    let practice = Practice::new(0.005);
+    let falls = heights(&|[x, y]| if x > 90.0 && y < 10.0 { -7.0 } else { 0.0 });
+    let raised = scene("short", SHORT_LINES).replace("0.125, 0.005]", "0.125, 0.015]");
+    practice.0.scene("short", &raised);
+    let truth = raised + &falls;
+    std::fs::write(practice.0.path("truth/short.toml"), truth).unwrap();
+    let felt = practice.align(r#"{"scene": "short", "touch": true}"#);
+    assert_eq!(felt["success"], true, "{felt:#}");
+    assert_eq!(felt["left_out"], 1, "{felt:#}");
+    assert_eq!(felt["points"].as_array().unwrap().len(), 5, "{felt:#}");
+    let message = felt["message"].as_str().unwrap();
+    assert!(message.contains("`lower right`"), "{message}");
+}
+
+/// Without too many of them a sheet is fitted; with too few the arm would move for nothing.
+#[test]
+fn places_out_of_reach_are_left_out_before_the_arm_moves() {
+    for (origin, left) in [("[-0.2, -0.2, 0.005]", 5), ("[-0.05, -0.28, 0.005]", 4)] {
+        let practice = Practice::new(0.005);
+        let beside = |text: String| text.replace("[0.05, -0.125, 0.005]", origin);
+        let text = beside(scene("short", "[[[0.0, 0.0], [5.0, 0.0]]]"));
+        practice.0.scene("short", &text);
+        std::fs::write(practice.0.path("truth/short.toml"), &text).unwrap();
+        let felt = practice.align(r#"{"scene": "short", "touch": true}"#);
+        let message = felt["message"].as_str().unwrap();
+        assert!(message.contains("`upper right`"), "{felt:#}");
+        if left == 5 {
+            assert_eq!(felt["left_out"], 1, "{felt:#}");
+            assert_eq!(felt["points"].as_array().unwrap().len(), left, "{felt:#}");
+        } else {
+            assert_eq!(felt["code"], "refused", "{felt:#}");
+            assert!(message.contains("nothing moved"), "{felt:#}");
+            let now = felt["now"].as_str().unwrap();
+            assert!(now.contains("limp"), "{felt:#}");
+        }
+    }
 }
 
 #[test]

@@ -7,13 +7,17 @@
 
 use crate::support;
 use serde_json::Value;
-use support::Bench;
+use support::{Bench, unless_starved};
 
 const SHIPPED: &str = include_str!("../../scenes/two_arms.toml");
 
 /// Two simulated arms whose sheet lies 2 mm higher than their scene says.
 fn pair_under_a_high_sheet() -> Bench {
-    let bench = Bench::new().with_file("");
+    pair_on(Bench::new())
+}
+
+fn pair_on(bench: Bench) -> Bench {
+    let bench = bench.with_file("");
     std::fs::create_dir_all(bench.path("truth")).unwrap();
     let truth = SHIPPED.replace("-0.1485, 0.005]", "-0.1485, 0.007]");
     assert_ne!(truth, SHIPPED);
@@ -112,4 +116,33 @@ fn zeros_and_play_of_one_arm_are_refused_where_its_file_describes_both() {
     assert!(code != 0 && output.contains("`right`"), "{output}");
     let (_, shown) = bench.said(&["calibrate", "show"]);
     assert!(shown.contains("no touches yet"), "{shown}");
+}
+
+/// A line in the middle of the sheet.
+const DOT: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" width="210mm" height="297mm" viewBox="0 0 210 297"><path fill="none" stroke="black" d="M100 150H110"/></svg>"#;
+
+/// The other arm stands where this one is to touch.
+#[test]
+fn an_arm_in_the_way_of_too_many_touches_is_named_before_anything_moves() {
+    unless_starved(|| {
+        let bench = pair_on(Bench::at_test_rate());
+        // What one arm draws alone it ends over.
+        std::fs::write(bench.path("scenes/dot.svg"), DOT).unwrap();
+        bench.scene("two_arms", &SHIPPED.replace("rings.svg", "dot.svg"));
+        let served = bench.serve(&["--enable", "two_arms"]);
+        let align = |arguments: &str| bench.call_at(&served.url, &["align", arguments]).1;
+        let line = r#"{"scene": "two_arms", "arm": "right"}"#;
+        let drawn = bench.call_at(&served.url, &["stroke", line]).1;
+        assert_eq!(drawn["job"]["state"], "reached", "{drawn:#}");
+        let refused = align(r#"{"scene": "two_arms", "arm": "left", "touch": true}"#);
+        assert_eq!(refused["code"], "refused", "{refused:#}");
+        let message = refused["message"].as_str().unwrap();
+        for part in ["`right`", r#"{"arm": "right"}"#, "nothing moved"] {
+            assert!(message.contains(part), "{refused:#}");
+        }
+        assert!(
+            refused["now"].as_str().unwrap().contains("limp"),
+            "{refused:#}"
+        );
+    });
 }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError};
-use super::touch::{self, ProbeTarget};
+use super::probe_places::{MissedTouch, ProbePlaces, ProbeTarget};
+use super::touch;
 use super::{change_json, reading, report};
 use crate::calibration_check;
 use crate::reply::Reply;
@@ -40,28 +41,31 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
     let considered = Arc::clone(&shared);
     let places = tokio::task::spawn_blocking(move || common_places(&considered)).await;
     let places = places.map_err(|_| refusal!("the thread that looks for places failed"))??;
+    let mut probes = ProbePlaces::possible(&ctx, &scene, places, PLACES_MIN).await?;
+    let places = std::mem::take(&mut probes.kept);
     ctx.arm.keep_or_place_sheet(&scene, ctx.job.number());
     ctx.job.update(|card| {
         (card.done, card.of) = (0, places.len());
         card.has_later_motions = true;
     });
-    let (mut touches, mut felt, mut unfelt) = (Vec::new(), 0, None);
+    let (mut touches, mut felt) = (Vec::new(), 0);
     for (index, place) in places.iter().enumerate() {
         ctx.job
             .update(|card| (card.done_before, card.done) = (index, index));
         match touch::touch_place(&ctx, &scene, place).await? {
             Ok(touched) => {
-                let contact = |(joints_rad, _)| contact(&scene, index + 1, &joints_rad);
+                let contact = |(joints_rad, _)| contact(&scene, place.number, &joints_rad);
                 touches.extend(touched.into_iter().map(contact));
                 felt += 1;
             }
             // A stretched arm feels less: a fit does without such a place.
-            Err(missed @ ("no_contact", _)) => unfelt = unfelt.or(Some(missed)),
-            Err((code, reason)) => return Ok(not_measured(&ctx, &scene, code, reason)),
+            Err(missed) => {
+                let places_left = (felt, places.len() - index - 1);
+                if let Some(missed) = probes.leave_out(missed, places_left) {
+                    return Ok(not_measured(&ctx, &scene, missed));
+                }
+            }
         }
-    }
-    if let Some((code, reason)) = unfelt.filter(|_| felt < PLACES_MIN) {
-        return Ok(not_measured(&ctx, &scene, code, reason));
     }
     // The next arm touches the same places.
     let permit = ctx.ask(&scene)?;
@@ -81,7 +85,7 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         &ctx,
         &scene,
         (&shared, &session),
-        [felt, places.len()],
+        (felt, &probes),
         &assessed,
     ))
 }
@@ -180,9 +184,9 @@ fn common_places(shared: &SharedScene) -> Result<Vec<ProbeTarget>, Refusal> {
             count(chosen.len(), "place")
         ));
     }
-    let target = |(at_mm, number): ([f64; 2], u32)| ProbeTarget {
+    let target = |(at_mm, number): ([f64; 2], usize)| ProbeTarget {
+        number,
         name: format!("place {number}"),
-        role: TouchRole::Sheet,
         at_mm,
     };
     Ok(chosen.into_iter().zip(1..).map(target).collect())
@@ -206,7 +210,7 @@ fn answer(
     ctx: &JobContext,
     scene: &Scene,
     (shared, session): (&SharedScene, &CalibrationSession),
-    [felt, places]: [usize; 2],
+    (felt, probes): (usize, &ProbePlaces),
     assessed: &TouchAssessment,
 ) -> Reply {
     let has_touched = |arm: &str| session.touches.iter().any(|touch| touch.arm == arm);
@@ -214,21 +218,22 @@ fn answer(
     let touched = format!(
         "arm {} touched {felt} of {}",
         ctx.arm.name,
-        count(places, "place")
+        count(felt + probes.left_out.len(), "place")
     );
+    let left_out = probes.left_out_text();
     if let Some(arm) = next_arm {
         let next = format!(
             "call `align` with {{\"scene\": \"{}\", \"arm\": \"{arm}\", \"bases\": true}}",
             shared.name
         );
         let reply = Reply::done(format!(
-            "{touched}. Nothing is proposed before every arm has touched them"
+            "{touched}. Nothing is proposed before every arm has touched them{left_out}"
         ));
         let result = AlignmentResult::without_points(scene, FitFinding::good(), next);
         return report(ctx, scene, &result, reply, &result.describe());
     }
     let reply = Reply::done(format!(
-        "{touched}: bases were found up to {:.1} mm from where the scene has them. This is proposed; it is saved only if an operator accepts it",
+        "{touched}: bases were found up to {:.1} mm from where the scene has them. This is proposed; it is saved only if an operator accepts it{left_out}",
         assessed.change.mm
     ));
     let reply = reply.with("change", change_json(assessed.change));
@@ -239,9 +244,13 @@ fn answer(
 }
 
 /// Answers that a place was not felt where the scene has it, for this arm.
-fn not_measured(ctx: &JobContext, scene: &Scene, code: &'static str, reason: String) -> Reply {
+fn not_measured(
+    ctx: &JobContext,
+    scene: &Scene,
+    MissedTouch { code, why, .. }: MissedTouch,
+) -> Reply {
     let mut finding = FitFinding::good();
-    finding.redo(reason.clone());
+    finding.redo(why.clone());
     let next = format!(
         "measure `base_m` of `{}` in scene {} with a ruler, or touch points by hand: `steadyhand calibrate touch bases --scene {}`",
         ctx.arm.name,
@@ -249,6 +258,6 @@ fn not_measured(ctx: &JobContext, scene: &Scene, code: &'static str, reason: Str
         scene.name
     );
     let result = AlignmentResult::without_points(scene, finding, next);
-    let reply = Reply::failed(reason).with("code", code);
+    let reply = Reply::failed(why).with("code", code);
     report(ctx, scene, &result, reply, &result.describe())
 }

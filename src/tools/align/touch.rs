@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError, tip_m, tip_mm};
 use super::super::stroke::rounded;
+use super::probe_places::{MissedTouch, NO_CONTACT, ProbePlaces, ProbeTarget};
 use super::touch_grid::{self, TouchGrid};
 use super::{change_json, reading, report, rests, sheet_places, with_practice_hint};
 use crate::reply::Reply;
@@ -18,7 +19,10 @@ use motion::VisitKind;
 use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
 
 /// Touches at each point.
-const TOUCHES: usize = 3;
+pub(super) const TOUCHES: usize = 3;
+
+/// Fewest places with which a sheet is fitted, and one more that is kept out of the fit: any three lie in a plane.
+const PLACES_MIN: usize = 4 + 1;
 
 /// Height above the first touch of a point from which each further one begins: free air in which friction is wound up and
 /// learned, and another phase of everything that goes with the path and not with the sheet.
@@ -32,13 +36,6 @@ const BESIDE_MM: [[f64; 2]; TOUCHES] = [[0.0, 0.0], [1.0, 0.7], [-1.0, -0.7]];
 /// A touch whose height is farther from the first one's than this does not confirm it.
 const CONFIRMED_MM: f64 = 1.0;
 
-/// A point to be touched.
-pub(super) struct ProbeTarget {
-    pub(super) name: String,
-    pub(super) role: TouchRole,
-    pub(super) at_mm: [f64; 2],
-}
-
 /// Touches each point, proposes the sheet that follows from the touches, and says what that is worth. Nothing is saved.
 pub(super) async fn align(
     ctx: JobContext,
@@ -49,51 +46,49 @@ pub(super) async fn align(
     let _claim = reading::claim(&ctx, &scene, "feels for the sheet")?;
     let places = places(&scene, grid);
     check_on_surface(&scene, &places)?;
+    let mut probes = ProbePlaces::possible(&ctx, &scene, places, PLACES_MIN).await?;
+    let places = std::mem::take(&mut probes.kept);
     ctx.arm.keep_or_place_sheet(&scene, ctx.job.number());
     ctx.job.update(|card| {
         (card.done, card.of) = (0, places.len());
         card.has_later_motions = true;
     });
-    let has_own_file = calib::check_own(CalibrationKind::Play, &scene, "", "").is_ok();
-    let store = CalibrationStore::of_state(&ctx.node.state, &ctx.node.scenes);
-    // Sag is proposed only once: an operator who does not accept it still wants the sheet felt. That of an arm whose file describes
-    // another one too cannot be accepted.
-    if has_own_file && !is_sag_open(&store)? {
-        // There and back, so that each place is visited at both heights and from both sides.
-        let visits = places.iter().chain(places.iter().rev());
-        let visits = visits.map(|place| (place.name.as_str(), place.at_mm));
-        let rests = rests::measure_rests(&ctx, &scene, visits).await?;
-        let sag = SagFit::new(&scene.arm, &rests);
-        if sag.differs() {
-            return rests::propose(&ctx, &scene, &sag, rests).await;
-        }
+    if let Some(sag) = propose_sag(&ctx, &scene, &places).await? {
+        return Ok(sag);
     }
     let mut session = CalibrationSession {
         probed: true,
         ..reading::session(&ctx.node, &ctx.arm, &scene)?
     };
-    let mut gives: Vec<f64> = Vec::new();
+    let (mut gives, mut touched) = (Vec::<f64>::new(), 0);
     for (index, place) in places.iter().enumerate() {
         ctx.job
             .update(|card| (card.done_before, card.done) = (index, index));
-        let touched = touch_place(&ctx, &scene, place).await?;
-        let touches = match touched {
+        let touches = match touch_place(&ctx, &scene, place).await? {
             Ok(touches) => touches,
-            Err(reason) => return Ok(not_measured(&ctx, &scene, reason, &session, &places)),
+            Err(missed) => {
+                let places_left = (touched, places.len() - index - 1);
+                let Some(missed) = probes.leave_out(missed, places_left) else {
+                    continue;
+                };
+                return Ok(not_measured(&ctx, &scene, missed, &session, &places));
+            }
         };
+        touched += 1;
         gives.extend(touches.iter().filter_map(|(_, give)| *give));
         let contact = |(joints_rad, _): (JointVector, Option<f64>)| TouchContact {
-            role: place.role,
+            role: TouchRole::Sheet,
             arm: String::new(),
             joints_rad: joints_rad.to_vec(),
             asked_mm: None,
-            number: index,
+            number: place.number,
             place: 0,
             at_ms: base::clock::calendar_ms(),
             zeros: calib::zeros_of(&ctx.arm.motion.arm().file_as_written()),
         };
         session.touches.extend(touches.into_iter().map(contact));
     }
+    keep_last_unseen(&mut session.touches);
     ctx.job.update(|card| card.done = card.of);
     let assessed = keep(&ctx, &session, &scene).await?;
     let next = reading::next_step(&assessed, reading::ALIGN_AGAIN);
@@ -101,15 +96,71 @@ pub(super) async fn align(
         points: points(&scene, &session, &places, Some(&assessed)),
         ..AlignmentResult::without_points(&scene, assessed.finding.clone(), next)
     };
-    let reply = Reply::done(felt_text(places.len(), gives, &assessed))
-        .with("change", change_json(assessed.change));
+    let left_out = probes.left_out_text();
+    let reply = Reply::done(felt_text(touched, gives, &assessed) + &left_out)
+        .with("change", change_json(assessed.change))
+        .with("left_out", probes.left_out.len());
     let reply = with_practice_hint(&ctx, &scene, &session, reply);
     Ok(report(&ctx, &scene, &result, reply, &result.describe()))
 }
 
-/// Joint angles at the touches of a place, each with the force for a millimetre by which its pen gave way; otherwise the code
-/// and the reason of a probe that measured nothing.
-pub(super) type PlaceTouches = Result<Vec<(JointVector, Option<f64>)>, (&'static str, String)>;
+/// Stands still over the places, and proposes the sag that shows there where the arm's file has another one.
+async fn propose_sag(
+    ctx: &JobContext,
+    scene: &Arc<Scene>,
+    places: &[ProbeTarget],
+) -> Result<Option<Reply>, JobError> {
+    let has_own_file = calib::check_own(CalibrationKind::Play, scene, "", "").is_ok();
+    let store = CalibrationStore::of_state(&ctx.node.state, &ctx.node.scenes);
+    // Sag is proposed only once: an operator who does not accept it still wants the sheet felt. That of an arm whose file describes
+    // another one too cannot be accepted.
+    if !has_own_file || is_sag_open(&store)? {
+        return Ok(None);
+    }
+    // There and back, so that each place is visited at both heights and from both sides.
+    let visits = places.iter().chain(places.iter().rev());
+    let visits = visits.map(|place| (place.name.as_str(), place.at_mm));
+    let rests = rests::measure_rests(ctx, scene, visits).await?;
+    let sag = SagFit::new(&scene.arm, &rests);
+    match sag.differs() {
+        true => rests::propose(ctx, scene, &sag, rests).await.map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Keeps the touches of the last place out of the fit, which they verify.
+fn keep_last_unseen(touches: &mut [TouchContact]) {
+    let last = touches.last().map(|touch| touch.number);
+    let of_last = touches
+        .iter_mut()
+        .filter(|touch| Some(touch.number) == last);
+    of_last.for_each(|touch| touch.role = TouchRole::Verify);
+}
+
+/// Joint angles at the touches of a place, each with the force for a millimetre by which its pen gave way; or why it was missed.
+pub(super) type PlaceTouches = Result<Vec<(JointVector, Option<f64>)>, MissedTouch>;
+
+/// Returns the point of the sheet that a touch of a place is made at, and the height from which its probe begins. `first_mm` is the
+/// height of the first touch; the others begin above it.
+pub(super) fn probe_at(
+    scene: &Scene,
+    place: &ProbeTarget,
+    touch: usize,
+    first_mm: Option<f64>,
+) -> ([f64; 2], f64) {
+    let [x, y] = place.at_mm;
+    let [right, up] = BESIDE_MM.get(touch).copied().unwrap_or_default();
+    let beside_mm = [x + right, y + up];
+    let is_on = scene.surface.holds(beside_mm) && scene.surface.is_on(beside_mm);
+    let at_mm = match is_on {
+        true => beside_mm,
+        false => place.at_mm,
+    };
+    let from_mm = first_mm.map_or(PROBE_FROM_MM, |first_mm| {
+        first_mm + AGAIN_FROM_MM + AGAIN_STEP_MM * touch as f64
+    });
+    (at_mm, from_mm)
+}
 
 /// Touches a place several times, each time from another height.
 pub(super) async fn touch_place(
@@ -118,20 +169,12 @@ pub(super) async fn touch_place(
     place: &ProbeTarget,
 ) -> Result<PlaceTouches, JobError> {
     let (mut touches, mut first_mm) = (Vec::new(), None);
-    for (touch, [right, up]) in BESIDE_MM.into_iter().enumerate() {
-        let [x, y] = place.at_mm;
-        let beside_mm = [x + right, y + up];
-        let is_on = scene.surface.holds(beside_mm) && scene.surface.is_on(beside_mm);
-        let at_mm = match is_on {
-            true => beside_mm,
-            false => place.at_mm,
-        };
-        let from_mm = first_mm.map_or(PROBE_FROM_MM, |first_mm| {
-            first_mm + AGAIN_FROM_MM + AGAIN_STEP_MM * touch as f64
-        });
-        let (joints_rad, give) = match probe(ctx, scene, at_mm, from_mm).await? {
-            ProbeOutcome::Contact(joints_rad, give) => (joints_rad, give),
-            missed => return Ok(Err(missed_reason(scene, place, &missed))),
+    for touch in 0..TOUCHES {
+        let at = probe_at(scene, place, touch, first_mm);
+        let (joints_rad, give) = match probe(ctx, scene, at).await {
+            Ok(ProbeOutcome::Contact(joints_rad, give)) => (joints_rad, give),
+            Ok(missed) => return Ok(Err(missed_reason(scene, place, &missed))),
+            Err(error) => return MissedTouch::of_error(place, error).map(Err),
         };
         let height_mm = height_mm(scene, &joints_rad);
         let first_mm = *first_mm.get_or_insert(height_mm);
@@ -185,7 +228,6 @@ fn check_on_surface(scene: &Scene, places: &[ProbeTarget]) -> Result<(), Refusal
 /// out of the fit.
 fn places(scene: &Scene, grid: Option<TouchGrid>) -> Vec<ProbeTarget> {
     let [width, height] = scene.surface.size_mm();
-    let place = |role, (name, at_mm)| ProbeTarget { name, role, at_mm };
     let unseen = ("verification".to_owned(), [width * 0.7, height * 0.3]);
     let fitted: Vec<(String, [f64; 2])> = match (grid, scene.surface.heights()) {
         (Some(grid), _) => grid.places(scene).collect(),
@@ -194,11 +236,13 @@ fn places(scene: &Scene, grid: Option<TouchGrid>) -> Vec<ProbeTarget> {
             .map(|(name, at_mm)| (name.to_owned(), at_mm))
             .into(),
     };
-    fitted
-        .into_iter()
-        .map(|named| place(TouchRole::Sheet, named))
-        .chain([place(TouchRole::Verify, unseen)])
-        .collect()
+    let named = fitted.into_iter().chain([unseen]).enumerate();
+    let place = |(number, (name, at_mm))| ProbeTarget {
+        number,
+        name,
+        at_mm,
+    };
+    named.map(place).collect()
 }
 
 /// Outcome of a probe.
@@ -215,12 +259,11 @@ enum ProbeOutcome {
 async fn probe(
     ctx: &JobContext,
     scene: &Arc<Scene>,
-    at_mm: [f64; 2],
-    from_mm: f64,
+    at: ([f64; 2], f64),
 ) -> Result<ProbeOutcome, JobError> {
     let (_, done) = ctx
         .run_preparatory(scene, move |scene, start, watch| {
-            plan::probe_from(scene, start, (at_mm, from_mm), 0, watch)
+            plan::probe_from(scene, start, at, 0, watch)
         })
         .await?;
     let Some(visit) = done.visits.first() else {
@@ -289,17 +332,13 @@ fn give_text(mut gives: Vec<f64>) -> String {
     })
 }
 
-/// Returns the code and the reason of two touches of one point that contradict each other.
-fn unconfirmed_reason(
-    place: &ProbeTarget,
-    first_mm: f64,
-    height_mm: f64,
-) -> (&'static str, String) {
+/// Returns the reason of two touches of one point that contradict each other.
+fn unconfirmed_reason(place: &ProbeTarget, first_mm: f64, height_mm: f64) -> MissedTouch {
     let name = &place.name;
     let reason = format!(
         "at `{name}` two approaches felt something at {first_mm:.1} and at {height_mm:.1} mm over the scene's sheet; they may be at most {CONFIRMED_MM} mm apart. What the tip felt was not the sheet, or the sheet moves"
     );
-    ("not_confirmed", reason)
+    MissedTouch::new("not_confirmed", reason)
 }
 
 /// Keeps a session as the proposal, on a blocking thread because the disk may be slow.
@@ -324,10 +363,10 @@ fn points(
     places: &[ProbeTarget],
     assessed: Option<&TouchAssessment>,
 ) -> Vec<AlignedPoint> {
-    let point = |(index, place): (usize, &ProbeTarget)| {
+    let point = |place: &ProbeTarget| {
         let tips = session.touches.iter().enumerate();
         let tips: Vec<(usize, nalgebra::Point3<f64>)> = tips
-            .filter(|(_, touch)| touch.number == index)
+            .filter(|(_, touch)| touch.number == place.number)
             .filter_map(|(number, touch)| {
                 let joints = JointVector::from_slice(&touch.joints_rad);
                 Some((number, tip_mm(scene, 0, &joints)?.into()))
@@ -362,15 +401,11 @@ fn points(
             residual_mm: <[f64; 3]>::from(residual).map(rounded),
         })
     };
-    places.iter().enumerate().filter_map(point).collect()
+    places.iter().filter_map(point).collect()
 }
 
-/// Returns the code and the reason of a probe that measured nothing.
-fn missed_reason(
-    scene: &Scene,
-    place: &ProbeTarget,
-    missed: &ProbeOutcome,
-) -> (&'static str, String) {
+/// Returns the reason of a probe that measured nothing.
+fn missed_reason(scene: &Scene, place: &ProbeTarget, missed: &ProbeOutcome) -> MissedTouch {
     let name = &place.name;
     let joints_rad = match missed {
         ProbeOutcome::EarlyContact(joints_rad) | ProbeOutcome::Contact(joints_rad, _) => joints_rad,
@@ -381,7 +416,7 @@ fn missed_reason(
             let reason = format!(
                 "at `{name}` nothing was felt down to {PROBE_DEPTH_MM} mm below the scene's sheet: the sheet lies lower or is missing{least_text}. The tip is up again"
             );
-            return ("no_contact", reason);
+            return MissedTouch::new(NO_CONTACT, reason);
         }
     };
     let height_text = tip_m(scene, 0, joints_rad).map(|tip| {
@@ -392,19 +427,19 @@ fn missed_reason(
     let reason = format!(
         "at `{name}` the tip met resistance at once{height_text}: the sheet is higher than in the scene (limit: {PROBE_DEPTH_MM} mm), or play and friction hold the tip. The tip is {PROBE_FROM_MM} mm above the scene's sheet and may still touch something"
     );
-    ("early_contact", reason)
+    MissedTouch::new("early_contact", reason)
 }
 
 /// Answers that a probe came to its end and measured nothing.
 fn not_measured(
     ctx: &JobContext,
     scene: &Scene,
-    (code, reason): (&'static str, String),
+    MissedTouch { code, why, .. }: MissedTouch,
     session: &CalibrationSession,
     places: &[ProbeTarget],
 ) -> Reply {
     let mut finding = FitFinding::good();
-    finding.redo(reason.clone());
+    finding.redo(why.clone());
     let next = format!(
         "touch the sheet by hand: `steadyhand calibrate touch sheet --scene {} --of origin`",
         scene.name
@@ -413,6 +448,6 @@ fn not_measured(
         points: points(scene, session, places, None),
         ..AlignmentResult::without_points(scene, finding, next)
     };
-    let reply = Reply::failed(reason).with("code", code);
+    let reply = Reply::failed(why).with("code", code);
     report(ctx, scene, &result, reply, &result.describe())
 }
