@@ -17,6 +17,8 @@ pub const EVERYWHERE: &str = "all";
 pub struct KnownNames {
     /// Scenes, the default one first.
     pub scenes: Vec<String>,
+    /// Scenes that several arms share, each with one of its arms, such as `two_arms:left`. They are understood as a scene and not listed.
+    pub parts: Vec<String>,
     /// Scenes whose design comes with the call; they are among `scenes`.
     pub canvases: Vec<String>,
     /// Width and height of the first canvas's sheet in millimetres.

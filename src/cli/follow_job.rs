@@ -83,6 +83,10 @@ pub(super) async fn own_job(
     Ok(FollowedJob { outcome, shutdown })
 }
 
+/// Figures of a drawing that add up over its arms, and those of which the largest is that of all.
+const SUMS: [&str; 2] = ["pen_down_mm", "missing_mm"];
+const LARGEST: [&str; 3] = ["arm_time_s", "deviation_mm_p95", "deviation_mm_max"];
+
 /// Joins the ends of jobs that drew together to that of the first which did not succeed, with the words of all.
 pub(super) fn joined(mut all: Vec<FollowedJob>) -> Option<FollowedJob> {
     let words: Vec<String> = all.iter().map(|one| one.outcome.words.clone()).collect();
@@ -93,6 +97,22 @@ pub(super) fn joined(mut all: Vec<FollowedJob>) -> Option<FollowedJob> {
     let mut outcome = all.into_iter().nth(worst)?.outcome;
     if results.len() > 1 {
         outcome.words = words.join("\n");
+        let figure = |name: &str, of_all: fn(f64, f64) -> f64| -> Option<f64> {
+            let each = results.iter().map(|one| one.get(name)?.as_f64());
+            let each: Vec<f64> = each.collect::<Option<_>>()?;
+            each.into_iter().reduce(of_all)
+        };
+        let sums = SUMS.map(|name| (name, figure(name, |all, one| all + one)));
+        let largest = LARGEST.map(|name| (name, figure(name, f64::max)));
+        for (name, all) in sums.into_iter().chain(largest) {
+            outcome
+                .result
+                .extend(all.map(|all| (name.to_owned(), all.into())));
+        }
+        let strokes = results.iter().map(|one| one.get("stroke_count")?.as_u64());
+        if let Some(all) = strokes.sum::<Option<u64>>() {
+            outcome.result.insert("stroke_count".to_owned(), all.into());
+        }
         outcome.result.insert("arms".to_owned(), results.into());
     }
     Some(FollowedJob { outcome, shutdown })

@@ -183,6 +183,12 @@ impl Scene {
     pub fn shared_name(&self) -> &str {
         shared_name(&self.name)
     }
+
+    /// Returns the title of the scene that it is a part of; its own where one arm draws it.
+    #[must_use]
+    pub fn shared_title(&self) -> String {
+        self.title().replacen(&self.name, self.shared_name(), 1)
+    }
 }
 
 /// Returns the name of the scene that a part is of, or the name itself.

@@ -17,7 +17,8 @@ use super::team::TeamSeat;
 use super::tool_shape::shape;
 use super::{
     AttachedArm, Node, RemoteCallWatch, access, align, audit, journal_entries, list_nodes,
-    refusal_codes, repair_log, reset, result_pictures, sense, sequence, stop, stroke, tool_filter,
+    refusal_codes, repair_log, reset, result_pictures, scene_part, sense, sequence, stop, stroke,
+    tool_filter,
 };
 use args::name::NameResolution;
 use args::{
@@ -338,6 +339,7 @@ impl Node {
     fn read(&self, tool: &ToolDefinition, request: &ToolRequest) -> Result<ReadCall, Box<Reply>> {
         let policy = self.policy(tool, request);
         let outcome = self.read_arguments(tool, request, &policy);
+        let outcome = outcome.and_then(scene_part::apart);
         let outcome = outcome.and_then(|reading| self.with_remembered_plan(tool, reading));
         let outcome = match outcome {
             Ok(mut reading) => {
@@ -677,7 +679,10 @@ pub fn known_names(file: &NodeFile, library: &SceneLibrary, tools: &DeclaredTool
         .map(|arm| [arm.name.as_str(), arm.model.as_str()])
         .collect();
     let mut scenes = library.scenes_for(&models);
-    scenes.extend(library.shared_scenes_for(&arms));
+    let shared = library.shared_scenes_for(&arms);
+    let parts = shared.iter().flat_map(|name| library.part_names(name));
+    let parts = parts.collect();
+    scenes.extend(shared);
     // The default scene first, as lists show it; that of the first arm, which a call without an arm means.
     let of_first = models
         .get(..1)
@@ -688,6 +693,7 @@ pub fn known_names(file: &NodeFile, library: &SceneLibrary, tools: &DeclaredTool
     let first_canvas = canvases.first();
     KnownNames {
         scenes,
+        parts,
         canvas_mm: first_canvas.and_then(|canvas| library.canvas_mm(canvas)),
         canvases,
         overlays: library.overlays(),

@@ -55,17 +55,16 @@ impl Node {
         };
         motion_job::refresh_card(arm, &job);
         let card = job.card();
-        let reply = job.outcome.get();
-        let text = reply.map(|reply| reply.text.clone());
+        let outcome = job.outcome.get();
+        let reply = outcome.map(|reply| self.with_arm_name(arm, reply.clone()));
+        let text = reply.as_ref().map(|reply| reply.text.clone());
         Ok(JobProgress {
             done: card.done_s(),
             of: card.total_s(),
             words: text.unwrap_or_else(|| card.progress_text()),
             is_over: reply.is_some(),
             pen: card.waits_for,
-            result: reply
-                .map(|reply| reply.structured.clone())
-                .unwrap_or_default(),
+            result: reply.map(|reply| reply.structured).unwrap_or_default(),
             job: card.id,
             tool: card.tool,
             scene: card.scene,

@@ -68,6 +68,7 @@ mod result_pictures;
 mod resume;
 mod reword;
 mod route;
+mod scene_part;
 mod sense;
 mod sequence;
 mod shared_drawing;

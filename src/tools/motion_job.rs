@@ -324,7 +324,7 @@ pub const ALL_DRAWN: &str = "the whole drawing is on the sheet. After `reset` no
 /// Adds to the answer of a drawing that broke off how to draw the rest; an operator's also lists the commands.
 fn with_resume_hint(reply: Reply, node: &Node, arm: &AttachedArm, past: &PastJob) -> Reply {
     let mut next = reset::commands(node, arm, &past.scene, past.overlay());
-    let Some(hint) = resume_hint(past, &next, &node.resume_call(&arm.name)) else {
+    let Some(hint) = resume_hint(past, &next, &node.resume_call(&arm.name, &past.scene)) else {
         return reply;
     };
     let mut reply = reply.hint(&hint);

@@ -10,6 +10,7 @@ use super::reply::Reply;
 use super::sheet_ink::InkLine;
 use super::sheet_photo::FlatPicture;
 use super::sheet_relief::relief;
+use super::team::DrawnPart;
 use base::disk;
 use base::wording::{count, with_next};
 use picture::{GridView, InkView, PlanView, PlannedStroke, ReachView, SheetLine, TimeStrip};
@@ -64,35 +65,90 @@ pub fn preview(scene: &Scene, preview: &DrawingPreview) -> Option<Vec<u8>> {
 /// Colours of the arms that share a drawing, in their order.
 const ARM_COLOURS: [[u8; 3]; 2] = [[0x1f, 0x5f, 0xb4], [0xc8, 0x5a, 0x12]];
 
+/// Returns a colour for each part of a drawing, and what the caption says of it.
+fn by_arm<'a, T>(
+    parts: impl Iterator<Item = (&'a Scene, T)>,
+) -> impl Iterator<Item = (&'a Scene, T, [u8; 3], String)> {
+    let coloured = parts.zip(ARM_COLOURS.into_iter().cycle());
+    coloured.map(|((scene, part), colour)| {
+        let [red, green, blue] = colour;
+        let name = scene.arm_name.as_deref().unwrap_or_default();
+        let legend = format!("{name} #{red:02x}{green:02x}{blue:02x}");
+        (scene, part, colour, legend)
+    })
+}
+
 /// Paints the plans of several arms on their sheet, each arm's lines in a colour of its own. Returns `None` if there is no
 /// picture; the reason is logged.
 #[must_use]
 pub fn shared(shared: &SharedScene, plan: &SharedPlan) -> Option<Vec<u8>> {
-    let scene = &shared.parts.first()?.scene;
-    let mut all = PlanView {
-        title: scene.title(),
-        sheet_mm: scene.surface.size_mm(),
-        relief: relief(&scene.surface),
-        ..PlanView::default()
-    };
+    let scenes = shared.parts.iter().map(|part| &*part.scene);
+    plans(scenes.zip(&plan.plans))
+}
+
+fn plans<'a>(parts: impl Iterator<Item = (&'a Scene, &'a Plan)>) -> Option<Vec<u8>> {
+    let mut all = PlanView::default();
     let mut captions = Vec::new();
-    let parts = shared.parts.iter().zip(&plan.plans);
-    for ((part, plan), colour) in parts.zip(ARM_COLOURS.into_iter().cycle()) {
-        let mut own = view(&part.scene, plan);
+    for (scene, plan, colour, legend) in by_arm(parts) {
+        let mut own = view(scene, plan);
         own.strokes
             .iter_mut()
             .for_each(|stroke| stroke.line.colour = colour);
-        let [red, green, blue] = colour;
-        captions.push(format!(
-            "{} #{red:02x}{green:02x}{blue:02x}: {}",
-            part.arm_name(),
-            plan.report.strokes_text()
-        ));
+        captions.push(format!("{legend}: {}", plan.report.strokes_text()));
+        all.title = scene.shared_title();
+        all.sheet_mm = scene.surface.size_mm();
+        all.relief = relief(&scene.surface);
         all.strokes.extend(own.strokes);
         all.travels_mm.extend(own.travels_mm);
     }
     all.caption = captions.join("; ");
     ok_or_log(plan_png(&all))
+}
+
+/// Paints the plan of what was drawn, and the ink on the sheet if it is known: each in one picture, whichever number of arms drew.
+pub(super) fn drawn(parts: &[DrawnPart]) -> [Option<Vec<u8>>; 2] {
+    match parts {
+        [] => [None, None],
+        [only] => {
+            let lines = only.ink.as_ref();
+            let inked = lines.and_then(|lines| ink(&only.scene, lines));
+            [plan(&only.scene, &only.plan), inked]
+        }
+        several => {
+            let planned = several.iter().map(|part| (&*part.scene, &part.plan));
+            [plans(planned), inks(several)]
+        }
+    }
+}
+
+/// Paints the ink of several arms over the design of their sheet, each arm's in a colour of its own.
+fn inks(parts: &[DrawnPart]) -> Option<Vec<u8>> {
+    let inked = parts
+        .iter()
+        .filter_map(|part| Some((&*part.scene, part.ink.as_ref()?)));
+    let mut all = InkView::default();
+    let mut captions = Vec::new();
+    for (scene, ink, colour, legend) in by_arm(inked) {
+        let lines = ink.iter().map(|(pen, points_mm)| SheetLine {
+            colour,
+            ..line(scene, *pen, points_mm.clone())
+        });
+        all.ink.extend(lines);
+        captions.push(legend);
+        all.title = scene.shared_title();
+        all.sheet_mm = scene.surface.size_mm();
+        all.relief = relief(&scene.surface);
+    }
+    if captions.is_empty() {
+        return None;
+    }
+    let design = parts.iter().flat_map(|part| &part.scene.strokes);
+    all.design_mm = design.map(|stroke| stroke.points_mm.clone()).collect();
+    all.caption = format!(
+        "ink by arm: {}; over the design in grey",
+        captions.join(", ")
+    );
+    ok_or_log(ink_png(&all))
 }
 
 /// Paints a design that does not fit its sheet, whose sheet is white; what reaches beyond it is red.

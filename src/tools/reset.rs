@@ -238,13 +238,17 @@ fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
     let arm = ctx.arm()?;
     let requested = ctx.text("scene");
     match (arm.last_scene(), requested) {
-        (Some(last), Some(requested)) if last.name != requested => Err(refused(
-            "other_scene",
-            format!(
-                "the arm last moved in scene `{}`, so only that scene says which way is up. Next: leave out `scene`",
-                last.name
-            ),
-        )),
+        (Some(last), Some(requested))
+            if ![&*last.name, last.shared_name()].contains(&requested) =>
+        {
+            Err(refused(
+                "other_scene",
+                format!(
+                    "the arm last moved in scene `{}`, so only that scene says which way is up. Next: leave out `scene`",
+                    last.name
+                ),
+            ))
+        }
         (Some(last), _) => Ok(last),
         (None, requested) if ctx.request.who == ActorRank::Operator => {
             if requested.is_some() {

@@ -497,7 +497,7 @@ impl Node {
                     }
                     false => format!(
                         "motion is disabled until an operator enables it; then `{}` draws the rest",
-                        self.resume_call(&arm.name)
+                        self.resume_call(&arm.name, &past.scene)
                     ),
                     true => {
                         "motion is disabled; `steadyhand draw --resume` asks a person, then draws the rest"

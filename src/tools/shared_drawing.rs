@@ -170,10 +170,7 @@ impl DrawingOffer {
         let mut pens: Vec<String> = shared.parts.iter().flat_map(of_part).collect();
         pens.dedup();
         Self {
-            title: first
-                .scene
-                .title()
-                .replacen(&first.scene.name, &shared.name, 1),
+            title: first.scene.shared_title(),
             pens,
             ..self.with_scene(&first.scene, &strokes)
         }

@@ -120,7 +120,7 @@ fn next_call(node: &Node, who: ActorRank) -> String {
             true if is_of_all => "`steadyhand draw --resume`".to_owned(),
             _ if !may_have_inked(node, &card.id) => "the same call".to_owned(),
             true => format!("`steadyhand draw --resume{}`", node.arm_option(arm)),
-            false => node.resume_call(&arm.name),
+            false => node.resume_call(&arm.name, &card.scene),
         })
     });
     let mut calls: Vec<String> = std::iter::once(reset.to_owned()).chain(rests).collect();

@@ -14,7 +14,7 @@ use super::motion_job::{self, JobContext, JobError};
 use super::preview::DrawingPreview;
 use super::preview_text::DrawnExtent;
 use super::reply::{Reply, refused};
-use super::team::{StandingArms, TeamPlan};
+use super::team::{DrawnPart, StandingArms, TeamPlan};
 use super::{
     AttachedArm, calibration_check, frame, job_motion, pictures, planner_thread, repeated_drawing,
     resume, sheet_check, sheet_ink, team_stroke,
@@ -442,7 +442,14 @@ pub(super) async fn draw(
         Some(_) => &plan.strokes,
         None => &planned.strokes,
     };
-    let reply = drawn_reply(&ctx, &scene, &plan, &done, (design, earlier_lines))
+    let part = DrawnPart {
+        scene: Arc::clone(&scene),
+        plan: plan.clone(),
+        ink: workcell.map(|workcell| workcell.ink()),
+    };
+    let drawn = (design.as_slice(), earlier_lines, part);
+    let reply = drawn_reply(&ctx, &done, drawn)
+        .await
         // By this one it is called, also where other arms draw parts of it.
         .with("plan_hash", plan_hash);
     if reply.is_error && reply.code() != Some(pictures::FILES_LOST) {
@@ -476,29 +483,26 @@ fn refuse_changed_plan(
 }
 
 /// Describes what was drawn. The ink is compared with these strokes, without the lines that were on
-/// the sheet before, which are of another job.
-fn drawn_reply(
+/// the sheet before, which are of another job. Of several arms, one shows what all have drawn.
+async fn drawn_reply(
     ctx: &JobContext,
-    scene: &Scene,
-    plan: &Plan,
     done: &CompletedMotion,
-    (strokes, earlier_lines): (&[SheetStroke], usize),
+    (strokes, earlier_lines, own): (&[SheetStroke], usize, DrawnPart),
 ) -> Reply {
-    let ink = ctx.arm.workcell.as_ref().map(|workcell| workcell.ink());
     let own_ink = |ink: &Vec<_>| deviation(strokes, ink.get(earlier_lines..).unwrap_or_default());
-    let deviation = ink.as_ref().map(own_ink);
-    let planned = pictures::plan(scene, plan);
-    let inked = ink.as_ref().and_then(|ink| pictures::ink(scene, ink));
+    let deviation = own.ink.as_ref().map(own_ink);
+    let (scene, plan) = (Arc::clone(&own.scene), own.plan.clone());
+    let [planned, inked] = pictures::drawn(&ctx.team.gather_drawn(own).await);
     let pictures = [
         ("plan.png", planned.as_deref()),
         ("drawn.png", inked.as_deref()),
     ];
     let files = pictures::write(&ctx.node, &ctx.job.card().id, &pictures);
-    let words = message(plan, done, deviation.as_ref());
+    let words = message(&plan, done, deviation.as_ref());
     let mut reply = outcome(done, deviation.as_ref(), words);
-    add_design_notes(&mut reply, scene);
-    add_facts(&mut reply, plan);
-    add_stretch(&mut reply, scene, plan);
+    add_design_notes(&mut reply, &scene);
+    add_facts(&mut reply, &plan);
+    add_stretch(&mut reply, &scene, &plan);
     if let Some(deviation) = &deviation {
         add_ink(&mut reply, deviation);
     }
@@ -508,7 +512,7 @@ fn drawn_reply(
     if let Some(measured) = &done.deviation {
         add_measured(&mut reply, measured);
     }
-    let basis = calibration_check::uncalibrated_basis(&ctx.node, &ctx.arm, scene);
+    let basis = calibration_check::uncalibrated_basis(&ctx.node, &ctx.arm, &scene);
     reply.set_some("calibration", basis);
     let past = ctx.entry.past();
     reply.set_some("pens_measured", past.pens_measured);

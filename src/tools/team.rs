@@ -12,6 +12,7 @@ use super::meeting::Meeting;
 use super::motion_job::JobError;
 use super::panic_guard::{InternalError, catch_panic};
 use super::planner_thread::{PlannerError, PlanningWatch, PlanningWatches, on_planner};
+use super::sheet_ink::InkLine;
 use super::{AttachedArm, Node};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use call::{Refusal, refusal};
@@ -45,6 +46,16 @@ struct Team {
     first_job: OnceLock<String>,
     plans: Meeting<PlanRequest, Result<TeamPlan, PlannerError>>,
     proofs: Meeting<ProofRequest, Result<CheckedTrajectory, ProofError>>,
+    drawn: Meeting<DrawnPart, Vec<DrawnPart>>,
+}
+
+/// What one arm drew of a sheet, for a picture of all of it.
+#[derive(Clone)]
+pub(super) struct DrawnPart {
+    pub(super) scene: Arc<Scene>,
+    pub(super) plan: Plan,
+    /// The ink on the sheet before a simulated arm.
+    pub(super) ink: Option<Vec<InkLine>>,
 }
 
 /// What one arm brings to a common plan.
@@ -169,10 +180,24 @@ impl TeamSeat {
         Ok(beside)
     }
 
+    /// Gathers what all jobs of the team drew, at the first of them; the others get nothing. Where one ended without it, each keeps its
+    /// own.
+    pub(super) async fn gather_drawn(&self, own: DrawnPart) -> Vec<DrawnPart> {
+        let kept = own.clone();
+        let at_first = |parts: Vec<DrawnPart>| async {
+            let none = std::iter::repeat_with(Vec::new).take(parts.len().saturating_sub(1));
+            let none: Vec<_> = none.collect();
+            std::iter::once(parts).chain(none).collect()
+        };
+        let gathered = self.team.drawn.bring(self.seat, own, at_first).await;
+        gathered.unwrap_or_else(|_| vec![kept])
+    }
+
     /// Lets the others know that this job takes no further part, so that they do not wait for it.
     pub(super) fn leave(&self, reason: &str) {
         self.team.plans.cancel(reason);
         self.team.proofs.cancel(reason);
+        self.team.drawn.cancel(reason);
     }
 
     /// Plans a scene for all arms that share it, once each has said where it stands.
@@ -235,6 +260,7 @@ impl Team {
             first_job: OnceLock::new(),
             plans: Meeting::of(jobs),
             proofs: Meeting::of(jobs),
+            drawn: Meeting::of(jobs),
         }
     }
 }

@@ -281,6 +281,11 @@ fn joined(arms: &[&str], replies: Vec<Reply>) -> Reply {
         Value::Object(part)
     });
     all.set("arms", parts.collect::<Vec<_>>());
+    let files = replies
+        .iter()
+        .filter_map(|reply| reply.structured.get("files")?.as_array());
+    let files: Vec<&Value> = files.flatten().collect();
+    all.set_some("files", (!files.is_empty()).then_some(files));
     all.images = replies.into_iter().flat_map(|reply| reply.images).collect();
     all
 }

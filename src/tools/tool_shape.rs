@@ -110,6 +110,9 @@ fn kind(kind: &ParameterKind, here: &KnownNames) -> ValueKind {
             }),
             count: ItemCount { min: 2, max: 2 },
         },
+        ParameterKind::Name(NameSource::Scenes) => {
+            ValueKind::name(here.scenes.iter().chain(&here.parts).cloned())
+        }
         ParameterKind::Name(names) => ValueKind::name(here.names(*names).iter().cloned()),
         ParameterKind::Choice(values) => ValueKind::choice(values.iter().cloned()),
         ParameterKind::Whole { unit } => ValueKind::Integer {

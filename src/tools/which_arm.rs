@@ -136,11 +136,10 @@ impl Node {
         }
     }
 
-    /// Returns the call by which a planner goes on with what an arm left half done.
-    pub(super) fn resume_call(&self, arm: &str) -> String {
-        let arm = self
-            .has_several_arms()
-            .then(|| format!(",\"arm\":{}", serde_json::Value::from(arm)));
+    /// Returns the call by which a planner goes on with what an arm left half done, or with what all arms of a scene did.
+    pub(super) fn resume_call(&self, arm: &str, scene: &str) -> String {
+        let is_of_one = self.has_several_arms() && !scene.contains(scene::PART);
+        let arm = is_of_one.then(|| format!(",\"arm\":{}", serde_json::Value::from(arm)));
         format!("stroke {{\"resume\":true{}}}", arm.unwrap_or_default())
     }
 }

@@ -123,6 +123,34 @@ fn each_stroke_is_drawn_once_by_one_arm_and_sooner_than_by_one_alone() {
     assert!(seconds(&drawn) < seconds(&alone), "{drawn:#}");
 }
 
+/// `pair:left` is the scene with that arm, in every tool.
+#[test]
+fn an_arm_s_part_is_named_as_a_scene() {
+    let bench = with_two_arms(Bench::new());
+    for tool in ["stroke", "align"] {
+        let shown = call(&bench, tool, r#"{"scene":"pair:right","dry_run":true}"#);
+        assert_eq!(shown["understood"]["scene"], "pair", "{shown:#}");
+        assert_eq!(shown["understood"]["arm"], "right", "{shown:#}");
+        let both = r#"{"scene":"pair:right","arm":"left","dry_run":true}"#;
+        let refused = call(&bench, tool, both);
+        let code = &refused["complaints"][0]["code"];
+        assert_eq!(code, "two_arms_named", "{refused:#}");
+    }
+    let unknown = call(
+        &bench,
+        "stroke",
+        r#"{"scene":"pair:middle","dry_run":true}"#,
+    );
+    let valid = unknown["complaints"][0]["valid"].as_array();
+    let valid = valid.unwrap_or_else(|| panic!("{unknown:#}"));
+    assert!(valid.iter().any(|name| name == "pair:left"), "{unknown:#}");
+    let drawn = call(&bench, "stroke", r#"{"scene":"pair:left"}"#);
+    assert_eq!(drawn["success"], true, "{drawn:#}");
+    assert!(drawn.get("arms").is_none(), "{drawn:#}");
+    let home = call(&bench, "reset", r#"{"scene":"pair:left"}"#);
+    assert_eq!(home["success"], true, "{home:#}");
+}
+
 /// A drawing of one's own takes one command, for two arms as for one.
 #[test]
 fn both_arms_draw_a_file_by_one_command() {
@@ -143,6 +171,15 @@ fn both_arms_draw_a_file_by_one_command() {
     let strokes = |reply: &Value| reply["stroke_count"].as_u64().unwrap();
     assert_eq!(arms(&drawn).iter().map(strokes).sum::<u64>(), 8);
     assert!(arms(&drawn).iter().all(|arm| strokes(arm) > 0), "{drawn:#}");
+    // One picture of what both drew.
+    assert_eq!(drawn["stroke_count"], 8, "{drawn:#}");
+    assert_eq!(drawn["files"].as_array().unwrap().len(), 2, "{drawn:#}");
+    let of_right = arms(&drawn)[1]["files"].as_array();
+    assert!(of_right.is_none_or(Vec::is_empty), "{drawn:#}");
+    for (reply, name) in arms(&drawn).iter().zip(["left: ", "right: "]) {
+        let message = reply["message"].as_str().unwrap();
+        assert!(message.starts_with(name), "{drawn:#}");
+    }
     let alone = draw(&["--arm", "left"]);
     assert_eq!(alone["stroke_count"], 8, "{alone:#}");
 }
@@ -237,6 +274,9 @@ fn a_stop_stops_both_and_a_hold_holds_both_until_they_go_on() {
     pair.until(["stopped", "stopped"]);
     let output = held.wait_with_output().unwrap();
     assert!(!output.status.success(), "{output:?}");
+    // Both go on by one call.
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains(r#"stroke {\"resume\":true}"#), "{told}");
     for arm in ["left", "right"] {
         let reset = pair.call("reset", &format!(r#"{{"arm":"{arm}"}}"#));
         assert_eq!(reset["success"], true, "{reset:#}");

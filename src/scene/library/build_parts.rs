@@ -11,7 +11,7 @@ use crate::arm_places::{self, ArmPlace};
 use crate::build_scene::{self, BuiltScene, SceneParts};
 use crate::canvas::Canvas;
 use crate::file::{OverlayFile, SceneFile};
-use crate::shared_scene::SharedScene;
+use crate::shared_scene::{SharedScene, part_name};
 use crate::{Revision, Scene, SceneFault, foot_frame};
 use arm::ArmModel;
 use mesh::MeshPatch;
@@ -86,6 +86,14 @@ impl SceneLibrary {
         let mut names = self.shared_scenes();
         names.retain(|name| self.head_of(name).shared_by.iter().all(is_there));
         names
+    }
+
+    /// Returns the names of each arm's part of a scene; none where only one arm draws it.
+    #[must_use]
+    pub fn part_names(&self, scene: &str) -> Vec<String> {
+        let shared_by = self.head_of(scene).shared_by;
+        let names = shared_by.iter().map(|[arm, _]| part_name(scene, arm));
+        names.collect()
     }
 
     pub(super) fn build(
