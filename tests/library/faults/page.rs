@@ -20,7 +20,7 @@ Each fault was caused on a simulated arm in the middle of a stroke: with Feetech
 
 The same was done to one of two arms that draw together: what is drawn, both finish; a fault of one stops the other as a stop does.
 
-To practise a fault, give the path of `steadyhand sim --pty` to a node as the arm's port. While the arm draws, type the line in brackets into the terminal of `sim`. `plug`, `loss 0`, `speaks 2`, `block 1` and `position 2` end their faults; see `sim --help`.
+To practise a fault, give the path of `steadyhand sim --pty` to a node as the arm's port. While the arm draws, type the line in brackets into the terminal of `sim`. `fault loss 0`, `fault speaks 2`, `fault block 1` and `fault position 2` end their faults. After `fault unplug`, start `sim` again.
 
 | fault | family | what is done | what happens |
 |---|---|---|---|

@@ -249,7 +249,8 @@ async fn a_joint_without_torque_is_a_fault_wherever_the_drawing_is() {
             .flat_map(|id| (0..24).map(move |step| (id, 13 * step)))
         {
             let took = limp_after(rig(), id, cycles).await;
-            assert!(took <= STALL, "servo {id}, {cycles} cycles: {took:?}");
+            // A stall counts from the first reading without torque, a cycle later.
+            assert!(took <= STALL + PERIOD, "servo {id}, {cycles} cycles: {took:?}");
         }
     }
 }
