@@ -250,7 +250,10 @@ async fn a_joint_without_torque_is_a_fault_wherever_the_drawing_is() {
         {
             let took = limp_after(rig(), id, cycles).await;
             // A stall counts from the first reading without torque, a cycle later.
-            assert!(took <= STALL + PERIOD, "servo {id}, {cycles} cycles: {took:?}");
+            assert!(
+                took <= STALL + PERIOD,
+                "servo {id}, {cycles} cycles: {took:?}"
+            );
         }
     }
 }
