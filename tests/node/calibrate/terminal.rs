@@ -97,10 +97,13 @@ fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
         // It holds, so that somebody must hold it first.
         let (code, printed) = jog(&table.bench, "z+10");
         assert_eq!(code, 0, "{printed}");
-        for no in ["y\n", "\u{3}"] {
+        for no in ["\n", "\u{3}"] {
             let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
             person.sees("the arm drops: hold the arm.");
             person.sees(ASKED);
+            // Neither a whole yes nor a no: it is asked again.
+            person.types("y\n");
+            person.sees("or press Enter to cancel:");
             person.types(no);
             person.sees("torque on");
             person.ends_with(1);
