@@ -83,8 +83,9 @@ pub(super) async fn own_job(
     Ok(FollowedJob { outcome, shutdown })
 }
 
-/// Figures of a drawing that add up over its arms, and those of which the largest is that of all.
+/// Figures of a drawing that add up over its arms.
 const SUMS: [&str; 2] = ["pen_down_mm", "missing_mm"];
+/// Figures of a drawing that are those of the worst arm.
 const LARGEST: [&str; 3] = ["arm_time_s", "deviation_mm_p95", "deviation_mm_max"];
 
 /// Joins the ends of jobs that drew together to that of the first which did not succeed, with the words of all.

@@ -300,9 +300,9 @@ impl Crossing {
                 sideways_s: 0.0,
             });
         }
-        let limits = crossing_limits(profile_limits(limits));
+        let limits = profile_limits(limits);
         let slower = ProfileLimits {
-            speed: limits.speed / slowed_by,
+            speed: limits.speed * CROSSING_SHARE / slowed_by,
             acceleration: limits.acceleration / slowed_by.powi(2),
             jerk: limits.jerk / slowed_by.powi(3),
         };
@@ -416,14 +416,6 @@ impl<'r> HopTiming<'r> {
         };
         let end = (first..count).rev().find(is_clear).map_or(first, |n| n + 1);
         first..end
-    }
-}
-
-/// Returns the limits of a crossing of the sheet, which is one part of a hop.
-pub(super) fn crossing_limits(limits: ProfileLimits) -> ProfileLimits {
-    ProfileLimits {
-        speed: limits.speed * CROSSING_SHARE,
-        ..limits
     }
 }
 

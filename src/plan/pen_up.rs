@@ -2,7 +2,6 @@
 //! order under the same limits.
 
 use super::PERIOD_S;
-use super::hop::crossing_limits;
 use super::scalar_profile::{ProfileLimits, ScalarProfile, rest_to_rest_s};
 use super::time_parameterization::TipLimits;
 use super::trajectory::{SpanKind, Trajectory, TrajectorySpan};
@@ -97,14 +96,7 @@ impl PenUpWay<'_> {
             return 0.0;
         };
         let [a, b] = [from, to].map(|q| scene.arm.chain.point(q, &tool.tip_m));
-        let limits = hop_limits(scene, pen).as_profile();
-        let is_crossing = self.touches == [true; 2];
-        let limits = if is_crossing {
-            crossing_limits(limits)
-        } else {
-            limits
-        };
-        rest_to_rest_s((b - a).norm(), limits)
+        rest_to_rest_s((b - a).norm(), hop_limits(scene, pen).as_profile())
     }
 }
 

@@ -136,7 +136,7 @@ impl Node {
         }
     }
 
-    /// Returns the call by which a planner goes on with what an arm left half done, or with what all arms of a scene did.
+    /// Returns the call with which a planner resumes an arm's unfinished drawing, or that of all arms of a scene.
     pub(super) fn resume_call(&self, arm: &str, scene: &str) -> String {
         let is_of_one = self.has_several_arms() && !scene.contains(scene::PART);
         let arm = is_of_one.then(|| format!(",\"arm\":{}", serde_json::Value::from(arm)));

@@ -30,7 +30,7 @@ REPEATS = 3
 DRAWN_P95_MM, DRAWN_MISSING = 1.2, 0.002
 TOUCHED_P95_MM = FIRST_LINE_P95_MM = 1.0
 INKED_P95_MM = 0.6
-# What is drawn many times, of which nothing may be ended: icons that others drew, scenes' own designs, and how many by one node.
+# Drawings that must all succeed: icons that others drew, scenes with designs, and how many one node draws in a row.
 ICONS, SCENES, IN_A_ROW = 20, ("default", "a5_sheet", "tagged", "hatched", "letters"), 10
 # Of `align` and accept, at most.
 ROUNDS = 4

@@ -20,7 +20,7 @@ use super::ControlListener;
 use crate::open::users_temporary;
 use base::{disk, file_access, plain_file, task};
 
-/// Folder for the control sockets of services, of which this system has none.
+/// Folder for the control sockets of services; this system has none.
 pub(crate) const SERVICE_FOLDER: Option<&str> = None;
 
 /// A socket that systemd opened: there is none on this system.

@@ -326,8 +326,7 @@ fn bound_s(scene: &Scene, plan: &Plan, samples: std::ops::Range<usize>, rises: f
     let rise_s = ScalarProfile::to_crest(height_m, limits)
         .unwrap()
         .duration_s();
-    let speed = if rises > 1.0 { 0.1 * 0.85 } else { 0.1 };
-    let straight_s = profile_s((b - a).norm(), [speed, 1.0, 20.0]);
+    let straight_s = profile_s((b - a).norm(), [0.1, 1.0, 20.0]);
     joints_s.fold(straight_s.max(rises * rise_s), f64::max)
 }
 

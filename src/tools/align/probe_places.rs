@@ -127,8 +127,8 @@ impl ProbePlaces {
         }
     }
 
-    /// Leaves out a place that was missed, of which so many are still to come. Returns why the rest is not worth touching, if too few
-    /// would be left or if what was felt is not the sheet.
+    /// Leaves out a place that was missed. Returns why the other places are not worth touching, if too few are touched and to come, or
+    /// if what was felt is not the sheet.
     pub(super) fn leave_out(
         &mut self,
         missed: MissedTouch,
