@@ -444,12 +444,14 @@ impl SimulatedArm {
             .collect()
     }
 
+    /// A worn arm's drawing is no success where its ink lies too far off, and is judged all the same.
     fn draw(&self, scene: &str) -> anyhow::Result<String> {
-        let result = self.call(
-            "stroke",
-            &format!("{{\"scene\":\"{scene}\",\"again\":true}}"),
-        )?;
-        let figure = |key: &str| result.get(key).and_then(Value::as_f64).context("no figure");
+        let arguments = format!("{{\"scene\":\"{scene}\",\"again\":true}}");
+        let result = self.ask("stroke", &arguments)?;
+        let figure = |key: &str| {
+            let figure = result.get(key).and_then(Value::as_f64);
+            figure.with_context(|| message(&result).to_owned())
+        };
         Ok(format!(
             "{:.2}, {:.2} mm",
             figure("deviation_mm_p95")?,
@@ -496,19 +498,18 @@ impl SimulatedArm {
         Ok(())
     }
 
+    /// Calls a tool that must succeed.
     fn call(&self, tool: &str, arguments: &str) -> anyhow::Result<Value> {
+        let result = self.ask(tool, arguments)?;
+        let is_done = result.get("success") == Some(&Value::Bool(true));
+        ensure!(is_done, "{tool}: {}", message(&result));
+        Ok(result)
+    }
+
+    fn ask(&self, tool: &str, arguments: &str) -> anyhow::Result<Value> {
         let text = self.run(&["call", "--json", tool, arguments])?;
         let end = text.rfind('}').map_or(0, |end| end + 1);
-        let result: Value = serde_json::from_str(text.get(..end).unwrap_or_default())?;
-        ensure!(
-            result.get("success") == Some(&Value::Bool(true)),
-            "{tool}: {}",
-            result
-                .get("message")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        );
-        Ok(result)
+        Ok(serde_json::from_str(text.get(..end).unwrap_or_default())?)
     }
 
     /// Runs the program, and returns its output; a refused call prints its reason as JSON, like an answered one.
@@ -530,6 +531,11 @@ impl SimulatedArm {
         }
         Ok(text)
     }
+}
+
+fn message(result: &Value) -> &str {
+    let text = result.get("message").and_then(Value::as_str);
+    text.unwrap_or_default()
 }
 
 /// Returns the path of the program next to this one.

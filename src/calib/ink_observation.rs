@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::play_fit::PatternStage;
+use super::read_tips::ReadTips;
 use base::units::JointVector;
 
 /// A pattern that was drawn and read, and the readings of the joints at rest.
@@ -34,6 +35,10 @@ pub struct InkObservation {
 pub struct InkPlace {
     /// On the sheet, as planned.
     pub at_mm: [f64; 2],
+    /// How far beside it the joints' readings put the tip, across the line: the joints show this error themselves, so play and
+    /// the sheet do not explain it.
+    #[serde(default)]
+    pub read_off_mm: [f64; 2],
     /// Index of the posture in the path.
     pub node: usize,
     /// Index of the stroke in the pattern.
@@ -76,6 +81,8 @@ pub struct PatternPath<'a> {
     pub reached: &'a [JointVector],
     /// Samples at which each stroke was drawn, in the order of the pattern.
     pub strokes: Vec<Range<usize>>,
+    /// Joints as they were read after some of the samples were sent, in order.
+    pub read: Vec<(usize, JointVector)>,
 }
 
 /// A reading of the pattern at one place of a line.
@@ -106,6 +113,7 @@ impl PatternPath<'_> {
     pub fn observe(&self, stage: &PatternStage<'_>, pattern: &[PatternReading]) -> InkObservation {
         let tips = |samples: &Range<usize>| self.tips(stage, samples);
         let tips: Vec<Vec<[f64; 2]>> = self.strokes.iter().map(tips).collect();
+        let read_tips = ReadTips::new(stage, self);
         let mut samples = Vec::new();
         let (mut places, mut readings) = (Vec::new(), Vec::new());
         for reading in pattern {
@@ -114,6 +122,9 @@ impl PatternPath<'_> {
                 samples.push(sample);
                 places.push(InkPlace {
                     at_mm: at_mm.map(rounded),
+                    read_off_mm: read_tips
+                        .off_mm(reading.stroke, at_mm, reading.across)
+                        .map(rounded),
                     node: 0,
                     station: reading.stroke,
                     leg: reading.stroke * PIECES_MAX + piece,
@@ -149,11 +160,7 @@ impl PatternPath<'_> {
     /// Returns the expected places of the tip on the sheet while a stroke is drawn.
     fn tips(&self, stage: &PatternStage<'_>, samples: &Range<usize>) -> Vec<[f64; 2]> {
         let drawn = self.reached.get(samples.clone()).unwrap_or_default();
-        let place = |joints: &JointVector| {
-            let tip = stage.chain.point(joints, &stage.tip.point_m);
-            stage.surface.project(&tip).at_mm
-        };
-        drawn.iter().map(place).collect()
+        drawn.iter().map(|joints| tip_mm(stage, joints)).collect()
     }
 
     /// Returns the sample at which a place of a stroke is drawn.
@@ -202,6 +209,12 @@ impl PatternPath<'_> {
         }
         reversals
     }
+}
+
+/// Returns where the tip is on the sheet.
+pub(super) fn tip_mm(stage: &PatternStage<'_>, joints: &JointVector) -> [f64; 2] {
+    let tip = stage.chain.point(joints, &stage.tip.point_m);
+    stage.surface.project(&tip).at_mm
 }
 
 /// Rounds a number for storage: a record is read again with every drawing.

@@ -31,6 +31,7 @@ mod pivot_fit;
 mod plane_fit;
 mod play_fit;
 mod play_operator;
+mod read_tips;
 pub mod report;
 mod sag_assessment;
 mod sag_fit;

@@ -112,7 +112,7 @@ pub struct PlayFit {
     pub play: Vec<Option<JointPlay>>,
     /// Coefficients of the ink's remaining offset from its plan, by the terms of [`SheetCorrection::terms`].
     pub field_mm: [[f64; 6]; 2],
-    /// Root mean square of the readings before the fit.
+    /// Root mean square of the ink's offsets from its plan.
     pub before_mm: f64,
     /// The same after the fit.
     pub rms_mm: f64,
@@ -255,6 +255,9 @@ fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
 struct PlayRow {
     ends: Vec<RowEnd>,
     field: [f64; FIELD],
+    /// Offset of the ink, and of it what the joints' own readings show, and what is fitted.
+    drawn_off_mm: f64,
+    read_off_mm: f64,
     off_mm: f64,
     sigma_mm: f64,
     /// Standard deviation that determines its weight.
@@ -278,12 +281,13 @@ impl PlayEquations {
         {
             return Err(PlayFitError::Damaged);
         }
-        let rows = ink
+        let mut rows = ink
             .readings
             .iter()
             .map(|reading| PlayRow::new(stage, ink, reading))
             .collect::<Option<Vec<PlayRow>>>()
             .ok_or(PlayFitError::Damaged)?;
+        take_out_what_joints_show(&mut rows);
         let halves_deg = ink.compensated_deg.iter().map(|deg| deg / 2.0);
         let halves_deg = DVector::from_iterator(joints, halves_deg);
         let expected = lag(&ink.path_deg, &halves_deg).into_iter();
@@ -308,7 +312,7 @@ impl PlayEquations {
     #[cfg(test)]
     pub(super) fn replace(&mut self, offsets_mm: &[f64]) {
         for (row, off_mm) in self.rows.iter_mut().zip(offsets_mm) {
-            row.off_mm = *off_mm;
+            (row.drawn_off_mm, row.off_mm) = (*off_mm, *off_mm);
         }
     }
 
@@ -404,6 +408,8 @@ impl PlayRow {
         let mut row = Self {
             ends: Vec::new(),
             field: [0.0; FIELD],
+            drawn_off_mm: reading.off_mm,
+            read_off_mm: 0.0,
             off_mm: reading.off_mm,
             sigma_mm: reading.sigma_mm,
             weight_sigma_mm: reading.sigma_mm,
@@ -416,11 +422,25 @@ impl PlayRow {
             for (index, term) in row.field.iter_mut().enumerate() {
                 *term += sign * reading.across[index / 6] * end.terms[index % 6];
             }
+            let [right, up] = place.read_off_mm;
+            row.read_off_mm += sign * (right * reading.across[0] + up * reading.across[1]);
             row.cluster = place.leg;
             row.ends.push(end);
         }
         let is_valid = row.off_mm.is_finite() && row.sigma_mm > 0.0;
         is_valid.then_some(row)
+    }
+}
+
+/// Takes out of each offset what the joints' own readings show, as friction does: it is neither play nor the sheet. What they
+/// show over the whole sheet alike stays: an arm that stands too low there will do so again, and the sheet's place corrects it.
+fn take_out_what_joints_show(rows: &mut [PlayRow]) {
+    let read = DVector::from_iterator(rows.len(), rows.iter().map(|row| row.read_off_mm));
+    let field = DMatrix::from_fn(rows.len(), FIELD, |row, term| rows[row].field[term]);
+    let alike = field.clone().svd(true, true).solve(&read, 1e-9);
+    let alike = alike.map_or_else(|_| read.clone(), |alike| field * alike);
+    for (row, alike_mm) in rows.iter_mut().zip(alike.iter()) {
+        row.off_mm -= row.read_off_mm - alike_mm;
     }
 }
 
@@ -637,7 +657,7 @@ impl<'a> FitRound<'a> {
         PlayFit {
             play,
             field_mm: sheet.field_mm(),
-            before_mm: rms(self.rows().map(|row| row.off_mm)),
+            before_mm: rms(self.rows().map(|row| row.drawn_off_mm)),
             rms_mm: rms(self.residuals().into_iter().map(|(residual, _)| residual)),
             readings: self.kept.len(),
             left_out: count - self.kept.len(),

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use super::contact_detection::{ContactDetector, ContactVerdict, ProbeReading};
 use super::drawing_deviation::DeviationMonitor;
 use super::snapshot_publisher::ReplyCallback;
-use super::{JointSagging, MotionOutcome, MotionRelease, VisitKind, VisitReading};
+use super::{JointSagging, MotionOutcome, MotionRelease, PathReading, VisitKind, VisitReading};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use gate::{Execution, HoldAt};
 use plan::SpanKind;
@@ -20,6 +20,8 @@ pub(super) struct ActiveMotion {
     pub(super) span: tracing::Span,
     done: oneshot::Sender<MotionOutcome>,
     visits: Vec<VisitReading>,
+    /// Readings along the path, as many as there was room for from the start.
+    readings: Vec<PathReading>,
     dwelling: Option<(usize, [JointVector; 2])>,
     contact: ContactDetector,
     /// The point that is probed, and the joint angles at its last reading.
@@ -38,6 +40,7 @@ impl ActiveMotion {
     pub(super) fn new(
         execution: Execution,
         release: MotionRelease,
+        readings: Vec<PathReading>,
         done: oneshot::Sender<MotionOutcome>,
     ) -> Self {
         Self {
@@ -48,6 +51,7 @@ impl ActiveMotion {
             release,
             done,
             visits: Vec::new(),
+            readings,
             dwelling: None,
             probing: None,
             reached: 0,
@@ -81,6 +85,15 @@ impl ActiveMotion {
     pub(super) fn note_reached(&mut self, measured: &ArmMeasurement) {
         self.reached = self.execution.nearest(self.reached, &measured.position_rad);
         self.deviation.note(&self.execution, measured);
+        let sample = self.execution.progress().sample;
+        let last = self.readings.last();
+        let is_new = last.is_none_or(|last| last.sample < sample);
+        if is_new && self.readings.len() < self.readings.capacity() {
+            self.readings.push(PathReading {
+                sample,
+                position_rad: measured.position_rad,
+            });
+        }
     }
 
     pub(super) fn furthest(&self) -> usize {
@@ -187,9 +200,11 @@ impl ActiveMotion {
         self.end_dwell();
         self.end_probe();
         let visits = std::mem::take(&mut self.visits);
+        let readings = std::mem::take(&mut self.readings);
         let deviation = self.deviation.greatest(&self.execution, tolerance_rad);
         self.end(MotionOutcome::Reached {
             visits,
+            readings,
             off_rad,
             sags,
             deviation,

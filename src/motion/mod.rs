@@ -217,6 +217,8 @@ pub enum MotionOutcome {
     Reached {
         /// The reading at each visited point, in order.
         visits: Vec<VisitReading>,
+        /// Where the joints were read along the path, if [`MotionHandle::run_read`] ran it.
+        readings: Vec<PathReading>,
         /// The largest distance of a joint from the end of its path.
         off_rad: f64,
         /// Joints that hang farther from it than they may otherwise, by no more than gravity explains.
@@ -239,6 +241,15 @@ pub struct JointSagging {
     pub joint: String,
     /// By how much.
     pub rad: f64,
+}
+
+/// A reading while the arm moves along its path.
+#[derive(Clone, Copy, Debug)]
+pub struct PathReading {
+    /// The sample that was sent last.
+    pub sample: usize,
+    /// The measured joint angles.
+    pub position_rad: JointVector,
 }
 
 /// A reading at a visited point.
@@ -290,6 +301,8 @@ enum MotionCommand {
         proof: Box<CheckedTrajectory>,
         seen_stops: u64,
         release: MotionRelease,
+        /// Room for readings along the path.
+        readings: Vec<PathReading>,
         done: oneshot::Sender<MotionOutcome>,
     },
     Hold {
@@ -411,11 +424,34 @@ impl MotionHandle {
         seen_stops: u64,
         release: MotionRelease,
     ) -> oneshot::Receiver<MotionOutcome> {
+        self.send_run(proof, seen_stops, release, Vec::new())
+    }
+
+    /// As [`MotionHandle::run_released`], and keeps a reading of the joints for each sample. The room for them is made here: the
+    /// arm's thread allocates nothing.
+    pub fn run_read(
+        &self,
+        proof: CheckedTrajectory,
+        seen_stops: u64,
+        release: MotionRelease,
+    ) -> oneshot::Receiver<MotionOutcome> {
+        let readings = Vec::with_capacity(proof.trajectory().samples.len());
+        self.send_run(proof, seen_stops, release, readings)
+    }
+
+    fn send_run(
+        &self,
+        proof: CheckedTrajectory,
+        seen_stops: u64,
+        release: MotionRelease,
+        readings: Vec<PathReading>,
+    ) -> oneshot::Receiver<MotionOutcome> {
         let (done, reply) = oneshot::channel();
         let command = MotionCommand::Run {
             proof: Box::new(proof),
             seen_stops,
             release,
+            readings,
             done,
         };
         if let Err(MotionCommand::Run { done, .. }) = self.shared.commands.put(command) {

@@ -21,6 +21,7 @@ impl ArmThread {
                 proof,
                 seen_stops,
                 release,
+                readings,
                 done,
             }) => match self.begin(*proof, seen_stops).await {
                 Ok(mut execution) => {
@@ -33,7 +34,7 @@ impl ArmThread {
                     if !self.shared.clock.is_simulated() {
                         execution.watch_neighbours();
                     }
-                    self.job = Some(ActiveMotion::new(execution, release, done));
+                    self.job = Some(ActiveMotion::new(execution, release, readings, done));
                     self.trim_as_before();
                 }
                 Err(error) => self.reply(done, MotionOutcome::Refused(error)),

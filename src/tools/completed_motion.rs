@@ -1,11 +1,12 @@
 //! A motion that was carried out, and what its answer says of joints that hang.
 
 use super::reply::Reply;
-use motion::{DrawingDeviation, JointSagging, VisitReading};
+use motion::{DrawingDeviation, JointSagging, PathReading, VisitReading};
 
 /// A motion that was carried out.
 pub(super) struct CompletedMotion {
     pub(super) visits: Vec<VisitReading>,
+    pub(super) readings: Vec<PathReading>,
     pub(super) off_rad: f64,
     /// Joints that hang from where they should be, by no more than gravity explains.
     pub(super) sags: Vec<JointSagging>,

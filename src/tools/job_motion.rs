@@ -15,8 +15,9 @@ use super::team::{ProofRequest, TeamPlan};
 use base::lock::MutexExt;
 use base::units::{ArmMeasurement, JointVector};
 use call::{Refusal, refusal};
+use gate::CheckedTrajectory;
 use job::{BYTES, InkProgress, JournalWriter};
-use motion::{MotionOutcome, Snapshot};
+use motion::{MotionHandle, MotionOutcome, MotionRelease, Snapshot};
 use permit::{ActorRank, MotionPermit, StopLatch};
 use plan::{Plan, PlanError};
 use scene::{Scene, SharedScene};
@@ -29,6 +30,14 @@ const RECENT: Duration = Duration::from_millis(100);
 
 /// Longest wait for a recent reading.
 const RECENT_WITHIN: Duration = Duration::from_secs(1);
+
+/// Gives a checked motion to the arm's thread.
+type StartMotion = fn(
+    &MotionHandle,
+    CheckedTrajectory,
+    u64,
+    MotionRelease,
+) -> tokio::sync::oneshot::Receiver<MotionOutcome>;
 
 impl JobContext {
     /// Returns permission to move in a scene.
@@ -108,6 +117,28 @@ impl JobContext {
         permit: MotionPermit,
         plan: &Plan,
     ) -> Result<CompletedMotion, JobError> {
+        self.run_by(MotionHandle::run_released, scene, permit, plan)
+            .await
+    }
+
+    /// As [`JobContext::run`], and returns where the joints were read along the path.
+    pub(super) async fn run_read(
+        &self,
+        scene: &Arc<Scene>,
+        permit: MotionPermit,
+        plan: &Plan,
+    ) -> Result<CompletedMotion, JobError> {
+        self.run_by(MotionHandle::run_read, scene, permit, plan)
+            .await
+    }
+
+    async fn run_by(
+        &self,
+        start: StartMotion,
+        scene: &Arc<Scene>,
+        permit: MotionPermit,
+        plan: &Plan,
+    ) -> Result<CompletedMotion, JobError> {
         let (motion, scene) = (&self.arm.motion, &self.arm.with_confirmed_pen(scene));
         self.await_approval(scene, plan).await?;
         self.check_sheet(scene).await?;
@@ -133,9 +164,7 @@ impl JobContext {
         let started_at = motion.clock().now();
         self.record_bytes().await;
         self.record_motion(scene, plan).await;
-        let outcome = motion
-            .run_released(checked, self.seen_stops, journal.release())
-            .await;
+        let outcome = start(motion, checked, self.seen_stops, journal.release()).await;
         self.end_recorded_motion();
         self.end_bytes().await;
         let journalled = journal.finish().await;
@@ -163,6 +192,7 @@ impl JobContext {
         match outcome {
             Some(MotionOutcome::Reached {
                 visits,
+                readings,
                 off_rad,
                 sags,
                 deviation,
@@ -170,6 +200,7 @@ impl JobContext {
                 self.job.update(|card| card.ends_motion(plan));
                 Ok(CompletedMotion {
                     visits,
+                    readings,
                     off_rad,
                     sags,
                     deviation,

@@ -244,6 +244,7 @@ impl JobContext {
         let parts = plan::attended_parts(&scene.holder, &plan.strokes);
         let mut total = CompletedMotion {
             visits: Vec::new(),
+            readings: Vec::new(),
             off_rad: 0.0,
             sags: Vec::new(),
             deviation: None,

@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stderr, reason = "a test prints its figures")]
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::chance::Chance;
@@ -24,6 +25,8 @@ const NOISE_MM: f64 = 0.05;
 struct DrawnPattern {
     scene: Arc<Scene>,
     samples: Vec<JointVector>,
+    strokes: Vec<Range<usize>>,
+    readings: Vec<PatternReading>,
     ink: InkObservation,
     /// Index of the sample of each place.
     indices: Vec<usize>,
@@ -101,8 +104,10 @@ impl DrawnPattern {
             sent: &plan.samples,
             reached: &plan.samples,
             strokes: (0..strokes.len()).map(drawn).collect(),
+            read: Vec::new(),
         };
-        let ink = path.observe(&stage(&scene), &readings(&strokes));
+        let (readings, strokes) = (readings(&strokes), path.strokes.clone());
+        let ink = path.observe(&stage(&scene), &readings);
         let sample = |deg: &Vec<f64>| {
             let is_same = |q: &JointVector| {
                 let mut pairs = q.iter().zip(deg);
@@ -119,11 +124,30 @@ impl DrawnPattern {
         Self {
             scene,
             samples: plan.samples,
+            strokes,
+            readings,
             ink,
             indices,
             equations,
             noise_mm: NOISE_MM,
         }
+    }
+
+    /// Fits the last ink again, now with joints as they were read along the path.
+    fn fit_read(&self, joints: &[JointVector]) -> PlayFit {
+        let path = PatternPath {
+            sent: &self.samples,
+            reached: &self.samples,
+            strokes: self.strokes.clone(),
+            read: joints.iter().copied().enumerate().collect(),
+        };
+        let mut ink = path.observe(&stage(&self.scene), &self.readings);
+        let offsets = self.equations.offsets_mm();
+        for (reading, off_mm) in ink.readings.iter_mut().zip(offsets) {
+            reading.off_mm = off_mm;
+        }
+        let equations = PlayEquations::new(&stage(&self.scene), &ink).unwrap();
+        equations.fit().unwrap()
     }
 
     /// Fits the ink that this arm would draw.
@@ -367,6 +391,22 @@ fn readings_of_something_else_are_left_out() {
         (found.deg - expected.deg).abs() < 0.03,
         "{found:?} {expected:?}"
     );
+}
+
+#[test]
+fn what_the_joints_own_readings_show_is_not_play() {
+    let mut chance = Chance(10);
+    let mut arm = WornJoints::draw(&mut chance);
+    arm.field_mm = [[0.0; 6]; 2];
+    let mut drawn = DrawnPattern::new(|_| true);
+    let beyond = drawn.fit(&arm, &mut chance).unwrap();
+    assert!(beyond.play[0].unwrap().is_significant(), "{beyond:?}");
+    // The same ink, of servos that friction holds back before their encoders.
+    let friction = drawn.fit_read(&arm.joints_along(&drawn.samples));
+    assert!(friction.rms_mm < 0.1, "{friction:?}");
+    for play in friction.play.iter().flatten() {
+        assert!(!play.is_significant(), "{friction:?}");
+    }
 }
 
 #[test]

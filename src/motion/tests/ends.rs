@@ -321,6 +321,7 @@ async fn torque_lost_as_a_motion_begins_is_a_fault() {
             proof: Box::new(bench.move_to(bench.scene.rest_rad)),
             seen_stops: 0,
             release: MotionRelease::whole(),
+            readings: Vec::new(),
             done,
         };
         let (sim, shared) = (bench.sim.clone(), Arc::clone(&bench.motion.shared));

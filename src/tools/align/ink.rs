@@ -14,6 +14,7 @@ use calib::{
     pattern_stage,
 };
 use call::{Refusal, refusal};
+use motion::PathReading;
 use plan::{Plan, SpanKind};
 use scene::{Order as DrawingOrder, Scene, SheetStroke};
 use vision::{ExpectedLine, InkOffset, InkReading, PicturedSheet, read_ink};
@@ -38,14 +39,14 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         card.has_later_motions = true;
     });
     let rests = rests::measure_rests(&ctx, &scene, places).await?;
-    let plan = draw(&ctx, &scene, &strokes).await?;
+    let drawn = draw(&ctx, &scene, &strokes).await?;
     if !has_camera {
         let gaps = gaps(&strokes);
         let planned_readings: Vec<_> = gaps.iter().map(|gap| gap.reading(gap.planned_mm)).collect();
         let observation = InkObservation {
             at_ms: base::clock::calendar_ms(),
             rests,
-            ..observe(&scene, &plan, &strokes, &planned_readings)?.unmeasured()
+            ..observe(&scene, &drawn, &strokes, &planned_readings)?.unmeasured()
         };
         return wait_for_person(&ctx, &scene, observation, &gaps).await;
     }
@@ -58,7 +59,7 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         camera: Some(capture.camera.clone()),
         at_ms: capture.at_ms,
         rests,
-        ..observe(&scene, &plan, &strokes, &readings(&reading))?
+        ..observe(&scene, &drawn, &strokes, &readings(&reading))?
     };
     let fit = InkFit::new(&scene, &observation).map_err(|error| refusal!("{error}"))?;
     match fit.proposal() {
@@ -94,12 +95,18 @@ async fn capture_sheet(
     ))
 }
 
+/// A pattern that was drawn, and the joints as they were read meanwhile.
+struct DrawnPattern {
+    plan: Plan,
+    readings: Vec<PathReading>,
+}
+
 /// Draws the pattern, then moves out of the camera's sight.
 async fn draw(
     ctx: &JobContext,
     scene: &Arc<Scene>,
     strokes: &[SheetStroke],
-) -> Result<Plan, JobError> {
+) -> Result<DrawnPattern, JobError> {
     let permit = ctx.ask(scene)?;
     let pattern = strokes.to_vec();
     let plan = ctx
@@ -107,12 +114,15 @@ async fn draw(
             plan::draw_strokes(scene, start, &pattern, DrawingOrder::AsDrawn, watch)
         })
         .await?;
-    ctx.run(scene, permit, &plan).await?;
+    let done = ctx.run_read(scene, permit, &plan).await?;
     let permit = ctx.ask(scene)?;
     let away = ctx.plan_to_rest(scene).await?;
     ctx.job.update(|card| card.has_later_motions = false);
     ctx.run_uncounted(scene, permit, &away).await?;
-    Ok(plan)
+    Ok(DrawnPattern {
+        plan,
+        readings: done.readings,
+    })
 }
 
 fn read(
@@ -138,9 +148,9 @@ fn read(
 
 fn observe(
     scene: &Scene,
-    plan: &Plan,
+    DrawnPattern { plan, readings }: &DrawnPattern,
     strokes: &[SheetStroke],
-    readings: &[PatternReading],
+    offsets: &[PatternReading],
 ) -> Result<InkObservation, Refusal> {
     let stage = pattern_stage(scene).ok_or_else(|| refusal!("the scene has no pen"))?;
     let drawn = |stroke: &SheetStroke| {
@@ -150,12 +160,14 @@ fn observe(
         let span = spans.find(|span| span.kind == SpanKind::Draw && span.item == item);
         span.map_or(0..0, |span| span.first..span.end)
     };
+    let read = readings.iter();
     let path = PatternPath {
         sent: &plan.trajectory.samples,
         reached: plan.trajectory.reached(),
         strokes: strokes.iter().map(drawn).collect(),
+        read: read.map(|at| (at.sample, at.position_rad)).collect(),
     };
-    Ok(path.observe(&stage, readings))
+    Ok(path.observe(&stage, offsets))
 }
 
 fn readings(ink: &InkReading) -> Vec<PatternReading> {
