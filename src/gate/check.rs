@@ -636,7 +636,7 @@ impl<'a> TrajectoryJudge<'a> {
             };
             let limit = short(limit);
             format!(
-                "{pen} would {place} the sheet while it does not draw; it must stay {limit} mm above it. Mount it higher, or tilt it farther away"
+                "{pen} would {place} the sheet while it does not draw; it must stay {limit} mm above it. Mount it higher, or write `pen_change = \"by_hand\"` if a person changes the pens"
             )
         });
     }

@@ -167,7 +167,7 @@ class Guided:
         person.sees_redrawn(2)
         person.types("\n")
         for number, joint in enumerate(arm.frame.file["joints"]):
-            person.sees(f"move only {joint['name']} ")
+            person.sees(f"move {joint['name']} alone")
             for to in (joint["lower_rad"], 0.0, joint["upper_rad"]):
                 eye[number] = to
                 arm.stands(eye)
@@ -189,8 +189,7 @@ class Guided:
                     person.sees(f"(touch {number} of {times})")
                     arm.stands(arm.pose(np.array(at), wide))
                     person.types("\n")
-            which, _ = person.sees("write this into the file?", "Write it anyway?", "throw these touches away",
-                                   "delete all touches")
+            which, _ = person.sees("write this into the file?", "Write it anyway?", "delete all touches")
             if which < 2:
                 person.agrees()
                 person.sees("accepted as calibration")
