@@ -435,6 +435,9 @@ impl PlayRow {
 /// Takes out of each offset what the joints' own readings show, as friction does: it is neither play nor the sheet. What they
 /// show over the whole sheet alike stays: an arm that stands too low there will do so again, and the sheet's place corrects it.
 fn take_out_what_joints_show(rows: &mut [PlayRow]) {
+    if rows.is_empty() {
+        return;
+    }
     let read = DVector::from_iterator(rows.len(), rows.iter().map(|row| row.read_off_mm));
     let field = DMatrix::from_fn(rows.len(), FIELD, |row, term| rows[row].field[term]);
     let alike = field.clone().svd(true, true).solve(&read, 1e-9);

@@ -27,6 +27,7 @@ KEPT = np.array([0.02, 0.02, 0.02, 0.3, 0.3])
 HAND_M, RULER_MM = 2e-4, 0.3
 TRIES = 4
 NODE_FILE = 'name = "bench"\nstate = "state"\nscenes = "scenes"\n\n[[arms]]\nname = "arm"\nmodel = "so101"\nport = "{port}"\n'
+ASKED_ABOUT_TOUCHES = "write this into the file?", "Write it anyway?", "delete all touches"
 ASKED = "Type `yes` to continue:"
 CLEARED = "\x1b[H\x1b[J"
 
@@ -53,15 +54,15 @@ class Person:
     def types(self, keys):
         os.write(self.keys, keys.encode())
 
-    def sees(self, *expected, seconds=120):
-        """Waits for one of these texts; returns which came first, and what was shown up to it."""
+    def sees(self, *expected, seconds=120, keeps=False):
+        """Waits for one of these texts; returns which came first, and what was shown up to it, which is read again if it keeps it."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             new = self.screen[self.read :]
             found = sorted((new.find(text), k) for k, text in enumerate(expected) if text in new)
             if found:
                 end = found[0][0] + len(expected[found[0][1]])
-                self.read += end
+                self.read += 0 if keeps else end
                 return found[0][1], new[:end]
             time.sleep(0.02)
         raise RuntimeError(f"no {expected} in: {self.screen[self.read:][-600:]}")
@@ -186,10 +187,8 @@ class Guided:
         for _ in range(TRIES):
             for at, wide, times in places:
                 for number in range(1, times + 1):
-                    person.sees(f"(touch {number} of {times})")
-                    arm.stands(arm.pose(np.array(at), wide))
-                    person.types("\n")
-            which, _ = person.sees("write this into the file?", "Write it anyway?", "delete all touches")
+                    self.touch(f"(touch {number} of {times})", arm.pose(np.array(at), wide))
+            which, _ = person.sees(*ASKED_ABOUT_TOUCHES)
             if which < 2:
                 person.agrees()
                 person.sees("accepted as calibration")
@@ -198,6 +197,15 @@ class Guided:
             person.sees("press Enter to begin")
             person.types("\n")
         raise RuntimeError(f"refused {TRIES} times")
+
+    def touch(self, prompt, pose):
+        """Touches once; again if the guide says that a busy machine did not read the arm."""
+        refused = True
+        while refused:
+            self.person.sees(prompt)
+            self.arm.stands(pose)
+            self.person.types("\n")
+            refused = self.person.sees("nothing was recorded", "(touch ", *ASKED_ABOUT_TOUCHES, keeps=True)[0] == 0
 
     def zeros(self):
         places = [(CALIBRATOR_M, WIDE, 8)]
@@ -267,7 +275,8 @@ class Guided:
 
     def whole(self):
         arm, person = self.arm, self.person
-        person.sees("no problem on")
+        while person.sees("no problem on", "press Enter to check again")[0]:
+            person.types("\n")
         self.joints()
         person.sees("the node restarts with the new zeros")
         self.zeros()
