@@ -15,6 +15,7 @@ use super::hop_clearance::HopClearance;
 use super::order::{StrokeTurn, order};
 use super::plan_report::{self, StrokeReport};
 use super::prepare_strokes::{PreparedStroke, prepare_strokes};
+use super::tool_ik::ToolIk;
 use super::trajectory::SpanKind;
 use super::trajectory_builder::{
     BuildCheckpoint, HoverTarget, SpanLabel, TrajectoryBuilder, hop_limits,
@@ -453,9 +454,24 @@ impl DrawingPlanner<'_> {
         };
         let ik = self.builder.ik(pen).ok()?;
         self.hops.get(pen)?.plan(&ik, &ends, |samples| {
-            let last = samples.last().unwrap_or(&ends.start);
-            HopClearance::new(scene, pen, [&ends.start, last]).is_clear(samples)
+            let ends = [ends.start, *samples.last().unwrap_or(&ends.start)];
+            HopClearance::new(scene, pen, ends.each_ref()).is_clear(samples)
+                && self
+                    .builder
+                    .own_parts
+                    .is_kept(&self.with_lifts(&ik, ends), samples)
         })
+    }
+
+    /// Returns poses on the sheet, and those above them at the height of travel: an arm is nearer to itself there.
+    fn with_lifts(&self, ik: &ToolIk<'_>, poses: [JointVector; 2]) -> Vec<JointVector> {
+        let lift_mm = self.builder.scene.heights.lift_mm;
+        let lifted = poses.iter().filter_map(|q| {
+            let at_mm = self.builder.scene.surface.project(&ik.point(q)).at_mm;
+            let above = ToolPose::over(&self.builder.scene.surface, at_mm, lift_mm);
+            Some(ik.leaving(q).solve(&above, q).ok()?.q_rad)
+        });
+        poses.iter().copied().chain(lifted).collect()
     }
 
     /// Returns the stretch of a line on the surface; refuses a line that leaves it, is stretched too

@@ -31,6 +31,7 @@ mod prepare_strokes;
 mod probe;
 mod reach_map;
 mod scalar_profile;
+mod self_clearance;
 mod stroke_sharing;
 mod stroke_turns;
 mod suggest_placement;

@@ -7,6 +7,7 @@ use super::error::{PlanError, PlanRefusal, RefusalCause};
 use super::follow_path::{PathError, follow_path};
 use super::hop::PlannedHop;
 use super::limit_violations::seam_ratio;
+use super::self_clearance::SelfClearance;
 use super::time_parameterization::{NOISE, PacedPath, PacingMode, TipLimits};
 use super::tool_ik::ToolIk;
 use super::trajectory::{SpanKind, Trajectory, TrajectorySpan};
@@ -66,6 +67,7 @@ pub(super) enum HoverTarget {
 pub(super) struct TrajectoryBuilder<'a> {
     pub(super) scene: &'a Scene,
     pub(super) iks: Vec<ToolIk<'a>>,
+    pub(super) own_parts: SelfClearance<'a>,
     /// The pen in use and where its tip hovers; `None` before the first pen is taken.
     pub(super) in_use: Option<(usize, HoverTarget)>,
     pub(super) refusals: Vec<PlanRefusal>,
@@ -104,6 +106,7 @@ impl<'a> TrajectoryBuilder<'a> {
         Ok(Self {
             scene,
             iks: iks.collect(),
+            own_parts: SelfClearance::new(scene),
             in_use: None,
             refusals: Vec::new(),
             hover_from: None,
@@ -321,7 +324,8 @@ impl<'a> TrajectoryBuilder<'a> {
     }
 
     /// Moves the tip from one hover target to another: along the sheet if both are over it,
-    /// otherwise up, across and down.
+    /// otherwise up, across and down. Where the arm would come too near itself on that way, as in
+    /// front of its base, all joints swing together.
     pub(super) fn travel(
         &mut self,
         label: SpanLabel,
@@ -330,9 +334,33 @@ impl<'a> TrajectoryBuilder<'a> {
     ) -> Result<(), PathError> {
         let tip_limits = self.travel_limits();
         let paths = self.travel_paths(from, to);
+        let before = self.checkpoint();
         self.follow(label, &paths, tip_limits)?;
+        let ends = [self.joints_at(&before), self.last_joints()];
+        let straight = self.samples_since(&before);
+        if !self.own_parts.is_kept(&ends, straight) {
+            self.swing_instead(label, &before, &ends[1])?;
+        }
         self.in_use = Some((label.pen, to));
         Ok(())
+    }
+
+    /// Replaces a way that comes too near itself by a swing to the same pose, if that keeps apart.
+    fn swing_instead(
+        &mut self,
+        label: SpanLabel,
+        before: &BuildCheckpoint,
+        to: &JointVector,
+    ) -> Result<(), RefusalCause> {
+        let ends = [self.joints_at(before), *to];
+        let straight = self.samples_since(before).to_vec();
+        self.restore(before);
+        let has_swung = self.swing_to(label, to).is_ok();
+        if has_swung && self.own_parts.is_kept(&ends, self.samples_since(before)) {
+            return Ok(());
+        }
+        self.restore(before);
+        self.append(label, &straight)
     }
 
     /// Begins to use a pen: lifts a low tip and swings the pen's tip to a hover target, with the

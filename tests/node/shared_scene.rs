@@ -151,6 +151,17 @@ fn an_arm_s_part_is_named_as_a_scene() {
     assert_eq!(home["success"], true, "{home:#}");
 }
 
+#[test]
+fn either_arm_aligns_the_shipped_scene() {
+    let bench = with_two_arms(Bench::new());
+    for arm in ["left", "right"] {
+        let scene = format!(r#"{{"scene":"two_arms:{arm}"}}"#);
+        let aligned = call(&bench, "align", &scene);
+        assert_eq!(aligned["success"], true, "{aligned:#}");
+        assert_eq!(aligned["cross_inked"], true, "{aligned:#}");
+    }
+}
+
 /// A drawing of one's own takes one command, for two arms as for one.
 #[test]
 fn both_arms_draw_a_file_by_one_command() {

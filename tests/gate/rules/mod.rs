@@ -755,3 +755,30 @@ fn judge_random_motions(seed: u64) {
         "{passed} passed, {refused} were refused"
     );
 }
+
+/// The sheet's edge in front of an arm is reached, and too near its base to be followed in a straight line.
+#[test]
+fn the_way_past_an_arms_base_is_no_straight_line() {
+    let library = SceneLibrary::new(None);
+    for part in library.shared("two_arms", None).unwrap().parts {
+        let mut scene = (*part.scene).clone();
+        scene.beside.clear();
+        let scene = Arc::new(scene);
+        let [width_mm, height_mm] = scene.surface.size_mm();
+        let visit = |x: f64, y: f64| plan::VisitPoint {
+            name: format!("{x}, {y} mm"),
+            target: plan::VisitTarget::Sheet {
+                at_mm: [x, y],
+                height_mm: 5.0,
+            },
+            pen: 0,
+            dwell_s: 0.1,
+        };
+        for x in [8.0, width_mm - 8.0] {
+            let visits = [visit(x, 8.0), visit(x, height_mm - 8.0), visit(x, 8.0)];
+            let plan = plan::visit(&scene, &scene.rest_rad, &visits, &SilentObserver).unwrap();
+            let passed = gate::preview(&scene, &plan.trajectory);
+            passed.unwrap_or_else(|refused| panic!("{}, {x} mm: {refused}", scene.name));
+        }
+    }
+}
