@@ -12,6 +12,13 @@ use scene::SheetStroke;
 /// Most bands of an arm.
 const BANDS_MAX: usize = 16;
 
+/// Directions in which a sheet is divided, turned from the one between the bases, and whether the second arm begins in the middle of
+/// its way. Across the bases neither arm comes between the other's base and the middle; on a slant, neither reaches over the middle to
+/// where the other's upper arm always is.
+const DIVIDED_DEG: [(f64, bool); DIVISIONS] =
+    [(0.0, true), (90.0, false), (65.0, false), (45.0, false)];
+const DIVISIONS: usize = 4;
+
 /// A stroke to be given to an arm.
 #[derive(Clone, Debug)]
 pub(super) struct StrokeToGive {
@@ -34,21 +41,17 @@ pub(super) struct SheetDivision {
 
 impl SheetDivision {
     /// Returns the ways to try for arms whose bases lie in a direction from each other.
-    pub(super) fn all(between: Point) -> [Self; 2] {
+    pub(super) fn all(between: Point) -> [Self; DIVISIONS] {
         let [x, y] = between;
         let beside = [-y, x];
-        [
+        DIVIDED_DEG.map(|(turned_deg, is_ahead)| {
+            let (sin, cos) = f64::to_radians(turned_deg).sin_cos();
             Self {
-                across: between,
+                across: [x * cos + beside[0] * sin, y * cos + beside[1] * sin],
                 along: beside,
-                is_ahead: true,
-            },
-            Self {
-                across: beside,
-                along: beside,
-                is_ahead: false,
-            },
-        ]
+                is_ahead,
+            }
+        })
     }
 
     /// Gives each stroke to an arm that can draw it, so that the longer of both times is short. Returns the arm of each.

@@ -20,8 +20,9 @@ use base::plane::{Point, distance, pieces};
 
 /// Side of a square.
 const SQUARE_MM: f64 = 8.0;
-/// How much nearer than their squares say two arms may be, and what their motions take besides.
-const SLACK_M: f64 = 0.008;
+/// How much nearer than their squares say two arms may be, and what their motions take besides: with little, arms wait for each other
+/// in the schedule; with much, they are kept out of places that both could draw in.
+pub(super) const SLACKS_M: [f64; 2] = [0.002, 0.008];
 /// Most pairs of squares whose answer is kept.
 const PAIRS_MAX: usize = 16_000_000;
 /// Most strokes of the other arm with which each is compared.
@@ -96,7 +97,7 @@ impl<'a> ClearSquares<'a> {
         });
         Self {
             arms,
-            least_m: least_m + SLACK_M,
+            least_m,
             known: RefCell::new(vec![0; if pairs > PAIRS_MAX { 0 } else { pairs }]),
             first,
             counts,

@@ -14,7 +14,7 @@ use super::plan_report::{self, StrokeReport};
 use super::posture;
 use super::prepare_strokes::PreparedStroke;
 use super::stroke_sharing::{SheetDivision, StrokeToGive, middle_mm};
-use super::stroke_turns::{ClearSquares, StrokeToTurn, TurnChooser, TurnStyle};
+use super::stroke_turns::{ClearSquares, SLACKS_M, StrokeToTurn, TurnChooser, TurnStyle};
 use super::swept_body::{ArmBody, least_apart_m};
 use super::tool_ik::ToolIk;
 use super::trajectory::SpanKind;
@@ -46,7 +46,7 @@ const UNEVEN: f64 = 0.06;
 const WAITS_MUCH: f64 = 1.1;
 /// Ways for which a stroke is worth that is seldom clear of the other arm, and most orders of strokes by turns that are planned.
 const TURNS_WORTH_S: [f64; 6] = [0.0, 0.5, 1.0, 2.0, 4.0, 8.0];
-const PLANNED_MAX: usize = 6;
+const PLANNED_MAX: usize = 12;
 /// Most strokes that are looked at for turns, in all orders: about a second.
 const TURNS_WORK: usize = 8_000_000;
 /// Every so many points of a stroke are tried for reach.
@@ -168,7 +168,7 @@ struct ArmMotion {
 type StrokeTimes = Vec<[Option<f64>; 2]>;
 
 /// What each arm is to do.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct Sharing {
     /// The arm of each stroke.
     arms: Vec<usize>,
@@ -269,14 +269,22 @@ impl ArmPair<'_> {
         let strokes = self.shared.strokes.iter();
         let points_mm = strokes.flat_map(|shared| &shared.stroke.points_mm);
         let points_mm: Vec<Point> = points_mm.copied().collect();
-        let clear = ClearSquares::new([&self.bodies[0], &self.bodies[1]], &points_mm, least_m);
-        let mut found: Vec<(f64, Sharing)> = Vec::new();
-        for division in SheetDivision::all(self.between_bases()) {
-            found.extend(self.turns_of(&division, &clear, times));
+        // Estimates of one division are all wrong alike: the best of each comes before the second ones.
+        let mut found: Vec<(usize, f64, Sharing)> = Vec::new();
+        for slack_m in SLACKS_M {
+            let bodies = [&self.bodies[0], &self.bodies[1]];
+            let clear = ClearSquares::new(bodies, &points_mm, least_m + slack_m);
+            for division in SheetDivision::all(self.between_bases()) {
+                let mut of_it = self.turns_of(&division, &clear, times);
+                of_it.sort_by(|one, other| one.0.total_cmp(&other.0));
+                of_it.dedup_by(|one, other| one.1 == other.1);
+                let ranked = of_it.into_iter().enumerate();
+                found.extend(ranked.map(|(rank, (ends_s, sharing))| (rank, ends_s, sharing)));
+            }
         }
-        found.sort_by(|one, other| one.0.total_cmp(&other.0));
+        found.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
         let mut best: Option<PlannedPair> = None;
-        for (_, sharing) in found.into_iter().take(PLANNED_MAX) {
+        for (.., sharing) in found.into_iter().take(PLANNED_MAX) {
             if let Attempt::Planned(pair) = self.attempt(sharing)?
                 && best
                     .as_ref()
