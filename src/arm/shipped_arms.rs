@@ -5,9 +5,11 @@ use std::ops::RangeInclusive;
 use super::ServoFamily;
 
 /// Each shipped arm with servos on a bus, its family and its ids. A test of `scene` holds it to the arms' files.
-pub const SHIPPED_ARMS: [(&str, ServoFamily, RangeInclusive<u8>); 7] = [
+pub const SHIPPED_ARMS: [(&str, ServoFamily, RangeInclusive<u8>); 9] = [
     ("so101", ServoFamily::FeetechSts, 1..=6),
     ("so100", ServoFamily::FeetechSts, 1..=6),
+    ("roarm-m2", ServoFamily::FeetechSts, 11..=15),
+    ("roarm-m3", ServoFamily::FeetechSts, 11..=17),
     ("koch", ServoFamily::Dynamixel2, 1..=6),
     ("openmanipulator-x", ServoFamily::Dynamixel2, 11..=15),
     ("omx", ServoFamily::Dynamixel2, 11..=16),
@@ -49,8 +51,10 @@ mod tests {
         assert_eq!(named(&[1, 2, 3, 4, 5, 6, 7]), None);
         assert_eq!(named(&[]), None);
         let feetech = ServoFamily::FeetechSts;
-        assert_eq!(arm_of_ids(feetech, &[11, 12, 13, 14, 15]), None);
-        assert_eq!(ids_beside(feetech, &[1, 2, 3, 4, 5, 6]), [0_u8; 0]);
+        assert_eq!(arm_of_ids(feetech, &[11, 12, 13, 14, 15]), Some("roarm-m2"));
+        assert_eq!(arm_of_ids(feetech, &[11, 12, 13, 14, 15, 16]), None);
+        let beside = ids_beside(feetech, &[1, 2, 3, 4, 5, 6]);
+        assert_eq!(beside, [11, 12, 13, 14, 15, 16, 17]);
         let beside = ids_beside(ServoFamily::Dynamixel2, &[1, 2, 3, 4, 5, 6]);
         assert_eq!(beside, [7, 8, 9, 11, 12, 13, 14, 15, 16]);
     }

@@ -219,6 +219,8 @@ mod tests {
             ("koch", "koch"),
             ("openmanipulator-x", "openmanipulator_x"),
             ("omx", "omx"),
+            ("roarm-m2", "roarm_m2"),
+            ("roarm-m3", "roarm_m3"),
             ("vx300", "vx300"),
             ("widowx250s", "widowx"),
             ("so100", "so100"),

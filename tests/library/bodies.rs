@@ -7,7 +7,7 @@ use steadyhand::scene::SceneLibrary;
 use steadyhand::units::JointVector;
 
 /// Points of the meshes of an arm by link, and the shipped arms whose body it is.
-const MESHES: [(&str, &[&str]); 5] = [
+const MESHES: [(&str, &[&str]); 6] = [
     (
         include_str!("../robots/so101_mesh.txt"),
         &[
@@ -21,6 +21,7 @@ const MESHES: [(&str, &[&str]); 5] = [
     ),
     (include_str!("../robots/so100_mesh.txt"), &["so100"]),
     (include_str!("../robots/koch_mesh.txt"), &["koch"]),
+    (include_str!("../robots/roarm_m2_mesh.txt"), &["roarm-m2"]),
     (include_str!("../robots/vx300_mesh.txt"), &["vx300"]),
     (
         include_str!("../robots/widowx250s_mesh.txt"),

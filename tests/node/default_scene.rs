@@ -34,6 +34,8 @@ fn a_call_without_a_scene_draws_one_of_the_nodes_arm() {
         ("koch", "koch"),
         ("openmanipulator-x", "openmanipulator_x"),
         ("omx", "omx"),
+        ("roarm-m2", "roarm_m2"),
+        ("roarm-m3", "roarm_m3"),
         ("widowx250s", "widowx"),
         ("vx300", "vx300"),
     ] {
@@ -67,6 +69,8 @@ fn align_without_arguments_succeeds_on_every_arm_off_the_design() {
         "koch",
         "openmanipulator-x",
         "omx",
+        "roarm-m2",
+        "roarm-m3",
         "widowx250s",
         "vx300",
     ] {

@@ -191,12 +191,18 @@ fn dynamixel_servos_draw_the_scene_of_their_arm() {
 
 #[test]
 #[ignore = "draws in real time: cargo test --test node families:: -- --ignored"]
-fn an_so100_draws_the_scene_of_its_arm() {
-    unless_starved(|| {
-        draws_and_parks("so100", "so100", |received| {
-            frames(received, &[0xFF, 0xFF, 0xFE], 4, 0x83)
+fn other_feetech_arms_draw_the_scenes_of_their_arms() {
+    for (arm, scene) in [
+        ("so100", "so100"),
+        ("roarm-m2", "roarm_m2"),
+        ("roarm-m3", "roarm_m3"),
+    ] {
+        unless_starved(|| {
+            draws_and_parks(arm, scene, |received| {
+                frames(received, &[0xFF, 0xFF, 0xFE], 4, 0x83)
+            });
         });
-    });
+    }
 }
 
 #[test]

@@ -4,8 +4,10 @@ import contextlib
 import os
 import shlex
 import subprocess
+import pathlib
 import sys
 import time
+import tomllib
 
 
 # Counts within which a servo stands at its goal: measured ones sag under the arm.
@@ -24,6 +26,18 @@ def simulated_port():
             yield path
         finally:
             sim.terminate()
+
+
+def signs_of_servos():
+    """The sign of each servo of that arm by its id, those of the held ones 1; and the ids of those that turn a joint alone."""
+    arms = pathlib.Path(__file__).parents[2] / "scenes" / "arms"
+    arm = tomllib.loads((arms / f"{sys.argv[1]}.toml").read_text())
+    if "joints" not in arm:
+        arm = tomllib.loads((arms / f"{arm['like']}.toml").read_text())
+    joints = [joint["servos"] for joint in arm["joints"]]
+    signs = {servo["id"]: servo["sign"] for joint in joints for servo in joint}
+    alone = [joint[0]["id"] for joint in joints if len(joint) == 1]
+    return {**signs, **{held["id"]: 1 for held in arm["held"]}}, alone
 
 
 class Verdicts:

@@ -337,6 +337,9 @@ fn the_left_of_two_arms_is_where_its_urdf_puts_it() {
     assert!((shift - Vector3::new(0.0, 0.2675, 0.0)).norm() < 1e-9);
 }
 
+/// One for each joint that an arm can have.
+const PRIMES: [f64; 7] = [2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0];
+
 #[test]
 fn arms_that_are_shipped_agree_with_their_urdf() {
     let shipped = [
@@ -352,6 +355,14 @@ fn arms_that_are_shipped_agree_with_their_urdf() {
             include_str!("../../../tests/robots/widowx250s.urdf"),
             include_str!("../../../scenes/arms/widowx250s.toml"),
         ),
+        (
+            include_str!("../../../tests/robots/roarm_m2.urdf"),
+            include_str!("../../../scenes/arms/roarm-m2.toml"),
+        ),
+        (
+            include_str!("../../../tests/robots/roarm_m3.urdf"),
+            include_str!("../../../scenes/arms/roarm-m3.toml"),
+        ),
     ];
     for (urdf, toml) in shipped {
         let ours = ArmModel::new(toml::from_str(toml).unwrap()).unwrap();
@@ -361,12 +372,15 @@ fn arms_that_are_shipped_agree_with_their_urdf() {
                 .file,
         )
         .unwrap();
-        for step in 0..20_u32 {
-            let fraction = f64::from(step) / 19.0;
-            let q = ours
-                .limits
-                .lower_rad
-                .zip(&ours.limits.upper_rad, |a, b| a + (b - a) * fraction);
+        let (lower, upper) = (&ours.limits.lower_rad, &ours.limits.upper_rad);
+        let span = upper.zip(lower, |upper, lower| upper - lower);
+        for step in 0..1000_u32 {
+            // Multiples of irrational numbers fill the joints' ranges evenly, each joint by its own.
+            let shares = PRIMES.map(|prime| (f64::from(step) * prime.sqrt()).fract());
+            let turn = span.zip(&JointVector::from_slice(&shares), |span, share| {
+                span * share
+            });
+            let q = lower.zip(&turn, |lower, turn| lower + turn);
             let (a, b) = (ours.chain.forward(&q), theirs.chain.forward(&q));
             assert!(
                 (a.translation.vector - b.translation.vector).norm() < 1e-9,
