@@ -492,6 +492,14 @@ impl ArmModel {
         joints.flat_map(|(index, joint)| joint.servos.iter().map(move |servo| (index, *servo)))
     }
 
+    /// Returns the number of servos that turn each joint.
+    #[must_use]
+    pub fn servos_per_joint(&self) -> JointVector {
+        let joints = self.file.joints.iter();
+        let counts: Vec<f64> = joints.map(|joint| joint.servos.len() as f64).collect();
+        JointVector::from_slice(&counts)
+    }
+
     /// Returns where the servos that turn a joint stand in the servo map's order.
     #[must_use]
     pub fn servo_places(&self, joint: usize) -> Vec<usize> {

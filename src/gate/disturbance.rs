@@ -20,7 +20,7 @@ use scene::{Scene, SurfaceProjection};
 /// Force at the tip that ends a motion, beyond what the model explains: a pen that draws presses with some of it.
 const FORCE_N: f64 = 3.25;
 
-/// Torque that ends a motion however short the lever to the tip is: above what friction at rest leaves open.
+/// Torque on each servo that ends a motion however short the lever to the tip is: above what friction at rest leaves open.
 const TORQUE_MIN_N_M: f64 = 0.45;
 
 /// Shortest lever by which a torque is converted to a force.
@@ -29,7 +29,7 @@ const LEVER_MIN_M: f64 = 0.05;
 /// A disturbance lasts at least this long.
 const PUSH_TIME: Duration = Duration::from_millis(30);
 
-/// Doubt of the learned damping, for each radian a second.
+/// Doubt of the learned damping of a servo, for each radian a second.
 const DAMPING_DOUBT_N_M_S: f64 = 0.5;
 
 /// The damping is learned from this multiple of its figure on, up to this multiple for each square of the supply over the
@@ -230,13 +230,14 @@ impl DisturbanceObserver {
             let damping_n_m_s = *self.damping_n_m_s.get_or_insert(figure);
             let [x, y, z, ..] = *jacobian.get(index)?;
             let lever_m = x.hypot(y).hypot(z);
-            let damping_n_m = damping_n_m_s * joint.torque.servos() * moved.speed_rad_s;
-            let doubt_n_m = DAMPING_DOUBT_N_M_S * moved.speed_rad_s.abs();
+            let servos = joint.torque.servos();
+            let damping_n_m = damping_n_m_s * servos * moved.speed_rad_s;
+            let doubt_n_m = DAMPING_DOUBT_N_M_S * servos * moved.speed_rad_s.abs();
             joint.now = Some(ObservedTorque {
                 moved,
                 lever_m,
                 disturbance_n_m: moved.torque_n_m - damping_n_m,
-                limit_n_m: TORQUE_MIN_N_M.max(FORCE_N * lever_m) + doubt_n_m,
+                limit_n_m: (TORQUE_MIN_N_M * servos).max(FORCE_N * lever_m) + doubt_n_m,
             });
         }
         Some(())

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::joint_yield::{JointEffort, JointFigures, JointYield, direction};
 use super::lead_room::has_room;
-use arm::ArmModel;
+use arm::{ArmModel, ServoFigures};
 use base::units::{ArmMeasurement, JOINTS_MAX, JointVector};
 use plan::PERIOD;
 use scene::Scene;
@@ -152,13 +152,16 @@ impl SagLead {
         let calibrated = arm.calibrated_yield_rad_per_n_m();
         let servo = arm.file.servo.as_ref();
         let mut joints = [JointYield::default(); JOINTS_MAX];
-        for (joint, known) in joints.iter_mut().zip(figures.iter().zip(calibrated.iter())) {
+        let servos = arm.servos_per_joint();
+        let known = figures.iter().zip(calibrated.iter()).zip(servos.iter());
+        for (joint, ((figures, calibrated), servos)) in joints.iter_mut().zip(known) {
+            let of_all = |of_one: fn(&ServoFigures) -> f64| servos * servo.map_or(0.0, of_one);
             *joint = JointYield::new(JointFigures {
-                yield_rad_per_n_m: *known.0,
-                calibrated_rad_per_n_m: *known.1,
-                damping_n_m_s: servo.map_or(0.0, |servo| servo.damping_n_m_s.get()),
-                friction_n_m: servo.map_or(0.0, |servo| servo.friction_n_m.get()),
-                inertia_kg_m2: servo.map_or(0.0, |servo| servo.armature_kg_m2.get()),
+                yield_rad_per_n_m: *figures,
+                calibrated_rad_per_n_m: *calibrated,
+                damping_n_m_s: of_all(|servo| servo.damping_n_m_s.get()),
+                friction_n_m: of_all(|servo| servo.friction_n_m.get()),
+                inertia_kg_m2: of_all(|servo| servo.armature_kg_m2.get()),
             });
         }
         let zeros = JointVector::zeros(arm.dof());
@@ -559,13 +562,14 @@ impl SagLead {
         load_n_m.zip(&unknown, |load, unknown| load * unknown)
     }
 
-    /// Returns the load that gravity puts on each joint's servo in a pose, as a fraction of its strength; `None` where its
+    /// Returns the load that gravity puts on each servo of each joint in a pose, as a fraction of its strength; `None` where its
     /// strength is not known.
     #[must_use]
     pub fn load_ratio(&self, arm: &ArmModel, path_rad: &JointVector) -> Option<JointVector> {
         let load_n_m = arm.load.torque_n_m(&arm.chain, path_rad);
         let strength_n_m = self.strength_n_m;
-        (strength_n_m > 0.0).then(|| load_n_m.map(|_, load| load / strength_n_m))
+        let of_one = |load: f64, servos: f64| load / (servos * strength_n_m);
+        (strength_n_m > 0.0).then(|| load_n_m.zip(&arm.servos_per_joint(), of_one))
     }
 
     /// Returns the goals that were sent last, without the lead that the servos' figures explain: what is left of their
@@ -674,6 +678,32 @@ mod tests {
         assert!((led(&mut half, &scene, 120) + 2.0 * sag_rad).abs() < 1e-9);
         let mut weak = SagLead::new(arm, |_| Some(32), Some(3.7));
         assert!((led(&mut weak, &scene, 120) + 2.0 * sag_rad).abs() < 1e-9);
+    }
+
+    /// Each brakes as much as one, and both together are as stiff as two.
+    #[test]
+    fn a_joint_of_two_servos_lags_as_one_of_one_and_bears_twice_as_much() {
+        let scene = SceneLibrary::new(None).scene("roarm_m2", None).unwrap();
+        let arm = &scene.arm;
+        assert_eq!(
+            arm.servos_per_joint(),
+            JointVector::from_slice(&[1.0, 2.0, 1.0])
+        );
+        let lead = SagLead::new(arm, |_| Some(32), None);
+        let effort = JointEffort {
+            speed_rad_s: 0.5,
+            direction: 1.0,
+            acceleration_rad_s2: 2.0,
+            ..JointEffort::default()
+        };
+        let [waist, shoulder] = [0, SHOULDER].map(|joint| &lead.joints[joint]);
+        let ahead_rad = [waist, shoulder].map(|joint| joint.ahead_of_motion_rad(&effort));
+        assert!((ahead_rad[0] - ahead_rad[1]).abs() < 1e-9, "{ahead_rad:?}");
+        assert!((waist.rad_per_n_m() - 2.0 * shoulder.rad_per_n_m()).abs() < 1e-9);
+        let at_rad = JointVector::from_slice(&[0.0, 0.8, 1.5]);
+        let load_n_m = arm.load.torque_n_m(&arm.chain, &at_rad)[SHOULDER];
+        let ratio = lead.load_ratio(arm, &at_rad).unwrap()[SHOULDER];
+        assert!((ratio - load_n_m / (2.0 * 4.98)).abs() < 1e-9, "{ratio}");
     }
 
     #[test]

@@ -104,7 +104,8 @@ pub(super) enum ForceVerdict {
 #[derive(Debug)]
 pub(super) struct TouchForce {
     joints: Vec<TurningJoint>,
-    friction_n_m: f64,
+    /// Of all servos of each joint.
+    friction_n_m: JointVector,
     readings: Vec<ForceReading>,
     beyond: usize,
     /// Least force beyond that of free air which is no noise.
@@ -162,7 +163,9 @@ impl TouchForce {
         let figures = arm.file.servo.as_ref();
         Self {
             joints,
-            friction_n_m: figures.map_or(0.0, |servo| servo.friction_n_m.get()),
+            friction_n_m: arm
+                .servos_per_joint()
+                .map(|_, servos| figures.map_or(0.0, |servo| servos * servo.friction_n_m.get())),
             readings: Vec::with_capacity(READINGS),
             beyond: 0,
             least_n: None,
@@ -266,7 +269,8 @@ impl TouchForce {
         let now: Vec<f64> = (self.readings.iter().rev().take(AVERAGED))
             .filter_map(torque)
             .collect();
-        (mean(&now) - mean(&before)).abs() > 2.0 * FRICTION_MOST * self.friction_n_m
+        let friction_n_m = self.friction_n_m.get(index).copied().unwrap_or(0.0);
+        (mean(&now) - mean(&before)).abs() > 2.0 * FRICTION_MOST * friction_n_m
     }
 
     /// Returns the force by the joints that tell it, at each reading since they do; with an unknown constant.
