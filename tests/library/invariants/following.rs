@@ -214,8 +214,12 @@ async fn a_joint_that_has_lost_its_torque_turns_the_drawing_back_within_300_ms()
             .filter(|goals| goals.at >= broken_at)
             .filter_map(base)
             .collect();
-        // Along the line the base turns one way; where the motion ends, it comes back.
-        let way = |goal: i32| (goal - goals[0].1).abs();
+        // Along the line the base turns one way; where the motion ends, it comes back, and may go farther than it came.
+        let first = goals[0].1;
+        let sign = (goals.iter().map(|(_, goal)| (goal - first).signum()))
+            .find(|sign| *sign != 0)
+            .unwrap();
+        let way = |goal: i32| sign * (goal - first);
         let (turned_at, _) = goals.iter().max_by_key(|(_, goal)| way(*goal)).unwrap();
         let took = turned_at.since(broken_at);
         assert!(took < Duration::from_millis(300), "{name}: {took:?}");
