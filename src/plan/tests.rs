@@ -739,10 +739,6 @@ fn every_shipped_scene_can_be_drawn_and_the_default_one_quickly() {
         // The bottle is round, and an arm of three joints cannot hold its pen upright.
         let is_tilted = name == "bottle" || scene.arm.dof() < 4;
         let tilt_deg = if is_tilted { 15.0 } else { 1.0 };
-            15.0
-        } else {
-            1.0
-        };
         assert!(plan.report.tilt_max_deg < tilt_deg, "{name}");
         assert!(name != "default" || plan.report.duration_s <= 30.0);
     }
