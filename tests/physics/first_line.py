@@ -290,7 +290,7 @@ class Guided:
         arm.log()
         person.types("\n")
         self.leave()
-        self.moves("cross was drawn")
+        self.moves("the pen moved along a cross")
         self.cross()
         arm.log()
         person.sees("step 12 of 12: the first line")
