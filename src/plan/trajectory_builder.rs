@@ -339,7 +339,7 @@ impl<'a> TrajectoryBuilder<'a> {
         let ends = [self.joints_at(&before), self.last_joints()];
         let straight = self.samples_since(&before);
         if !self.own_parts.is_kept(&ends, straight) {
-            self.swing_instead(label, &before, &ends[1])?;
+            self.swing_instead(label, &before, &ends)?;
         }
         self.in_use = Some((label.pen, to));
         Ok(())
@@ -350,13 +350,12 @@ impl<'a> TrajectoryBuilder<'a> {
         &mut self,
         label: SpanLabel,
         before: &BuildCheckpoint,
-        to: &JointVector,
+        ends: &[JointVector; 2],
     ) -> Result<(), RefusalCause> {
-        let ends = [self.joints_at(before), *to];
         let straight = self.samples_since(before).to_vec();
         self.restore(before);
-        let has_swung = self.swing_to(label, to).is_ok();
-        if has_swung && self.own_parts.is_kept(&ends, self.samples_since(before)) {
+        let has_swung = self.swing_to(label, &ends[1]).is_ok();
+        if has_swung && self.own_parts.is_kept(ends, self.samples_since(before)) {
             return Ok(());
         }
         self.restore(before);

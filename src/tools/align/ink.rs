@@ -160,12 +160,12 @@ fn observe(
         let span = spans.find(|span| span.kind == SpanKind::Draw && span.item == item);
         span.map_or(0..0, |span| span.first..span.end)
     };
-    let read = readings.iter();
+    let read = |at: &PathReading| (at.sample, at.position_rad);
     let path = PatternPath {
         sent: &plan.trajectory.samples,
         reached: plan.trajectory.reached(),
         strokes: strokes.iter().map(drawn).collect(),
-        read: read.map(|at| (at.sample, at.position_rad)).collect(),
+        read: readings.iter().map(read).collect(),
     };
     Ok(path.observe(&stage, offsets))
 }
