@@ -249,18 +249,21 @@ fn least_of_stops_m(plans: &[Trajectory; 2], base: &IsometryMatrix3<f64>, from: 
     least_m
 }
 
+/// Runs a property. Returns the number of cases, which `PROPTEST_CASES` may make fewer.
 fn run<S: Strategy>(
     cases: u32,
     strategy: &S,
     test: impl Fn(S::Value) -> Result<(), TestCaseError>,
-) {
+) -> u32 {
+    let cases = ProptestConfig::default().cases.min(cases);
     let config = ProptestConfig {
-        cases: ProptestConfig::default().cases.min(cases),
+        cases,
         rng_seed: RngSeed::Fixed(SEED),
         failure_persistence: None,
         ..ProptestConfig::default()
     };
     TestRunner::new(config).run(strategy, test).unwrap();
+    cases
 }
 
 /// Two arms that face each other more or less, near enough that some of their motions collide.
@@ -275,7 +278,7 @@ fn what_passes_keeps_both_arms_apart_in_motion_and_in_stops() {
     use std::cell::Cell;
     let (passed, refused_count) = (Cell::new(0), Cell::new(0));
     let strategy = (motion(), motion(), bases(), any::<prop::sample::Index>());
-    run(48, &strategy, |(left, right, base, from)| {
+    let cases = run(48, &strategy, |(left, right, base, from)| {
         let Some(plans) = both([&left, &right]) else {
             return Ok(());
         };
@@ -290,7 +293,7 @@ fn what_passes_keeps_both_arms_apart_in_motion_and_in_stops() {
         Ok(())
     });
     let (passed, refused) = (passed.get(), refused_count.get());
-    assert!(passed >= 8 && refused >= 8, "{passed} {refused}");
+    assert!(passed.min(refused) >= 8 || cases < 48, "{passed} {refused}");
 }
 
 /// The farthest that the bodies of the left arm reach, and the nearest of the right one, along the
@@ -317,7 +320,7 @@ fn nearer_bases_never_turn_a_refusal_into_a_pass() {
     use std::cell::Cell;
     let judged = Cell::new(0);
     let strategy = (motion(), motion(), bases(), [0.0..0.03, 0.0..0.03_f64]);
-    run(64, &strategy, |(left, right, base, gaps_m)| {
+    let cases = run(64, &strategy, |(left, right, base, gaps_m)| {
         let Some(plans) = both([&left, &right]) else {
             return Ok(());
         };
@@ -337,7 +340,7 @@ fn nearer_bases_never_turn_a_refusal_into_a_pass() {
         prop_assert!(!apart(near_m).is_empty(), "{base:?} {near_m} {far_m}");
         Ok(())
     });
-    assert!(judged.get() >= 8, "{}", judged.get());
+    assert!(judged.get() >= 8 || cases < 64, "{}", judged.get());
 }
 
 #[test]
@@ -345,7 +348,7 @@ fn a_larger_uncertainty_of_bases_never_turns_a_refusal_into_a_pass() {
     use std::cell::Cell;
     let (judged, grown) = (Cell::new(0), Cell::new(0));
     let strategy = (motion(), motion(), bases(), [0.0..0.03, 0.0..0.03_f64]);
-    run(48, &strategy, |(left, right, base, both_m)| {
+    let cases = run(48, &strategy, |(left, right, base, both_m)| {
         let Some(plans) = both([&left, &right]) else {
             return Ok(());
         };
@@ -364,7 +367,7 @@ fn a_larger_uncertainty_of_bases_never_turns_a_refusal_into_a_pass() {
         Ok(())
     });
     let (judged, grown) = (judged.get(), grown.get());
-    assert!(judged >= 8 && grown >= 1, "{judged} {grown}");
+    assert!((judged >= 8 && grown >= 1) || cases < 48, "{judged} {grown}");
 }
 
 #[test]
