@@ -43,6 +43,7 @@ const DAMPING: f64 = 1e-8;
 const UP_TOLERANCE_MM: f64 = 0.5;
 
 /// An arm with its pens, in the frame that several arms have in common.
+#[derive(Clone, Copy)]
 pub(super) struct ArmBody<'a> {
     scene: &'a Scene,
     base: IsometryMatrix3<f64>,

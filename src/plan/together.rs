@@ -54,7 +54,8 @@ const TRIED_EVERY: usize = 4;
 
 /// Plans everything that the arms of a scene are to draw, from where each of them is.
 ///
-/// No arm has a plan for itself in it: each is right only together with the others. An arm ends in its ready pose.
+/// No arm has a plan for itself in it: each is right only together with the others. An arm
+/// ends in its ready pose, or over its last line where that is sooner and one of them can go away from there.
 ///
 /// # Errors
 /// As [`draw`]; also strokes that no arm can draw, and arms that cannot keep apart.
@@ -199,6 +200,15 @@ enum Attempt {
 impl PlannedPair {
     fn samples(&self) -> usize {
         self.schedule.samples
+    }
+
+    /// Returns the sample at which an arm's last line ends.
+    fn line_end(&self, arm: usize) -> usize {
+        let spans = self.motions[arm].planned.plan.trajectory.spans.iter();
+        let line = spans.rev().find(|span| span.kind == SpanKind::Draw);
+        line.map_or(0, |line| {
+            index_with_waits(line.end, &self.schedule.waits[arm])
+        })
     }
 
     /// Returns whether both arms work nearly all the time.
@@ -558,26 +568,45 @@ impl ArmPair<'_> {
         Ok(None)
     }
 
-    /// Leaves the arm that draws last over its last line, if that is sooner.
-    fn or_staying(&self, best: PlannedPair) -> Result<PlannedPair, PlanError> {
-        let ends = |arm: usize| {
-            let trajectory = &best.motions[arm].planned.plan.trajectory;
-            let lines = trajectory
-                .spans
-                .iter()
-                .rev()
-                .find(|span| span.kind == SpanKind::Draw);
-            lines.map_or(0, |line| {
-                index_with_waits(line.end, &best.schedule.waits[arm])
-            })
-        };
-        let last = usize::from(ends(1) > ends(0));
-        let mut sharing = best.sharing.clone();
-        sharing.retreats[last] = false;
-        match self.attempt(sharing)? {
-            Attempt::Planned(staying) if staying.samples() < best.samples() => Ok(*staying),
-            _ => Ok(best),
+    /// Leaves both arms, or the one that draws last, over their last lines, if that is sooner.
+    fn or_staying(&self, mut best: PlannedPair) -> Result<PlannedPair, PlanError> {
+        let last = usize::from(best.line_end(1) > best.line_end(0));
+        for retreats in [[false; 2], [last == 1, last == 0]] {
+            let mut sharing = best.sharing.clone();
+            sharing.retreats = retreats;
+            if let Attempt::Planned(staying) = self.attempt(sharing)?
+                && staying.samples() < best.samples()
+                && self.can_leave(&staying)?
+            {
+                best = *staying;
+            }
         }
+        Ok(best)
+    }
+
+    /// Returns whether an arm can go to its ready pose from where both end: the other can follow it.
+    fn can_leave(&self, pair: &PlannedPair) -> Result<bool, PlanError> {
+        let [one, other] = &pair.motions;
+        let end = |motion: &'_ ArmMotion| motion.planned.plan.trajectory.reached().last().copied();
+        let Some((one, other)) = end(one).zip(end(other)) else {
+            return Ok(false);
+        };
+        let from_there = ArmPair {
+            starts: [&one, &other],
+            ..*self
+        };
+        for retreats in [[true, false], [false, true]] {
+            let sharing = Sharing {
+                arms: Vec::new(),
+                division: None,
+                turns: Vec::new(),
+                retreats,
+            };
+            if let Attempt::Planned(_) = from_there.attempt(sharing)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns a time that no arm can draw a stroke in less than.

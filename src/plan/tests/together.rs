@@ -88,10 +88,21 @@ fn placed(part: &ScenePart, q: &JointVector) -> Vec<PlacedCapsule> {
     links.chain(pens).collect()
 }
 
+fn least_apart_m(shared: &SharedScene) -> f64 {
+    CLEARANCE_M + shared.parts[0].scene.beside[0].uncertainty_m + 2.0 * NEIGHBOUR_FOLLOWING_M
+}
+
+fn are_apart(shared: &SharedScene, [ours, theirs]: [&[PlacedCapsule]; 2]) -> bool {
+    // The bases stand where they stand.
+    let pairs = ours
+        .iter()
+        .flat_map(|our| theirs.iter().map(move |their| (our, their)));
+    let mut judged = pairs.filter(|(our, their)| our.from_m.z > 0.0 || their.from_m.z > 0.0);
+    judged.all(|(our, their)| our.clearance_m(their) >= least_apart_m(shared))
+}
+
 /// Checks that the bodies keep apart at every sample, and where one arm is as late as it may be.
 fn check_apart(shared: &SharedScene, plan: &SharedPlan) {
-    let least_m =
-        CLEARANCE_M + shared.parts[0].scene.beside[0].uncertainty_m + 2.0 * NEIGHBOUR_FOLLOWING_M;
     let bodies = [0, 1].map(|arm| {
         let samples = plan.plans[arm].trajectory.samples.iter();
         samples
@@ -105,21 +116,29 @@ fn check_apart(shared: &SharedScene, plan: &SharedPlan) {
                 [sample, sample.saturating_sub(late)],
                 [sample.saturating_sub(late), sample],
             ] {
-                for our in &bodies[0][one] {
-                    for their in bodies[1][other].iter().filter(|their| {
-                        // The bases stand where they stand.
-                        our.from_m.z > 0.0 || their.from_m.z > 0.0
-                    }) {
-                        let gap_m = our.clearance_m(their);
-                        assert!(
-                            gap_m >= least_m,
-                            "{gap_m} m at samples {one} and {other} of {count}"
-                        );
-                    }
-                }
+                let both = [&bodies[0][one][..], &bodies[1][other]];
+                assert!(
+                    are_apart(shared, both),
+                    "samples {one} and {other} of {count}"
+                );
             }
         }
     }
+}
+
+/// Checks that one of the arms can go away from where both end, while the other stands there.
+fn check_one_can_leave(shared: &SharedScene, plan: &SharedPlan) {
+    let ends = [0, 1].map(|arm| plan.plans[arm].trajectory.samples.last().unwrap());
+    let can_leave = |arm: usize| {
+        let stands = placed(&shared.parts[1 - arm], ends[1 - arm]);
+        let scene = &shared.parts[arm].scene;
+        let poses = [scene.ready_rad];
+        go_to(scene, ends[arm], &poses, &SilentObserver).is_ok_and(|way| {
+            let mut samples = way.trajectory.samples.iter();
+            samples.all(|q| are_apart(shared, [&placed(&shared.parts[arm], q), &stands]))
+        })
+    };
+    assert!(can_leave(0) || can_leave(1));
 }
 
 /// Checks what must be true of every plan of two arms.
@@ -153,6 +172,7 @@ fn check(shared: &SharedScene, plan: &SharedPlan) {
     drawn.sort_unstable();
     assert_eq!(drawn, (0..shared.strokes.len()).collect::<Vec<_>>());
     check_apart(shared, plan);
+    check_one_can_leave(shared, plan);
 }
 
 /// Checks that spans cover all samples, and that no arm stands with its pen down.
@@ -193,6 +213,28 @@ fn two_arms_are_done_sooner_than_one_with_what_both_reach() {
     let own = |scene: &str| SceneLibrary::new(None).shared(scene, None).unwrap();
     check_share(&own("two_arms"), 0.7);
     check_share(&own("two_arms_dips"), 0.6);
+    let stamps: Vec<Vec<[f64; 2]>> = (0..24)
+        .map(|stamp| [[60.0, 150.0][stamp % 2], 45.0 + 19.0 * (stamp / 2) as f64])
+        .map(|[x, y]| {
+            [
+                [-6.0, -6.0],
+                [6.0, -6.0],
+                [6.0, 6.0],
+                [-6.0, 6.0],
+                [-6.0, -6.0],
+            ]
+            .map(|[dx, dy]| [x + dx, y + dy])
+            .to_vec()
+        })
+        .collect();
+    let stamps = shared("two_arms", design(&stamps, None));
+    check_share(&stamps, 0.6);
+    // From where they end they can draw again.
+    let ends = planned(&stamps).plans.into_iter();
+    let ends: Vec<JointVector> = ends
+        .filter_map(|plan| plan.trajectory.samples.last().copied())
+        .collect();
+    check(&stamps, &together(&stamps, &ends, &SilentObserver).unwrap());
 }
 
 #[test]
