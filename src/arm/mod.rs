@@ -20,6 +20,7 @@ mod gear_wear;
 mod gravity_load;
 mod joint_compensation;
 mod link_mass;
+mod parts_apart;
 mod servo_figures;
 mod shipped_arms;
 mod simulated_servo;
