@@ -173,7 +173,7 @@ type StrokeTimes = Vec<[Option<f64>; 2]>;
 struct Sharing {
     /// The arm of each stroke.
     arms: Vec<usize>,
-    /// Division of the sheet, by which strokes are ordered; `None` where one arm draws everything.
+    /// Division of the sheet, by which strokes are ordered; `None` where they have turns, or one arm draws everything.
     division: Option<SheetDivision>,
     /// The turn of each stroke among those of its arm; empty where the division orders them.
     turns: Vec<usize>,
@@ -287,6 +287,7 @@ impl ArmPair<'_> {
             for division in SheetDivision::all(self.between_bases()) {
                 let mut of_it = self.turns_of(&division, &clear, times);
                 of_it.sort_by(|one, other| one.0.total_cmp(&other.0));
+                of_it.retain(|(_, new)| found.iter().all(|(.., known)| known != new));
                 of_it.dedup_by(|one, other| one.1 == other.1);
                 let ranked = of_it.into_iter().enumerate();
                 found.extend(ranked.map(|(rank, (ends_s, sharing))| (rank, ends_s, sharing)));
@@ -343,7 +344,7 @@ impl ArmPair<'_> {
             let mut sharing = Sharing {
                 arms: owners.clone(),
                 turns: Vec::new(),
-                division: Some(*division),
+                division: None,
                 retreats: [true; 2],
             };
             sharing.take(turns.orders);
