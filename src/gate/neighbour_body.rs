@@ -581,12 +581,12 @@ mod tests {
             let alone = NeighbourBody::moving(motion, IsometryMatrix3::identity(), false);
             let last = motion.trajectory.samples.len() - 1;
             for sample in (0..=last).step_by(29).chain([last]) {
-                let first = sample.saturating_sub(HALF_SKEW);
-                let ahead = (sample + HALF_SKEW).min(last);
+                let first = sample.saturating_sub(NEIGHBOUR_SKEW / 2);
+                let ahead = (sample + NEIGHBOUR_SKEW / 2).min(last);
                 let brakes =
                     (first..=(ahead + 30).min(last)).map(|at| motion.stops.brake_ticks(at));
                 let passed = (brakes.fold(0.0, f64::max) / 2.0).ceil() as usize;
-                let end = (sample + HALF_SKEW + passed).min(last);
+                let end = (sample + NEIGHBOUR_SKEW / 2 + passed).min(last);
                 assert_eq!(body.window(sample, sample), first..=end, "{sample}");
                 assert_eq!(alone.window(sample, sample), sample..=sample, "{sample}");
             }
@@ -605,6 +605,33 @@ mod tests {
         assert!(body.places_at(5).iter().all(thin));
         assert!(body.travel_bound_m(5).abs() <= 0.0 && body.moved_m(3, 700).abs() <= 0.0);
         assert_eq!(body.lifted(9).count(), 1);
+    }
+
+    #[test]
+    fn the_parts_that_lack_most_are_named() {
+        let (scene, trajectory) = drawing();
+        let limit_m = 0.3;
+        let standing = |base| {
+            let mut body = NeighbourBody::standing(scene, base, trajectory.samples[0]);
+            body.fill(&(0..=0));
+            body
+        };
+        let one = standing(IsometryMatrix3::identity());
+        let other = standing(IsometryMatrix3::translation(0.3, 0.1, 0.0));
+        let worst = nearness((&one, 0), (&other, 0), limit_m).unwrap();
+        let ours = one.places_at(0).iter().enumerate();
+        let pairs = ours.flat_map(|(part, our)| {
+            let theirs = other.places_at(0).iter().enumerate();
+            theirs
+                .map(move |(other_part, their)| ((part, other_part), our.nearness(their, limit_m)))
+        });
+        let near =
+            pairs.filter_map(|(parts, near)| near.map(|(gap_m, limit_m)| (parts, gap_m - limit_m)));
+        let mut near: Vec<_> = near.collect();
+        let first = near[0].0;
+        near.sort_by(|one, other| one.1.total_cmp(&other.1));
+        assert_eq!(worst.parts, near[0].0);
+        assert_ne!(worst.parts, first);
     }
 
     #[test]

@@ -367,7 +367,10 @@ fn a_larger_uncertainty_of_bases_never_turns_a_refusal_into_a_pass() {
         Ok(())
     });
     let (judged, grown) = (judged.get(), grown.get());
-    assert!((judged >= 8 && grown >= 1) || cases < 48, "{judged} {grown}");
+    assert!(
+        (judged >= 8 && grown >= 1) || cases < 48,
+        "{judged} {grown}"
+    );
 }
 
 #[test]
