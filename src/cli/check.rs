@@ -283,7 +283,7 @@ fn check_scenes(file: &NodeFile, library: &SceneLibrary, findings: &mut CheckFin
         let what = format!("scene {name}");
         match library.scene(&name, None) {
             Ok(scene) if scene.canvas.is_some() => {
-                findings.note(&what, Ok(CANVAS.to_owned()));
+                findings.note(&what, check_poses(&[&scene]).map(|()| CANVAS.to_owned()));
             }
             Ok(scene) if models.contains(&scene.arm.file.name.as_str()) => {
                 findings.note(&what, plan_scene(&scene));
@@ -298,7 +298,9 @@ fn check_scenes(file: &NodeFile, library: &SceneLibrary, findings: &mut CheckFin
         match library.shared(&name, None) {
             Ok(shared) if has_arms_of(&models, &shared) => {
                 let arms = shared.arm_names().join(" and ");
-                findings.note(&what, Ok(format!("shared by {arms}")));
+                let scenes: Vec<_> = shared.parts.iter().map(|part| &part.scene).collect();
+                let checked = check_poses(&scenes);
+                findings.note(&what, checked.map(|()| format!("shared by {arms}")));
             }
             Ok(_) => {}
             Err(error) => findings.note(&what, Err(anyhow::Error::msg(error))),
@@ -343,8 +345,15 @@ fn scene_of_overlay(
 fn plan_scene(scene: &Arc<Scene>) -> anyhow::Result<String> {
     let plan = plan::draw(scene, &scene.rest_rad, &SilentObserver).map_err(anyhow::Error::msg)?;
     gate::preview(scene, &plan.trajectory).map_err(anyhow::Error::msg)?;
+    check_poses(&[scene])?;
     let line = millimetres(plan.report.pen_down_mm, 0);
     Ok(format!("{line} of line"))
+}
+
+/// Checks that each arm of a scene can come to rest.
+fn check_poses(scenes: &[&Arc<Scene>]) -> anyhow::Result<()> {
+    let worst = tools::worst_pose(scenes);
+    worst.map_or(Ok(()), |worst| Err(anyhow!(worst.words())))
 }
 
 /// Checks that there is a serial port of a name.

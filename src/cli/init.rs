@@ -96,7 +96,12 @@ pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<Ex
     };
     let text = node_file(&choice, &second_arm(&library, &choice, &found))?;
     // Whatever the options, the written file must be readable.
-    NodeFile::read(&args.out.display().to_string(), &text)?;
+    let file = NodeFile::read(&args.out.display().to_string(), &text)?;
+    let arms = file.arms.iter().map(|arm| [&*arm.name, &*arm.model]);
+    let arms: Vec<[&str; 2]> = arms.collect();
+    for (scene, worst) in tools::scenes_with_refused_poses(&library, &arms) {
+        terminal_output::note(&format!("scene {scene}: {}", worst.words()));
+    }
     let scenes = folder_of(&args.out).join(&choice.scenes);
     std::fs::create_dir_all(&scenes)
         .with_context(|| format!("cannot make the folder {}", scenes.display()))?;

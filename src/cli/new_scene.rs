@@ -95,6 +95,13 @@ pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<
             refusal.why
         );
     }
+    if let Some(worst) = tools::worst_pose(&[&scene]) {
+        bail!(
+            "nothing was written, because a pose of scene `{}` is refused here: {}",
+            choices.template.name,
+            worst.words()
+        );
+    }
     save(&file, &text)?;
     terminal_output::line(&format!("{} is written", file.display()));
     let picture = file.with_extension("png");

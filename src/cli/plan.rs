@@ -16,7 +16,7 @@ use base::wording::{count, millimetres, seconds};
 use node::open;
 use plan::{PlanError, PlanReport, SilentObserver};
 use scene::{DesignOverflow, Scene, SceneError, SceneLibrary, SheetStroke};
-use tools::{self, DrawingPreview, StrokeJoining};
+use tools::{self, DrawingPreview, RuleViolation, StrokeJoining};
 
 mod shared;
 
@@ -211,16 +211,18 @@ impl DesignReport {
         };
         self.add_identity(&scene);
         driver::check_ranges(&scene.arm)?;
+        let refused_poses = tools::refused_poses(&[&scene]);
         if scene.canvas.is_some() && scene.strokes.is_empty() {
             self.add_canvas();
-            return Ok(());
+            return self.add_refusals(&refused_poses);
         }
         self.add_size(&scene);
-        let preview = match DrawingPreview::new(&scene, &scene.rest_rad, &SilentObserver) {
+        let mut preview = match DrawingPreview::new(&scene, &scene.rest_rad, &SilentObserver) {
             Ok(preview) => preview,
             Err(error @ PlanError::Nothing) => bail!("{error}"),
             Err(error) => return Err(error.into()),
         };
+        preview.refusals.extend(refused_poses);
         let lengths = scene.strokes.iter().map(SheetStroke::length_mm);
         self.set("design_mm", rounded(lengths.sum()));
         self.add_preview(&preview, scene.surface.is_flat())?;
@@ -306,7 +308,6 @@ impl DesignReport {
     }
 
     fn add_preview(&mut self, preview: &DrawingPreview, is_flat: bool) -> anyhow::Result<()> {
-        self.set("refusals", serde_json::to_value(&preview.refusals)?);
         self.set("message", preview.message());
         match &preview.plan {
             Some(plan) => {
@@ -328,11 +329,17 @@ impl DesignReport {
                 .lines
                 .push("no part of the drawing can be planned".to_owned()),
         }
-        if !preview.refusals.is_empty() {
+        self.add_refusals(&preview.refusals)
+    }
+
+    /// Adds everything that refuses the plan.
+    fn add_refusals(&mut self, refusals: &[RuleViolation]) -> anyhow::Result<()> {
+        self.set("refusals", serde_json::to_value(refusals)?);
+        if !refusals.is_empty() {
             self.exit = ExitStatus::Refused;
             self.set("success", false);
         }
-        for group in tools::refusal_groups(&preview.refusals) {
+        for group in tools::refusal_groups(refusals) {
             self.lines.push(format!("refused: {}", group.words()));
         }
         Ok(())

@@ -20,6 +20,7 @@ use super::{
     ExitStatus, NodeOptions, control_socket, fleet_engine, http_auth, local_network, notices,
     page_services, parking, running_nodes, systemd, tls_identity,
 };
+use base::background_thread::yield_to_arms;
 use base::clock::{self, CALENDAR_OFFSET, SIMULATION_RATE, calendar_offset_ms, simulation_rate};
 use base::wording::with_statement;
 use job::NodeIdentity;
@@ -103,6 +104,25 @@ fn warn_of_test_clocks() {
     }
 }
 
+/// Warns of scenes in which an arm could not come to rest, on a thread of its own: the surfaces of some take seconds to read.
+fn warn_of_poses(node: &Arc<Node>) {
+    let node = Arc::clone(node);
+    let judge = move || {
+        if let Err(error) = yield_to_arms() {
+            tracing::debug!("cannot lower the priority of the thread that judges poses: {error}");
+        }
+        let arms = node.file.arms.iter();
+        let arms: Vec<[&str; 2]> = arms.map(|arm| [&*arm.name, &*arm.model]).collect();
+        for (scene, worst) in tools::scenes_with_refused_poses(&node.scenes, &arms) {
+            tracing::warn!("scene {scene}: {}", worst.words());
+        }
+    };
+    let thread = std::thread::Builder::new().name("poses".to_owned());
+    if let Err(error) = thread.spawn(judge) {
+        tracing::warn!("the poses of the scenes are not judged: {error}");
+    }
+}
+
 async fn serve_until_stopped(
     args: &NodeOptions,
     serve: ServeOptions,
@@ -122,6 +142,7 @@ async fn serve_until_stopped(
     base::task::spawn(ConfigWatcher::since_last(&node, args).watch());
     notices::watch(&node);
     warn_of_test_clocks();
+    warn_of_poses(&node);
     let control = match sockets.control.take() {
         Some(socket) => control_socket::adopt(socket),
         None => control_socket::open(serve.socket.as_deref(), &node.file.name),

@@ -52,6 +52,7 @@ mod placement_search;
 mod plain_fields;
 mod plan_approval;
 mod planner_thread;
+mod pose_check;
 mod preempt;
 mod preview;
 mod preview_text;
@@ -132,6 +133,7 @@ pub use pictures::{
 };
 pub use plain_fields::plain_fields;
 pub use plan_approval::PendingPlan;
+pub use pose_check::{refused_poses, scenes_with_refused_poses, worst_pose};
 pub use preview::{DrawingPreview, RuleViolation};
 pub use recording_tools::RecordingLibrary;
 pub use refusal_codes::{REFUSAL_SUBJECTS, RefusalCode, RefusalSubject};

@@ -8,8 +8,9 @@
 
 use crate::support;
 use serde_json::Value;
+use std::process::Stdio;
 use steadyhand::wording::names_step;
-use support::{Bench, SHORT_LINES, scene, unless_starved};
+use support::{Bench, PATIENCE, Running, SHORT_LINES, scene, unless_starved};
 
 /// Checks that a call is refused with one line that contains all of `words`, and that nothing moves.
 fn refused(bench: &Bench, arguments: &str, args: &[&str]) -> Value {
@@ -82,6 +83,46 @@ fn refuses_a_keep_out_that_contains_the_base_or_the_rest_pose() {
     let output_text = String::from_utf8([check.stdout, check.stderr].concat()).unwrap();
     for word in &text[..3] {
         assert!(output_text.contains(word), "{word}: {output_text}");
+    }
+}
+
+/// It was found only when the arm went to rest after its first drawing.
+#[test]
+fn a_rest_pose_that_the_gate_refuses_is_told_before_anything_moves() {
+    let bench = Bench::at_test_rate();
+    let folded = scene("folded", SHORT_LINES).replace("1.2, 0.8,", "1.2, 1.26,");
+    bench.scene("folded", &folded);
+    let key = "`poses.rest_rad`";
+    let (code, printed, _) = bench.streams(&["plan", "folded", "--json"]);
+    let plan: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((code, &plan["success"]), (1, &Value::Bool(false)));
+    let refused = &plan["refusals"][0];
+    assert_eq!(refused["rule"], "poses", "{plan:#}");
+    assert!(refused["value"].as_f64().unwrap() < refused["limit"].as_f64().unwrap());
+    for command in [&["scene", "check", "folded"][..], &["check"]] {
+        let (code, printed, _) = bench.streams(command);
+        assert!(code == 1 && printed.contains(key), "{command:?}: {printed}");
+    }
+    let out = bench.path("other.toml").display().to_string();
+    let init = [
+        "init",
+        "--name",
+        "desk",
+        "--out",
+        &out,
+        "--port",
+        "simulator",
+    ];
+    let (code, _, stderr) = bench.streams(&init);
+    assert!(code == 0 && stderr.contains(key), "{stderr}");
+    let mut serve = bench.serving(&[]);
+    let mut serve = Running(serve.stderr(Stdio::piped()).spawn().unwrap());
+    let lines = support::lines(serve.0.stderr.take().unwrap());
+    let (mut is_told, mut serves) = (false, false);
+    while !(is_told && serves) {
+        let line = lines.recv_timeout(PATIENCE).unwrap();
+        is_told |= line.contains("folded") && line.contains(key);
+        serves |= line.contains("MCP at ");
     }
 }
 

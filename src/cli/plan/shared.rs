@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::{DesignReport, PlanArgs, rounded, scenes};
-use crate::ExitStatus;
 use base::units::JointVector;
 use base::wording::{millimetres, seconds};
 use plan::{Plan, SilentObserver};
@@ -23,18 +22,20 @@ impl DesignReport {
         for part in &shared.parts {
             driver::check_ranges(&part.scene.arm)?;
         }
+        let scenes: Vec<_> = shared.parts.iter().map(|part| &part.scene).collect();
+        let refused_poses = tools::refused_poses(&scenes);
         if let Some(first) = shared.parts.first() {
             self.set("scene", first.scene.title());
             if first.scene.canvas.is_some() && shared.strokes.is_empty() {
                 self.add_canvas();
-                return Ok(());
+                return self.add_refusals(&refused_poses);
             }
             self.add_size(&first.scene);
         }
         let starts = shared.parts.iter().map(|part| part.scene.rest_rad);
         let starts: Vec<JointVector> = starts.collect();
-        let preview = SharedPreview::new(&shared, &starts, &SilentObserver)?;
-        self.set("refusals", serde_json::to_value(&preview.refusals)?);
+        let mut preview = SharedPreview::new(&shared, &starts, &SilentObserver)?;
+        preview.refusals.extend(refused_poses);
         self.set("message", preview.message(&shared));
         if let Some(plan) = &preview.plan {
             self.set("duration_s", rounded(plan.duration_s));
@@ -52,14 +53,7 @@ impl DesignReport {
                 self.save_picture(out, picture, tools::shared_picture(&shared, plan))?;
             }
         }
-        if !preview.refusals.is_empty() {
-            self.exit = ExitStatus::Refused;
-            self.set("success", false);
-        }
-        for group in tools::refusal_groups(&preview.refusals) {
-            self.lines.push(format!("refused: {}", group.words()));
-        }
-        Ok(())
+        self.add_refusals(&preview.refusals)
     }
 }
 
