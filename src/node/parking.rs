@@ -342,7 +342,11 @@ pub mod tests {
     }
 
     pub(crate) fn test_node(clock: NodeClock) -> TestNode {
-        let scene = SceneLibrary::new(None).scene("default", None).unwrap();
+        test_node_in("default", clock)
+    }
+
+    pub(crate) fn test_node_in(scene: &str, clock: NodeClock) -> TestNode {
+        let scene = SceneLibrary::new(None).scene(scene, None).unwrap();
         let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
         let device = sim.clone();
         let open: PortOpener = Box::new(move |clock| {

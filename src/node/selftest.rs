@@ -276,7 +276,7 @@ fn release(seat: &AttachedArm, scene: &Scene, now: ClockInstant) -> Result<(), R
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::parking::tests::{TestNode, test_node};
+    use crate::parking::tests::{TestNode, test_node, test_node_in};
     use base::clock::NodeClock;
 
     /// If the node stops for another reason during the test's own stop, the other stop counts.
@@ -339,5 +339,28 @@ mod tests {
             (last_job.tool.as_str(), last_job.state.as_str()),
             ("selftest", "stopped")
         );
+    }
+
+    /// An arm whose joints turn fast takes long to brake: what its file allows them must leave it the time.
+    #[tokio::test]
+    async fn every_shipped_arm_stands_within_the_bound() {
+        for scene in [
+            "so100",
+            "koch",
+            "openmanipulator_x",
+            "widowx",
+            "vx300",
+            "omx",
+            "roarm_m2",
+            "roarm_m3",
+        ] {
+            let TestNode { node, seat, .. } = &test_node_in(scene, NodeClock::simulated_at(4));
+            let measured = measure_arm(node, seat, &node.stamp_arrival(), None, 3)
+                .await
+                .unwrap();
+            let longest_ms = measured.standstill_ms.iter().copied().fold(0.0, f64::max);
+            assert!(longest_ms <= 300.0, "{scene}: {:?}", measured.standstill_ms);
+            assert_eq!(measured.unverified, 0, "{scene}");
+        }
     }
 }
