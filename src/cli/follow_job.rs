@@ -9,6 +9,7 @@ use super::stop_keys::StopKeyListener;
 use super::{ExitStatus, progress_bar, watch};
 use mcp::CallProgress;
 use serde::Deserialize as _;
+use serde_json::Value;
 
 use node::operator_verb::OperatorVerb;
 use node::serve::{self, ShutdownRequests};
@@ -83,10 +84,30 @@ pub(super) async fn own_job(
     Ok(FollowedJob { outcome, shutdown })
 }
 
-/// Figures of a drawing that add up over its arms.
-const SUMS: [&str; 2] = ["pen_down_mm", "missing_mm"];
-/// Figures of a drawing that are those of the worst arm.
-const LARGEST: [&str; 3] = ["arm_time_s", "deviation_mm_p95", "deviation_mm_max"];
+/// What the figures of two arms come to.
+type Join = fn(&Value, &Value) -> Option<Value>;
+
+/// Figures of a drawing of several arms.
+const FIGURES: [(&str, Join); 8] = [
+    ("stroke_count", sum),
+    ("dips", sum),
+    ("pen_down_mm", sum),
+    ("missing_mm", sum),
+    ("arm_time_s", larger),
+    ("deviation_mm_p95", larger),
+    ("deviation_mm_max", larger),
+    ("tip_deviation_mm_max", larger),
+];
+
+fn sum(one: &Value, other: &Value) -> Option<Value> {
+    let counts = one.as_u64().zip(other.as_u64());
+    let count = counts.map(|(one, other)| (one + other).into());
+    count.or_else(|| Some((one.as_f64()? + other.as_f64()?).into()))
+}
+
+fn larger(one: &Value, other: &Value) -> Option<Value> {
+    Some(one.as_f64()?.max(other.as_f64()?).into())
+}
 
 /// Joins the ends of jobs that drew together to that of the first which did not succeed, with the words of all.
 pub(super) fn joined(mut all: Vec<FollowedJob>) -> Option<FollowedJob> {
@@ -98,21 +119,13 @@ pub(super) fn joined(mut all: Vec<FollowedJob>) -> Option<FollowedJob> {
     let mut outcome = all.into_iter().nth(worst)?.outcome;
     if results.len() > 1 {
         outcome.words = words.join("\n");
-        let figure = |name: &str, of_all: fn(f64, f64) -> f64| -> Option<f64> {
-            let each = results.iter().map(|one| one.get(name)?.as_f64());
-            let each: Vec<f64> = each.collect::<Option<_>>()?;
-            each.into_iter().reduce(of_all)
-        };
-        let sums = SUMS.map(|name| (name, figure(name, |all, one| all + one)));
-        let largest = LARGEST.map(|name| (name, figure(name, f64::max)));
-        for (name, all) in sums.into_iter().chain(largest) {
-            outcome
-                .result
-                .extend(all.map(|all| (name.to_owned(), all.into())));
-        }
-        let strokes = results.iter().map(|one| one.get("stroke_count")?.as_u64());
-        if let Some(all) = strokes.sum::<Option<u64>>() {
-            outcome.result.insert("stroke_count".to_owned(), all.into());
+        // Any other figure is of one arm, and stands in `arms` alone.
+        let is_of_one = |name: &str, it: &Value| it.is_number() || name == "joint_deviation_joint";
+        outcome.result.retain(|name, it| !is_of_one(name, it));
+        for (name, of_two) in FIGURES {
+            let each = results.iter().map(|one| one.get(name).cloned());
+            let all = each.reduce(|one, other| of_two(&one?, &other?)).flatten();
+            outcome.result.extend(all.map(|all| (name.to_owned(), all)));
         }
         outcome.result.insert("arms".to_owned(), results.into());
     }
@@ -235,5 +248,41 @@ impl<'d> JobQuestions<'d> {
             Ok(reply) if !reply.done => reply.text,
             _ => refusal,
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn ended(result: &Value) -> FollowedJob {
+        let outcome = json!({
+            "job": "1", "tool": "stroke", "scene": "pair", "state": "reached", "done": 1.0, "of": 1.0,
+            "words": "drew", "is_over": true, "result": result,
+        });
+        FollowedJob {
+            outcome: JobProgress::deserialize(outcome).unwrap(),
+            shutdown: None,
+        }
+    }
+
+    /// Dips and the tip's deviation were those of the first arm.
+    #[test]
+    fn the_figures_of_several_arms_are_those_of_all() {
+        let left = json!({"success": true, "dips": 2, "missing_mm": 0.5, "planned_s": 20.0, "drawn_mm": 3.0,
+            "tip_deviation_mm_max": 0.4, "joint_deviation_joint": "elbow_flex"});
+        let right = json!({"success": true, "dips": 1, "missing_mm": 0.25, "planned_s": 30.0,
+            "tip_deviation_mm_max": 0.8});
+        let all = joined(vec![ended(&left), ended(&right)])
+            .unwrap()
+            .outcome
+            .result;
+        let expected = json!({"success": true, "dips": 3, "missing_mm": 0.75,
+            "tip_deviation_mm_max": 0.8, "arms": [left, right]});
+        assert_eq!(Value::from(all), expected);
+        let one = joined(vec![ended(&left)]).unwrap().outcome.result;
+        assert_eq!(Value::from(one), left);
     }
 }
