@@ -608,30 +608,144 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_that_lack_most_are_named() {
-        let (scene, trajectory) = drawing();
-        let limit_m = 0.3;
-        let standing = |base| {
-            let mut body = NeighbourBody::standing(scene, base, trajectory.samples[0]);
-            body.fill(&(0..=0));
-            body
-        };
-        let one = standing(IsometryMatrix3::identity());
-        let other = standing(IsometryMatrix3::translation(0.3, 0.1, 0.0));
-        let worst = nearness((&one, 0), (&other, 0), limit_m).unwrap();
-        let ours = one.places_at(0).iter().enumerate();
-        let pairs = ours.flat_map(|(part, our)| {
-            let theirs = other.places_at(0).iter().enumerate();
-            theirs
-                .map(move |(other_part, their)| ((part, other_part), our.nearness(their, limit_m)))
+    fn what_lacks_most_is_named_wherever_both_may_be() {
+        judged(|motion| {
+            let moving = |base| NeighbourBody::moving(motion, base, true);
+            let mut one = moving(IsometryMatrix3::identity());
+            // Its base is inside the other's: two parts that no joint moves are not judged.
+            let mut other = moving(IsometryMatrix3::translation(0.02, 0.01, 0.0));
+            let last = motion.trajectory.samples.len() - 1;
+            let (mut named, mut fixed) = (0, 0);
+            for (sample, limit_m) in (0..last).step_by(61).zip([0.003, 0.05].into_iter().cycle()) {
+                let theirs_at = (sample * 7) % last;
+                one.fill(&(sample..=sample));
+                other.fill(&(theirs_at..=theirs_at));
+                let mut lacking: Vec<((usize, usize), f64)> = Vec::new();
+                for (part, ours) in one.places_at(sample).iter().enumerate() {
+                    for (other_part, theirs) in other.places_at(theirs_at).iter().enumerate() {
+                        let cells = ours.cells.iter().flat_map(|our| {
+                            let theirs = theirs.cells.iter();
+                            theirs.map(move |their| {
+                                our.gap_m(their) - limit_m - our.grown_m - their.grown_m
+                            })
+                        });
+                        let least_m = cells.fold(f64::INFINITY, f64::min);
+                        let is_judged = one.is_fixed(part) as u8 + other.is_fixed(other_part) as u8;
+                        fixed += usize::from(is_judged == 1 && least_m < 0.0);
+                        if is_judged < 2 && least_m < 0.0 {
+                            lacking.push(((part, other_part), least_m));
+                        }
+                    }
+                }
+                let most = lacking.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+                let found = nearness((&one, sample), (&other, theirs_at), limit_m);
+                let found = found.map(|near| (near.parts, near.margin_m()));
+                assert_eq!(
+                    found.map(|near| near.0),
+                    most.map(|near| near.0),
+                    "{sample}"
+                );
+                let off_m = found
+                    .zip(most)
+                    .map_or(0.0, |(found, most)| found.1 - most.1);
+                assert!(off_m.abs() < 1e-12, "{sample}: {off_m}");
+                named += usize::from(found.is_some());
+            }
+            assert!(named > 10 && fixed > 10, "{named} {fixed}");
         });
-        let near =
-            pairs.filter_map(|(parts, near)| near.map(|(gap_m, limit_m)| (parts, gap_m - limit_m)));
-        let mut near: Vec<_> = near.collect();
-        let first = near[0].0;
-        near.sort_by(|one, other| one.1.total_cmp(&other.1));
-        assert_eq!(worst.parts, near[0].0);
-        assert_ne!(worst.parts, first);
+    }
+
+    #[test]
+    fn lifts_are_followed_in_even_steps_from_the_path_to_their_ends() {
+        judged(|motion| {
+            let body = NeighbourBody::moving(motion, IsometryMatrix3::identity(), true);
+            let all = 0..motion.trajectory.samples.len();
+            let mut lifts = 0;
+            for (sample, lift) in all
+                .filter_map(|at| Some((at, motion.stops.lift(at)?)))
+                .step_by(31)
+            {
+                let from = motion.trajectory.reached()[sample];
+                let places: Vec<_> = body.lifted(sample).collect();
+                assert_eq!(places.len(), LIFT_STEPS as usize + 1);
+                for (step, placed) in places.iter().enumerate() {
+                    let share = step as f64 / f64::from(LIFT_STEPS);
+                    let at = from.zip(&lift.by_rad, |q, by| q + by * share);
+                    for (part, there) in placed.iter().zip(&body.placed(&at)) {
+                        assert!((part.to_m - there.to_m).norm() < 1e-12, "{sample} {step}");
+                    }
+                }
+                let end = from.zip(&lift.by_rad, |q, by| q + by);
+                let is_end = |pose: JointVector| pose.distance_max(&end) < 1e-12;
+                assert!(body.poses_rad(sample).any(is_end), "{sample}");
+                lifts += 1;
+            }
+            assert!(lifts > 10, "{lifts}");
+        });
+    }
+
+    /// Goals lead the joints: an arm may be where either is.
+    #[test]
+    fn an_arm_may_be_where_its_goals_are() {
+        judged(|motion| {
+            let mut trajectory = motion.trajectory.clone();
+            let lead = |q: &JointVector| q.map(|_, angle| angle + 0.01);
+            trajectory.reached = std::mem::take(&mut trajectory.samples);
+            trajectory.samples = trajectory.reached.iter().map(lead).collect();
+            let (scene, stops) = (motion.scene, motion.stops);
+            let led = JudgedMotion {
+                scene,
+                trajectory: &trajectory,
+                stops,
+                copies: None,
+            };
+            let body = NeighbourBody::moving(&led, IsometryMatrix3::identity(), true);
+            let poses: Vec<JointVector> = body.own_poses_rad(3).collect();
+            assert_eq!(poses, [trajectory.reached[3], trajectory.samples[3]]);
+            let alone = NeighbourBody::moving(motion, IsometryMatrix3::identity(), true);
+            assert_eq!(alone.own_poses_rad(3).count(), 1);
+        });
+    }
+
+    #[test]
+    fn bounds_hold_what_they_are_of() {
+        judged(|motion| {
+            let mut body = NeighbourBody::moving(motion, IsometryMatrix3::identity(), true);
+            let last = motion.trajectory.samples.len() - 1;
+            for sample in (0..=last).step_by(13).chain((0..last).step_by(97)) {
+                let bound_m = body.travel_bound_m(sample);
+                let here = body.parts(sample);
+                for near in body.window(sample, sample) {
+                    let moved_m = body.moved_m(sample, near);
+                    assert!(moved_m <= bound_m, "{sample} {near}: {moved_m} {bound_m}");
+                    for (from, to) in here.iter().zip(&body.parts(near)) {
+                        assert!((from.to_m - to.to_m).norm() <= moved_m + 1e-12);
+                    }
+                }
+            }
+            let reached = motion.trajectory.reached();
+            let steps = reached.iter().zip(reached.iter().skip(1));
+            let on_path = steps.map(|(from, to)| body.levers.midpoint_deviation_m(from, to));
+            let on_path_m = on_path.fold(0.0, f64::max);
+            let lifts = motion.stops.lifts().map(|lift| {
+                let [low, high] = [0.0, 1.0 / f64::from(LIFT_STEPS)]
+                    .map(|share| lift.by_rad.map(|_, by| by * share));
+                body.levers.midpoint_deviation_m(&low, &high)
+            });
+            let lifts_m = lifts.fold(0.0, f64::max);
+            assert!(on_path_m > 0.0 && lifts_m > 0.0, "{on_path_m} {lifts_m}");
+            assert!((body.bend_m() - on_path_m - lifts_m).abs() < 1e-12);
+            // A part is named as the arm's file names it, and no joint moves the first.
+            let names = motion
+                .scene
+                .arm
+                .capsules
+                .iter()
+                .map(|capsule| &capsule.name);
+            let named: Vec<String> = (0..names.len()).map(|part| body.part_name(part)).collect();
+            assert!(names.eq(&named), "{named:?}");
+            assert!(body.is_fixed(0) && !body.is_fixed(named.len() - 1));
+        });
     }
 
     #[test]
