@@ -520,7 +520,10 @@ fn motions_of_two_arms_have_one_time_base() {
     probe.spans.truncate(1);
     probe.spans[0].first = 0;
     probe.spans[0].end = count;
-    assert!(!refused(&scenes, &[left, probe]).is_empty());
+    assert!(!refused(&scenes, &[left, probe.clone()]).is_empty());
+    // Beside an arm that stands, it may.
+    let stands = reading(DEFAULT.rest_rad, 0);
+    assert_eq!(beside_standing(&scenes, &probe, &stands, 0), None);
 }
 
 #[test]
@@ -548,6 +551,53 @@ fn each_arm_is_judged_by_its_own_permit_and_start() {
     assert_eq!(refused[0].rule, GateRule::Start);
     assert_eq!(refused[0].arm.as_deref(), Some("right"));
     assert!(refused[0].to_string().starts_with("right: "));
+}
+
+#[test]
+fn a_refusal_names_its_arm_the_other_and_the_distance() {
+    let scenes = shared(&DEFAULT, &DEFAULT, base(0.0, -0.4, std::f64::consts::PI));
+    let motion = Motion::Pose([0.0, 0.1, 0.0, 0.0, 0.0]);
+    let refusals = refused(&scenes, &both([&motion, &motion]).unwrap());
+    assert!(!refusals.is_empty());
+    for refusal in &refusals {
+        let names = ["left", "right"];
+        let arm = names
+            .iter()
+            .position(|name| refusal.arm.as_deref() == Some(name));
+        let other = format!("`{}`", names[1 - arm.unwrap()]);
+        assert!(refusal.why.contains(&other), "{}", refusal.why);
+        // Between both, in millimetres; the limit is the clearance, 4 mm for each arm, and what a stop and a late arm need.
+        let excess = refusal.excess.unwrap();
+        assert!((11.0..100.0).contains(&excess.limit), "{excess:?}");
+        assert!((-200.0..excess.limit).contains(&excess.value), "{excess:?}");
+    }
+}
+
+/// The base of an arm is in the way as well, though no joint moves it.
+#[test]
+fn an_arm_is_kept_from_the_base_of_another() {
+    let line = Motion::Draw(vec![[[20.0, 80.0], [80.0, 80.0]]]);
+    let plan = planned(&DEFAULT, &line).unwrap();
+    let rest = reading(DEFAULT.rest_rad, 0);
+    // An arm of which only the base is there, and a pen that it holds far away.
+    let mut based = Scene::clone(&DEFAULT);
+    Arc::make_mut(&mut based.arm)
+        .capsules
+        .retain(|capsule| capsule.joints_before == 0);
+    let right = |ahead_m: f64| base(0.0, -ahead_m, 0.0);
+    let judged = |ahead_m: f64| {
+        let scenes = shared(&DEFAULT, &based, right(ahead_m));
+        beside_standing(&scenes, &plan, &rest, 0)
+    };
+    let mut ahead = (20..60).map(|centimetres| f64::from(centimetres) / 100.0);
+    let first_clear_m = ahead.find(|ahead_m| judged(*ahead_m).is_none()).unwrap();
+    let refusal = judged(first_clear_m - 0.01).unwrap();
+    assert_eq!(refusal.rule, GateRule::Apart);
+    let other = rods(&based, &DEFAULT.rest_rad, &right(first_clear_m));
+    let left = |q: &JointVector| rods(&DEFAULT, q, &IsometryMatrix3::identity());
+    let gaps = plan.samples.iter().map(|q| nearest_m(&left(q), &other));
+    let least_m = gaps.fold(f64::INFINITY, f64::min);
+    assert!((CLEARANCE_M..0.03).contains(&least_m), "{least_m}");
 }
 
 /// An arm that was stopped near another may go away from it, and do nothing else.
