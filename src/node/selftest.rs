@@ -323,7 +323,7 @@ mod tests {
             .unwrap();
         let tip = measured.performance.as_ref().unwrap();
         assert_eq!((tip.visits, tip.joints.len()), (8, 5));
-        assert!(tip.repeatability_mm < 0.5 && tip.path_mm < 8.0, "{tip:?}");
+        assert!(tip.repeatability_mm < 0.5 && tip.path_mm < 2.0, "{tip:?}");
         assert!(
             tip.joints.iter().all(|joint| joint.gains().is_none()),
             "{tip:?}"

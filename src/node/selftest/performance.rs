@@ -186,7 +186,8 @@ impl TipPerformance {
     }
 }
 
-/// Returns the largest distance of the tip from the nearest point of its path, regardless of time.
+/// Returns the largest distance of the tip from the nearest point of its path, regardless of time. Before the motion begins an arm
+/// may sag, where torque has just come on: it is on no path then.
 fn deviation_mm(ticks: &[PerformanceTick], tip_mm: impl Fn(&JointVector) -> Point3<f64>) -> f64 {
     let goals: Vec<Point3<f64>> = ticks.iter().map(|tick| tip_mm(&tick.goal_rad)).collect();
     let distance_mm = |(index, tick): (usize, &PerformanceTick)| {
@@ -197,7 +198,8 @@ fn deviation_mm(ticks: &[PerformanceTick], tip_mm: impl Fn(&JointVector) -> Poin
             .filter_map(|s| Some(segment_distance_mm(&tip, s.first()?, s.last()?)))
             .fold(f64::INFINITY, f64::min)
     };
-    let distances_mm = ticks.iter().enumerate().map(distance_mm);
+    let ticks = ticks.iter().enumerate();
+    let distances_mm = ticks.filter(|(_, tick)| tick.sample > 0).map(distance_mm);
     largest(distances_mm.filter(|mm| mm.is_finite()))
 }
 
