@@ -360,3 +360,76 @@ impl<'a> PairJudge<'a> {
         least_m
     }
 }
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+    use crate::collision_world::CollisionWorld;
+    use crate::stop_proof::StopProof;
+    use crate::tests::drawing;
+
+    /// A stop lifts: what goes away along its path and would be lifted into the other arm may not go.
+    #[test]
+    fn a_lift_that_goes_nearer_is_told_from_one_that_goes_away() {
+        let (scene, trajectory) = drawing();
+        let stops = StopProof::prove(CollisionWorld::new(scene), trajectory, None).unwrap();
+        let motion = JudgedMotion {
+            scene,
+            trajectory,
+            stops: &stops,
+            copies: None,
+        };
+        let samples = 0..trajectory.samples.len();
+        let drawn = samples.filter(|at| stops.lift(*at).is_some());
+        let (mut nearer, mut away) = (0, 0);
+        for sample in drawn.step_by(97) {
+            for [x, y, z] in [
+                [0.0, 0.0, 1.0],
+                [0.0, -1.0, 0.0],
+                [0.0, -0.8, 0.6],
+                [0.0, -0.8, -0.6],
+            ] {
+                // The same arm in the same pose, so far away.
+                let judge = |away_m: f64| {
+                    let base = IsometryMatrix3::translation(x * away_m, y * away_m, z * away_m);
+                    let at_rad = trajectory.reached()[sample];
+                    PairJudge {
+                        motion: &motion,
+                        one: NeighbourBody::moving(&motion, IsometryMatrix3::identity(), false),
+                        other: NeighbourBody::standing(scene, base, at_rad),
+                        other_name: String::new(),
+                        limit_m: CLEARANCE_M,
+                        escape: None,
+                        cleared: None,
+                        too_near: None,
+                    }
+                };
+                let gap_m =
+                    |judge: &PairJudge<'_>| judge.nearest_of(&judge.one.parts(sample), sample);
+                let (mut low, mut high) = (0.0, 1.0);
+                for _ in 0..40 {
+                    let middle = f64::midpoint(low, high);
+                    match gap_m(&judge(middle)) < 0.002 {
+                        true => low = middle,
+                        false => high = middle,
+                    }
+                }
+                let near = judge(high);
+                let raised = near.one.lifted(sample).last().unwrap();
+                let goes_nearer = near.nearest_of(&raised, sample) < gap_m(&near) - 1e-6;
+                let is_away = near.is_lifted_away(sample, gap_m(&near));
+                assert!(!goes_nearer || !is_away, "{sample} {x} {y} {z}");
+                nearer += usize::from(goes_nearer);
+                away += usize::from(is_away);
+                let far = judge(high + 0.3);
+                assert!(far.is_lifted_away(sample, gap_m(&far)), "{sample}");
+            }
+        }
+        assert!(nearer > 0 && away > 0, "{nearer} {away}");
+    }
+}

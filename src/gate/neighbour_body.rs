@@ -648,6 +648,9 @@ mod tests {
                 let off_m = found
                     .zip(most)
                     .map_or(0.0, |(found, most)| found.1 - most.1);
+                let [bases, theirs] = [&one.places_at(sample)[0], &other.places_at(theirs_at)[0]];
+                assert!(bases.cells[0].gap_m(&theirs.cells[0]) < 0.0);
+                assert_eq!(bases.nearness(theirs, limit_m), None);
                 assert!(off_m.abs() < 1e-12, "{sample}: {off_m}");
                 named += usize::from(found.is_some());
             }
@@ -714,6 +717,19 @@ mod tests {
             let last = motion.trajectory.samples.len() - 1;
             for sample in (0..=last).step_by(13).chain((0..last).step_by(97)) {
                 let bound_m = body.travel_bound_m(sample);
+                // What was computed for the samples around it is that of this one.
+                let alone_m = NeighbourBody::moving(motion, body.base, true).travel_bound_m(sample);
+                assert!((bound_m - alone_m).abs() <= 0.0, "{sample}");
+                let lifted = body
+                    .window(sample, sample)
+                    .flat_map(|near| body.poses_rad(near));
+                for pose in lifted {
+                    let moved_m = body.levers.moved_m(body.at_rad(sample), &pose);
+                    assert!(
+                        moved_m + NEIGHBOUR_FOLLOWING_M <= bound_m + 1e-12,
+                        "{sample}"
+                    );
+                }
                 let here = body.parts(sample);
                 for near in body.window(sample, sample) {
                     let moved_m = body.moved_m(sample, near);

@@ -573,6 +573,50 @@ fn a_refusal_names_its_arm_the_other_and_the_distance() {
     }
 }
 
+/// Whichever of both swings into the other, from far.
+#[test]
+fn an_arm_that_moves_into_one_that_hardly_moves_is_refused() {
+    let [still, swings] = [0.01, 0.8].map(|by| Motion::Pose([by, 0.0, 0.0, 0.0, 0.0]));
+    let plans = both([&still, &swings]).unwrap();
+    let placed = |plan: &Trajectory, base: &IsometryMatrix3<f64>| -> Vec<Vec<Rod>> {
+        plan.samples
+            .iter()
+            .map(|q| rods(&DEFAULT, q, base))
+            .collect()
+    };
+    // Turned aside, so that it comes in front of the other by its swing.
+    let (mut judged, identity) = (0, IsometryMatrix3::identity());
+    for (turned_rad, across_m) in [(1.2, 0.0), (0.4, -0.1)] {
+        for ahead in 37..43 {
+            let facing = base(
+                across_m,
+                -f64::from(ahead) / 100.0,
+                std::f64::consts::PI + turned_rad,
+            );
+            let bodies = [placed(&plans[0], &identity), placed(&plans[1], &facing)];
+            let gaps: Vec<f64> = bodies[0]
+                .iter()
+                .zip(&bodies[1])
+                .map(|(one, other)| nearest_m(one, other))
+                .collect();
+            let least_m = gaps.iter().copied().fold(f64::INFINITY, f64::min);
+            if gaps[0] < 0.1 || least_m > 0.0 {
+                continue;
+            }
+            judged += 1;
+            for (base, first) in [(facing, 0), (facing.inverse(), 1)] {
+                let scenes = shared(&DEFAULT, &DEFAULT, base);
+                let plans = [plans[first].clone(), plans[1 - first].clone()];
+                assert!(
+                    !refused(&scenes, &plans).is_empty(),
+                    "{turned_rad} {ahead} {first}"
+                );
+            }
+        }
+    }
+    assert!(judged > 0);
+}
+
 /// The base of an arm is in the way as well, though no joint moves it.
 #[test]
 fn an_arm_is_kept_from_the_base_of_another() {
@@ -600,23 +644,22 @@ fn an_arm_is_kept_from_the_base_of_another() {
     assert!((CLEARANCE_M..0.03).contains(&least_m), "{least_m}");
 }
 
-/// An arm that was stopped near another may go away from it, and do nothing else.
+/// An arm that was stopped near another may go away from it, and do nothing else: within what it has to keep of the path
+/// besides, and within the clearance itself.
 #[test]
 fn an_arm_that_begins_near_one_that_stands_may_only_go_away() {
+    for begins_m in [0.005, 0.002] {
+        begins_near(begins_m);
+    }
+}
+
+fn begins_near(begins_m: f64) {
     let start = DEFAULT.ready_rad;
     let facing = |ahead_m: f64| base(0.0, -ahead_m, std::f64::consts::PI);
-    let gap_m = |ahead_m: f64| {
+    let high = away_m(begins_m, |ahead_m| {
         let left = rods(&DEFAULT, &start, &IsometryMatrix3::identity());
         nearest_m(&left, &rods(&DEFAULT, &start, &facing(ahead_m)))
-    };
-    let (mut low, mut high) = (0.3, 0.6);
-    for _ in 0..30 {
-        let middle = f64::midpoint(low, high);
-        match gap_m(middle) < 0.005 {
-            true => low = middle,
-            false => high = middle,
-        }
-    }
+    });
     let scenes = shared(&DEFAULT, &DEFAULT, facing(high));
     let stands = reading(start, 0);
     let moved = |from: &JointVector, to: &[JointVector]| {
@@ -697,4 +740,31 @@ fn arms_at_rest_are_apart_by_the_clearance_and_following() {
     draws.spans[0].kind = SpanKind::Travel;
     let one_m = edge_m(&|scenes| beside_standing(scenes, &draws, &stands, 0).is_none());
     assert!((one_m - 0.007).abs() < 1e-5, "{one_m}");
+    // What is missing is said, in millimetres.
+    let gap_m = |ahead_m: f64| {
+        let ready = |base: &IsometryMatrix3<f64>| rods(&DEFAULT, &DEFAULT.ready_rad, base);
+        nearest_m(
+            &ready(&IsometryMatrix3::identity()),
+            &ready(&facing(ahead_m)),
+        )
+    };
+    let near = shared(&DEFAULT, &DEFAULT, facing(away_m(0.009, gap_m)));
+    for refusal in refused(&near, &plans) {
+        let excess = refusal.excess.unwrap();
+        assert!((excess.value - 9.0).abs() < 0.01, "{excess:?}");
+        assert!((excess.limit - 11.0).abs() < 0.01, "{excess:?}");
+    }
+}
+
+/// Returns how far away the base of another arm is where the gap is this.
+fn away_m(wanted_m: f64, gap_m: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (0.0, 0.7);
+    for _ in 0..40 {
+        let middle = f64::midpoint(low, high);
+        match gap_m(middle) < wanted_m {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    high
 }
