@@ -372,6 +372,7 @@ mod tests {
     use crate::collision_world::CollisionWorld;
     use crate::stop_proof::StopProof;
     use crate::tests::drawing;
+    use nalgebra::{Rotation3, Translation3, Vector3};
 
     /// A stop lifts: what goes away along its path and would be lifted into the other arm may not go.
     #[test]
@@ -431,5 +432,51 @@ mod tests {
             }
         }
         assert!(nearer > 0 && away > 0, "{nearer} {away}");
+    }
+
+    /// What was found around one sample is kept for the next, and changes no answer.
+    #[test]
+    fn a_sample_is_judged_as_if_it_were_the_first() {
+        let (scene, trajectory) = drawing();
+        let stops = StopProof::prove(CollisionWorld::new(scene), trajectory, None).unwrap();
+        let motion = JudgedMotion {
+            scene,
+            trajectory,
+            stops: &stops,
+            copies: None,
+        };
+        let judge = |away_m: f64| {
+            let turned = Rotation3::from_axis_angle(&Vector3::z_axis(), std::f64::consts::PI);
+            let away = Translation3::new(0.0, -away_m, 0.0);
+            let base = IsometryMatrix3::from_parts(away, turned);
+            PairJudge {
+                motion: &motion,
+                one: NeighbourBody::moving(&motion, IsometryMatrix3::identity(), true),
+                other: NeighbourBody::moving(&motion, base, true),
+                other_name: String::new(),
+                limit_m: CLEARANCE_M,
+                escape: None,
+                cleared: None,
+                too_near: None,
+            }
+        };
+        for sample in (40..trajectory.samples.len()).step_by(23) {
+            let (mut low, mut high) = (0.2, 0.7);
+            for _ in 0..20 {
+                let middle = f64::midpoint(low, high);
+                match judge(middle).nearness(sample) {
+                    Some(_) => low = middle,
+                    None => high = middle,
+                }
+            }
+            // Where the bases are so far apart, it is just too near, or just not.
+            for (away_m, is_near) in [(low, true), (high, false)] {
+                let mut kept = judge(away_m);
+                for before in (sample - 40..sample).step_by(4) {
+                    kept.nearness(before);
+                }
+                assert_eq!(kept.nearness(sample).is_some(), is_near, "{sample}");
+            }
+        }
     }
 }
