@@ -707,6 +707,28 @@ mod tests {
     }
 
     #[test]
+    fn what_a_lead_takes_from_gravity_is_not_left_to_explain() {
+        let scene = scene();
+        let (arm, at_rad) = (&scene.arm, pose(-0.2));
+        let mut lead = SagLead::new(arm, |_| Some(32), None);
+        led(&mut lead, &scene, 120);
+        let load_n_m = load(&scene, &at_rad);
+        let yields = lead.yield_deg_per_n_m(arm)[SHOULDER].to_radians();
+        let explained_rad = lead.explained_rad(arm, &at_rad)[SHOULDER];
+        assert!(
+            yields > 0.0 && explained_rad / load_n_m >= yields,
+            "{explained_rad}"
+        );
+        let off_rad = |lead: &SagLead| {
+            let unexplained = lead.unexplained_goal_rad(arm, &at_rad);
+            unexplained[SHOULDER] - at_rad[SHOULDER]
+        };
+        assert!(off_rad(&lead).abs() < 1e-9);
+        lead.forget_goals();
+        assert!((off_rad(&lead) - load_n_m * yields).abs() < 1e-9);
+    }
+
+    #[test]
     fn a_servo_whose_gain_is_not_known_is_not_led() {
         let scene = scene();
         let arm = &scene.arm;

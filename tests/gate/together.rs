@@ -7,6 +7,7 @@
     reason = "a failing test may panic"
 )]
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
@@ -468,6 +469,28 @@ fn a_part_that_is_late_makes_the_other_wait() {
     // It is waited for, so it takes longer than planned.
     assert!(ticks > last + NEIGHBOUR_SKEW, "{ticks}");
     assert!(furthest <= NEIGHBOUR_SKEW + 1, "{furthest}");
+}
+
+#[test]
+fn a_change_of_one_is_told_to_the_other() {
+    let mut arms = DUET.proofs().map(Follower::new);
+    let told = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&told);
+    let right = arms[1].execution.as_ref().unwrap();
+    right.on_neighbour_change(Box::new(move || {
+        counts.fetch_add(1, Ordering::Relaxed);
+    }));
+    let mut now = ClockInstant::ZERO;
+    for _ in 0..20 {
+        now = now.after(DUET.plans[0].period);
+        arms.iter_mut().for_each(|arm| arm.tick(now));
+    }
+    let before = told.load(Ordering::Relaxed);
+    let left = arms[0].execution.as_mut().unwrap();
+    assert!(format!("{left:?}").contains("ConcertPart"));
+    left.stop();
+    arms[0].tick(now.after(DUET.plans[0].period));
+    assert!(told.load(Ordering::Relaxed) > before);
 }
 
 /// It is on its path, but comes no farther: the other one does not wait for it for ever.

@@ -132,6 +132,52 @@ fn a_push_of_six_newtons_at_the_tip_ends_a_drawing_within_half_a_second() {
 }
 
 #[test]
+fn a_push_along_the_normal_shows_in_the_torque_of_each_joint_by_its_lever() {
+    let (scene, trajectory) = drawing();
+    let mut execution = begin_led(scene, trajectory, sag(scene));
+    let mut arm = PushedArm {
+        scene,
+        servo: AS_FILED,
+        before_rad: *execution.goal_rad(),
+    };
+    let mut now = ClockInstant::ZERO;
+    while execution.progress().sample < sample_in_stroke() {
+        now = next_tick(now, trajectory);
+        let measured = arm.reading(&execution, now, Vector3::zeros());
+        execution.next(&measured, now).unwrap();
+    }
+    assert_eq!(execution.trimmed_by_rad(), JointVector::zeros(5));
+    // Standing in one place, so that only the push differs.
+    arm.before_rad = *execution.goal_rad();
+    let there = arm.reading(&execution, now, Vector3::zeros());
+    let [free, pushed] = [0.0, 2.0].map(|push_n| {
+        let measured = arm.reading(&execution, now, Vector3::new(0.0, 0.0, push_n));
+        let position_rad = there.position_rad;
+        let measured = ArmMeasurement {
+            position_rad,
+            ..measured
+        };
+        execution.normal_loads(&measured).unwrap()
+    });
+    let more_n_m = pushed
+        .torque_n_m
+        .zip(&free.torque_n_m, |pushed, free| pushed - free);
+    // As far as it knows how strong the servos are.
+    let borne = more_n_m.iter().zip(free.levers_m.iter());
+    let mut shares = borne
+        .filter(|(_, lever)| lever.abs() > 0.02)
+        .map(|(more, lever)| -more / (2.0 * lever));
+    assert_eq!(shares.clone().count(), 3);
+    assert!(
+        shares.all(|share| (0.7..1.4).contains(&share)),
+        "{more_n_m:?} {free:?}"
+    );
+    let mut short = there;
+    short.position_rad = JointVector::zeros(4);
+    assert!(execution.normal_loads(&short).is_none());
+}
+
+#[test]
 fn a_joint_without_torque_ends_a_motion_within_300_ms() {
     let (scene, trajectory) = drawing();
     let mut execution = begin_led(scene, trajectory, sag(scene));
