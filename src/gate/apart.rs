@@ -369,114 +369,98 @@ impl<'a> PairJudge<'a> {
 )]
 mod tests {
     use super::*;
-    use crate::collision_world::CollisionWorld;
-    use crate::stop_proof::StopProof;
-    use crate::tests::drawing;
+    use crate::tests::judged;
     use nalgebra::{Rotation3, Translation3, Vector3};
+
+    fn pair<'a>(
+        motion: &'a JudgedMotion<'a>,
+        other: NeighbourBody<'a>,
+        both_move: bool,
+    ) -> PairJudge<'a> {
+        PairJudge {
+            motion,
+            one: NeighbourBody::moving(motion, IsometryMatrix3::identity(), both_move),
+            other,
+            other_name: String::new(),
+            limit_m: CLEARANCE_M,
+            escape: None,
+            cleared: None,
+            too_near: None,
+        }
+    }
+
+    /// Returns the last distance that is too near, and the first that is not.
+    fn edge_m(is_near: impl Fn(f64) -> bool) -> [f64; 2] {
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..40 {
+            let middle = f64::midpoint(low, high);
+            match is_near(middle) {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        [low, high]
+    }
 
     /// A stop lifts: what goes away along its path and would be lifted into the other arm may not go.
     #[test]
     fn a_lift_that_goes_nearer_is_told_from_one_that_goes_away() {
-        let (scene, trajectory) = drawing();
-        let stops = StopProof::prove(CollisionWorld::new(scene), trajectory, None).unwrap();
-        let motion = JudgedMotion {
-            scene,
-            trajectory,
-            stops: &stops,
-            copies: None,
-        };
-        let samples = 0..trajectory.samples.len();
-        let drawn = samples.filter(|at| stops.lift(*at).is_some());
-        let (mut nearer, mut away) = (0, 0);
-        for sample in drawn.step_by(97) {
-            for [x, y, z] in [
-                [0.0, 0.0, 1.0],
-                [0.0, -1.0, 0.0],
-                [0.0, -0.8, 0.6],
-                [0.0, -0.8, -0.6],
-            ] {
-                // The same arm in the same pose, so far away.
-                let judge = |away_m: f64| {
-                    let base = IsometryMatrix3::translation(x * away_m, y * away_m, z * away_m);
-                    let at_rad = trajectory.reached()[sample];
-                    PairJudge {
-                        motion: &motion,
-                        one: NeighbourBody::moving(&motion, IsometryMatrix3::identity(), false),
-                        other: NeighbourBody::standing(scene, base, at_rad),
-                        other_name: String::new(),
-                        limit_m: CLEARANCE_M,
-                        escape: None,
-                        cleared: None,
-                        too_near: None,
-                    }
-                };
-                let gap_m =
-                    |judge: &PairJudge<'_>| judge.nearest_of(&judge.one.parts(sample), sample);
-                let (mut low, mut high) = (0.0, 1.0);
-                for _ in 0..40 {
-                    let middle = f64::midpoint(low, high);
-                    match gap_m(&judge(middle)) < 0.002 {
-                        true => low = middle,
-                        false => high = middle,
-                    }
+        judged(|motion| {
+            let samples = 0..motion.trajectory.samples.len();
+            let drawn = samples.filter(|at| motion.stops.lift(*at).is_some());
+            let (mut nearer, mut away) = (0, 0);
+            for sample in drawn.step_by(97) {
+                for [x, y, z] in [
+                    [0.0, 0.0, 1.0],
+                    [0.0, -1.0, 0.0],
+                    [0.0, -0.8, 0.6],
+                    [0.0, -0.8, -0.6],
+                ] {
+                    // The same arm in the same pose, so far away.
+                    let judge = |away_m: f64| {
+                        let base = IsometryMatrix3::translation(x * away_m, y * away_m, z * away_m);
+                        let at_rad = motion.trajectory.reached()[sample];
+                        let other = NeighbourBody::standing(motion.scene, base, at_rad);
+                        pair(motion, other, false)
+                    };
+                    let gap_m =
+                        |judge: &PairJudge<'_>| judge.nearest_of(&judge.one.parts(sample), sample);
+                    let [_, away_m] = edge_m(|away_m| gap_m(&judge(away_m)) < 0.002);
+                    let near = judge(away_m);
+                    let raised = near.one.lifted(sample).last().unwrap();
+                    let goes_nearer = near.nearest_of(&raised, sample) < gap_m(&near) - 1e-6;
+                    let is_away = near.is_lifted_away(sample, gap_m(&near));
+                    assert!(!goes_nearer || !is_away, "{sample} {x} {y} {z}");
+                    nearer += usize::from(goes_nearer);
+                    away += usize::from(is_away);
+                    let far = judge(away_m + 0.3);
+                    assert!(far.is_lifted_away(sample, gap_m(&far)), "{sample}");
                 }
-                let near = judge(high);
-                let raised = near.one.lifted(sample).last().unwrap();
-                let goes_nearer = near.nearest_of(&raised, sample) < gap_m(&near) - 1e-6;
-                let is_away = near.is_lifted_away(sample, gap_m(&near));
-                assert!(!goes_nearer || !is_away, "{sample} {x} {y} {z}");
-                nearer += usize::from(goes_nearer);
-                away += usize::from(is_away);
-                let far = judge(high + 0.3);
-                assert!(far.is_lifted_away(sample, gap_m(&far)), "{sample}");
             }
-        }
-        assert!(nearer > 0 && away > 0, "{nearer} {away}");
+            assert!(nearer > 0 && away > 0, "{nearer} {away}");
+        });
     }
 
     /// What was found around one sample is kept for the next, and changes no answer.
     #[test]
     fn a_sample_is_judged_as_if_it_were_the_first() {
-        let (scene, trajectory) = drawing();
-        let stops = StopProof::prove(CollisionWorld::new(scene), trajectory, None).unwrap();
-        let motion = JudgedMotion {
-            scene,
-            trajectory,
-            stops: &stops,
-            copies: None,
-        };
-        let judge = |away_m: f64| {
-            let turned = Rotation3::from_axis_angle(&Vector3::z_axis(), std::f64::consts::PI);
-            let away = Translation3::new(0.0, -away_m, 0.0);
-            let base = IsometryMatrix3::from_parts(away, turned);
-            PairJudge {
-                motion: &motion,
-                one: NeighbourBody::moving(&motion, IsometryMatrix3::identity(), true),
-                other: NeighbourBody::moving(&motion, base, true),
-                other_name: String::new(),
-                limit_m: CLEARANCE_M,
-                escape: None,
-                cleared: None,
-                too_near: None,
-            }
-        };
-        for sample in (40..trajectory.samples.len()).step_by(23) {
-            let (mut low, mut high) = (0.2, 0.7);
-            for _ in 0..20 {
-                let middle = f64::midpoint(low, high);
-                match judge(middle).nearness(sample) {
-                    Some(_) => low = middle,
-                    None => high = middle,
+        judged(|motion| {
+            let judge = |away_m: f64| {
+                let turned = Rotation3::from_axis_angle(&Vector3::z_axis(), std::f64::consts::PI);
+                let away = Translation3::new(0.0, -away_m, 0.0);
+                let base = IsometryMatrix3::from_parts(away, turned);
+                pair(motion, NeighbourBody::moving(motion, base, true), true)
+            };
+            for sample in (40..motion.trajectory.samples.len()).step_by(23) {
+                let [near_m, clear_m] = edge_m(|away_m| judge(away_m).nearness(sample).is_some());
+                for (away_m, is_near) in [(near_m, true), (clear_m, false)] {
+                    let mut kept = judge(away_m);
+                    for before in (sample - 40..sample).step_by(4) {
+                        kept.nearness(before);
+                    }
+                    assert_eq!(kept.nearness(sample).is_some(), is_near, "{sample}");
                 }
             }
-            // Where the bases are so far apart, it is just too near, or just not.
-            for (away_m, is_near) in [(low, true), (high, false)] {
-                let mut kept = judge(away_m);
-                for before in (sample - 40..sample).step_by(4) {
-                    kept.nearness(before);
-                }
-                assert_eq!(kept.nearness(sample).is_some(), is_near, "{sample}");
-            }
-        }
+        });
     }
 }

@@ -496,19 +496,7 @@ impl GrownCapsule {
 )]
 mod tests {
     use super::*;
-    use crate::collision_world::CollisionWorld;
-    use crate::tests::drawing;
-
-    fn judged<T>(test: impl FnOnce(&JudgedMotion<'_>) -> T) -> T {
-        let (scene, trajectory) = drawing();
-        let stops = StopProof::prove(CollisionWorld::new(scene), trajectory, None).unwrap();
-        test(&JudgedMotion {
-            scene,
-            trajectory,
-            stops: &stops,
-            copies: None,
-        })
-    }
+    use crate::tests::{drawing, judged};
 
     fn blend(from: &JointVector, to: &JointVector, share: f64) -> JointVector {
         from.zip(to, |from, to| from + (to - from) * share)

@@ -16,6 +16,9 @@ mod trimmed;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use super::collision_world::CollisionWorld;
+use super::neighbour_body::JudgedMotion;
+use super::stop_proof::StopProof;
 use super::*;
 use base::units::{ArmMeasurement, ClockInstant, Finite};
 use permit::PermitRegistry;
@@ -155,6 +158,18 @@ pub(super) fn drawing() -> &'static (Arc<Scene>, Trajectory) {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let plan = plan::draw(&scene, &scene.rest_rad, &plan::SilentObserver).unwrap();
         (scene, plan.trajectory)
+    })
+}
+
+/// Tests on that drawing, with what its stops are proven to do.
+pub(super) fn judged<T>(test: impl FnOnce(&JudgedMotion<'_>) -> T) -> T {
+    let (scene, trajectory) = drawing();
+    let stops = StopProof::prove(CollisionWorld::new(scene), trajectory, None).unwrap();
+    test(&JudgedMotion {
+        scene,
+        trajectory,
+        stops: &stops,
+        copies: None,
     })
 }
 

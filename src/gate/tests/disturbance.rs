@@ -33,13 +33,22 @@ fn sag(scene: &Scene) -> SagLead {
     SagLead::new(&scene.arm, |_| Some(32), Some(7.4))
 }
 
-struct PushedArm<'a> {
-    scene: &'a Scene,
+struct PushedArm {
+    scene: &'static Scene,
     servo: TrueServo,
     before_rad: JointVector,
 }
 
-impl PushedArm<'_> {
+impl PushedArm {
+    /// Returns the arm of the drawing, where a motion begins.
+    fn new(servo: TrueServo, execution: &Execution) -> Self {
+        Self {
+            scene: &drawing().0,
+            servo,
+            before_rad: *execution.goal_rad(),
+        }
+    }
+
     /// Returns the reading of an arm whose path is here, pushed at its tip: it stands from its goals as its loads ask for.
     fn reading(
         &mut self,
@@ -89,11 +98,7 @@ impl PushedArm<'_> {
 fn draw_pushed(servo: TrueServo, push_n: Vector3<f64>) -> Option<(ExecutionError, f64)> {
     let (scene, trajectory) = drawing();
     let mut execution = begin_led(scene, trajectory, sag(scene));
-    let mut arm = PushedArm {
-        scene,
-        servo,
-        before_rad: *execution.goal_rad(),
-    };
+    let mut arm = PushedArm::new(servo, &execution);
     let (mut now, mut pushed_s) = (ClockInstant::ZERO, 0.0);
     loop {
         now = next_tick(now, trajectory);
@@ -135,11 +140,7 @@ fn a_push_of_six_newtons_at_the_tip_ends_a_drawing_within_half_a_second() {
 fn a_push_along_the_normal_shows_in_the_torque_of_each_joint_by_its_lever() {
     let (scene, trajectory) = drawing();
     let mut execution = begin_led(scene, trajectory, sag(scene));
-    let mut arm = PushedArm {
-        scene,
-        servo: AS_FILED,
-        before_rad: *execution.goal_rad(),
-    };
+    let mut arm = PushedArm::new(AS_FILED, &execution);
     let mut now = ClockInstant::ZERO;
     while execution.progress().sample < sample_in_stroke() {
         now = next_tick(now, trajectory);
@@ -181,11 +182,7 @@ fn a_push_along_the_normal_shows_in_the_torque_of_each_joint_by_its_lever() {
 fn a_joint_without_torque_ends_a_motion_within_300_ms() {
     let (scene, trajectory) = drawing();
     let mut execution = begin_led(scene, trajectory, sag(scene));
-    let mut arm = PushedArm {
-        scene,
-        servo: AS_FILED,
-        before_rad: *execution.goal_rad(),
-    };
+    let mut arm = PushedArm::new(AS_FILED, &execution);
     let (mut now, mut limp_s, mut stands_rad) = (ClockInstant::ZERO, 0.0, None);
     let error = loop {
         now = next_tick(now, trajectory);

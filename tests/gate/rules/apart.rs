@@ -387,18 +387,7 @@ fn what_is_less_known_is_kept_farther_away() {
         Arc::make_mut(&mut scenes[1]).beside[0].uncertainty_m = uncertainty_m;
         refused(&scenes, &plans).is_empty()
     };
-    let edge_m = |uncertainty_m: f64| {
-        let (mut low, mut high) = (0.3, 2.0);
-        assert!(!judged(low, uncertainty_m) && judged(high, uncertainty_m));
-        for _ in 0..20 {
-            let middle = f64::midpoint(low, high);
-            match judged(middle, uncertainty_m) {
-                true => high = middle,
-                false => low = middle,
-            }
-        }
-        high
-    };
+    let edge_m = |uncertainty_m: f64| first_m([0.3, 2.0], |ahead_m| judged(ahead_m, uncertainty_m));
     let grown_m = edge_m(0.05) - edge_m(0.0);
     assert!((grown_m - 0.05).abs() < 0.005, "{grown_m}");
     assert!(!judged(2.0, f64::NAN) && !judged(2.0, -0.001) && !judged(2.0, 1.1));
@@ -720,15 +709,7 @@ fn arms_at_rest_are_apart_by_the_clearance_and_following() {
     let facing = |ahead_m: f64| base(0.0, -ahead_m, std::f64::consts::PI);
     let edge_m = |passes: &dyn Fn(&[Arc<Scene>; 2]) -> bool| {
         let passes = |ahead_m: f64| passes(&shared(&DEFAULT, &DEFAULT, facing(ahead_m)));
-        let (mut low, mut high) = (0.3, 0.6);
-        assert!(!passes(low) && passes(high));
-        for _ in 0..30 {
-            let middle = f64::midpoint(low, high);
-            match passes(middle) {
-                true => high = middle,
-                false => low = middle,
-            }
-        }
+        let high = first_m([0.3, 0.6], passes);
         let left = rods(&DEFAULT, &DEFAULT.ready_rad, &IsometryMatrix3::identity());
         nearest_m(&left, &rods(&DEFAULT, &DEFAULT.ready_rad, &facing(high)))
     };
@@ -758,12 +739,17 @@ fn arms_at_rest_are_apart_by_the_clearance_and_following() {
 
 /// Returns how far away the base of another arm is where the gap is this.
 fn away_m(wanted_m: f64, gap_m: impl Fn(f64) -> f64) -> f64 {
-    let (mut low, mut high) = (0.0, 0.7);
-    for _ in 0..40 {
+    first_m([0.0, 0.7], |away_m| gap_m(away_m) >= wanted_m)
+}
+
+/// Returns the first distance at which it passes, and not before.
+fn first_m([mut low, mut high]: [f64; 2], passes: impl Fn(f64) -> bool) -> f64 {
+    assert!(!passes(low) && passes(high));
+    for _ in 0..30 {
         let middle = f64::midpoint(low, high);
-        match gap_m(middle) < wanted_m {
-            true => low = middle,
-            false => high = middle,
+        match passes(middle) {
+            true => high = middle,
+            false => low = middle,
         }
     }
     high
