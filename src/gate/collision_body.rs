@@ -324,9 +324,7 @@ fn capsules(scene: &Scene) -> impl Iterator<Item = BodyPart<'_>> {
 }
 
 fn pens(scene: &Scene) -> impl Iterator<Item = BodyPart<'_>> {
-    let pens = scene.pens.iter().enumerate();
-    let held = pens.filter(|(pen, _)| scene.holder.may_hold(*pen));
-    held.map(|(_, pen)| BodyPart {
+    scene.pens_in_holder().map(|pen| BodyPart {
         name: &pen.name,
         joints_before: scene.arm.dof(),
         is_pen: true,

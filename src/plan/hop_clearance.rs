@@ -159,9 +159,8 @@ impl<'a> HopClearance<'a> {
             Some(place(frame, from_m, to_m, capsule.radius_m))
         });
         let tool: &IsometryMatrix3<f64> = &frames.tool;
-        let pens = self.scene.pens.iter().enumerate();
-        let mounted = pens.filter(|(pen, _)| self.scene.holder.may_hold(*pen));
-        let pens = mounted.map(|(_, pen)| place(tool, &Point3::origin(), &pen.tip_m, PEN_RADIUS_M));
+        let pens = self.scene.pens_in_holder();
+        let pens = pens.map(|pen| place(tool, &Point3::origin(), &pen.tip_m, PEN_RADIUS_M));
         body.chain(pens).collect()
     }
 }

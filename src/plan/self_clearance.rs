@@ -19,9 +19,7 @@ pub(super) struct SelfClearance<'a> {
 
 impl<'a> SelfClearance<'a> {
     pub(super) fn new(scene: &'a Scene) -> Self {
-        let pens = scene.pens.iter().enumerate();
-        let held = pens.filter(|(pen, _)| scene.holder.may_hold(*pen));
-        let pens_m: Vec<_> = held.map(|(_, pen)| pen.tip_m).collect();
+        let pens_m: Vec<_> = scene.pens_in_holder().map(|pen| pen.tip_m).collect();
         Self {
             scene,
             pairs: scene.arm.pairs_kept_apart(pens_m.len()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::units::JointVector;
 
-use super::Scene;
+use super::{Scene, ScenePen};
 
 /// The mounted pens.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +75,13 @@ impl Scene {
     #[must_use]
     pub fn waits_for_person(&self) -> bool {
         self.holder.is_by_hand() || self.strokes.iter().any(|stroke| stroke.pause.is_some())
+    }
+
+    /// Returns the pens that are or may be in the holder.
+    pub fn pens_in_holder(&self) -> impl Iterator<Item = &ScenePen> {
+        let pens = self.pens.iter().enumerate();
+        let held = pens.filter(|(pen, _)| self.holder.may_hold(*pen));
+        held.map(|(_, pen)| pen)
     }
 
     /// Returns the scene with this pen in the holder; where all are mounted, the scene as it is.
